@@ -1,0 +1,59 @@
+# A fresh clone needs make and Python 3.11; `make demo` and `make test` bring the rest.
+# ARGS="..." goes to pytest and to the demo; PYTHON=... chooses the interpreter.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev java servers demo test lint format bench-verify clean
+
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.ready ## tieout and what it needs, in .venv
+
+setup-dev: $(VENV)/.ready-dev ## the same, with the tools for testing and linting
+
+$(BIN)/python:
+	@tools/venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml | $(BIN)/python
+	@echo "Installing tieout into $(VENV) (some minutes the first time)"
+	@$(PIP_INSTALL) -e .
+	@touch $@
+
+$(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
+	@echo "Installing tieout and its development tools into $(VENV) (some minutes the first time)"
+	@$(PIP_INSTALL) -e '.[dev]'
+	@touch $(VENV)/.ready $@
+
+java: ## a headless Java 17, if there is none
+	@tools/java
+
+servers: ## the programs of MariaDB and PostgreSQL, if they are missing; starts no service
+	@tools/servers
+
+demo: setup java ## the product on an embedded pair of databases
+	@$(BIN)/tieout demo $(ARGS)
+
+test: setup-dev java servers ## every test
+	$(BIN)/pytest $(ARGS)
+
+lint: setup-dev ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports --no-logo
+
+format: setup-dev ## put the code into shape
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench-verify: setup java servers ## verification beside its peers; ROWS=... sets the size
+	$(BIN)/python benchmarks/verify.py
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db derby.log
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

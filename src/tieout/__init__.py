@@ -1,0 +1,1 @@
+"""Tieout: move data between databases on Spark, and prove that it arrived."""

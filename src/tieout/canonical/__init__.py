@@ -1,0 +1,1 @@
+"""Arrow batches into canonical form: fields, fingerprints, digests. No database, no Spark."""

@@ -1,0 +1,42 @@
+"""Arrow arrays, as connectors read them, into fields of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from tieout.canonical import documents, numbers, temporal, texts
+from tieout.canonical.fields import Field
+from tieout.model.kinds import Form, Kind
+
+_DECODERS: dict[Form, Callable[[Kind, pa.Array], Field]] = {
+    Form.BOOLEAN: numbers.boolean,
+    Form.INTEGER: numbers.integer,
+    Form.DECIMAL: numbers.decimal,
+    Form.NUMBER: numbers.number,
+    Form.SCALED_NUMBER: texts.text,
+    Form.FLOAT32: numbers.float32,
+    Form.FLOAT64: numbers.float64,
+    Form.TEXT: texts.text,
+    Form.BYTES: texts.binary,
+    Form.DATE: temporal.date,
+    Form.TIMESTAMP: temporal.timestamp,
+    Form.TIME: temporal.time,
+    Form.UUID: texts.uuid,
+    Form.JSON: documents.json_value,
+    Form.ARRAY: documents.array_value,
+    Form.BITS: texts.text,
+    Form.SET: texts.set_members,
+    Form.INTERVAL: texts.text,
+    Form.OPAQUE: texts.text,
+}
+
+
+def decode(kind: Kind, array: pa.Array) -> Field:
+    """The canonical field of `array`. A value that the form can't hold becomes odd, never an error."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    return _DECODERS[kind.form](kind, array)

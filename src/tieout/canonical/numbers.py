@@ -1,0 +1,208 @@
+"""Booleans, integers, decimals and floats."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tieout.canonical.arrays import as_binary, is_bytes, is_textual, python_text, status_of, to_numpy
+from tieout.canonical.fields import ODD, Field
+from tieout.model.kinds import MAX_DECIMAL_DIGITS, Kind, Tolerance
+
+INTEGER_LAYOUT = np.dtype([("sign", "u1"), ("value", "<u8")])
+"""The sign extended to a ninth byte (0 or 255), so that -1 is not 2^64-1."""
+
+
+def boolean(kind: Kind, array: pa.Array) -> Field:
+    status = status_of(array)
+    odd: dict[int, str] = {}
+    if not pa.types.is_boolean(array.type):
+        # SQLite keeps truth as 0 and 1; whatever else stands there is no truth value.
+        odd = {row: python_text(v) for row, v in enumerate(array.to_pylist()) if v is not None and v not in (0, 1)}
+        status[list(odd)] = ODD
+        array = pa.array([None if v is None or row in odd else v == 1 for row, v in enumerate(array.to_pylist())])
+    data = to_numpy(array.cast(pa.uint8()), "u1")
+    return Field(status, data, None, lambda row: "true" if data[row] else "false", odd)
+
+
+def integer(kind: Kind, array: pa.Array) -> Field:
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    if not pa.types.is_integer(array.type):
+        return _integers_one_by_one(array)
+    data = np.zeros(len(array), dtype=INTEGER_LAYOUT)
+    if pa.types.is_unsigned_integer(array.type):
+        data["value"] = to_numpy(array, "<u8")
+    else:
+        signed = to_numpy(array, "<i8")
+        data["value"] = signed.view("<u8")
+        data["sign"] = np.where(signed < 0, 255, 0)
+    return Field(status_of(array), data, None, lambda row: str(_integer_at(data, row)))
+
+
+def _integer_at(data: npt.NDArray[np.void], row: int) -> int:
+    value = int(data["value"][row])
+    return value - (1 << 64) if data["sign"][row] else value
+
+
+def _integers_one_by_one(array: pa.Array) -> Field:
+    """Integers that came as text or decimals: those beyond 64 bits, and whatever is none, are odd."""
+    status, data, odd = status_of(array), np.zeros(len(array), dtype=INTEGER_LAYOUT), {}
+    for row, value in enumerate(array.to_pylist()):
+        if value is None:
+            continue
+        exact = _exact_integer(value)
+        if exact is None or not -(1 << 63) <= exact < 1 << 64:
+            status[row], odd[row] = ODD, python_text(value) if exact is None else str(exact)
+        else:
+            data[row] = (255 if exact < 0 else 0, exact % (1 << 64))
+    return Field(status, data, None, lambda row: str(_integer_at(data, row)), odd)
+
+
+def _exact_integer(value: object) -> int | None:
+    try:
+        number = Decimal(python_text(value))
+        return int(number) if number == number.to_integral_value() else None
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+
+
+def decimal(kind: Kind, array: pa.Array) -> Field:
+    """At most 38 digits at the kind's scale, as a 128-bit unscaled integer."""
+    target = pa.decimal128(MAX_DECIMAL_DIGITS, kind.scale)
+    odd: dict[int, str] = {}
+    status = status_of(array)
+    try:
+        values = (array.cast(pa.string()) if is_bytes(array) else array).cast(target)
+    except pa.ArrowInvalid:
+        values, odd = _decimals_one_by_one(array, target)
+        status[list(odd)] = ODD
+    data = np.frombuffer(values.buffers()[1], dtype="V16")[values.offset : values.offset + len(values)]
+    return Field(status, data, None, lambda row: plain_number(str(values[row].as_py())), odd)
+
+
+def _decimals_one_by_one(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
+    """Decimals of which some are not (NaN, infinity) or lie beyond the declared size."""
+    odd: dict[int, str] = {}
+    result: list[Decimal | None] = []
+    for row, value in enumerate(array.to_pylist()):
+        result.append(None)
+        if value is None:
+            continue
+        try:
+            result[row] = pa.array([Decimal(python_text(value))]).cast(target)[0].as_py()
+        except (InvalidOperation, pa.ArrowInvalid):
+            odd[row] = plain_number(python_text(value))
+    return pa.array(result, target), odd
+
+
+def number(kind: Kind, array: pa.Array) -> Field:
+    """Decimal text without sign of zero, exponent, leading or trailing zeros; NaN and ±Infinity as such."""
+    import polars as pl
+
+    if is_bytes(array):
+        array = array.cast(pa.string())
+    elif not is_textual(array):
+        array = pc.cast(array, pa.string())
+    s = pl.Series(array, dtype=pl.String)
+    if s.str.contains(r"[eE+]|^-?0\d|^-?\.|[a-df-z]$").any():
+        plain = s.map_elements(plain_number, return_dtype=pl.String)
+    else:
+        v = pl.col("v")
+        trimmed = pl.when(v.str.contains(".", literal=True)).then(v.str.strip_chars_end("0").str.strip_chars_end("."))
+        plain = pl.DataFrame({"v": s}).select(trimmed.otherwise(v)).to_series().replace("-0", "0")
+    values = as_binary(plain.to_arrow())
+    return Field(status_of(values), None, values, lambda row: str(values[row].as_py().decode()))
+
+
+def plain_number(text: str) -> str:
+    """The canonical text of a decimal: 1.50 is 1.5, 1E+2 is 100, -0.0 is 0; words stay as they are."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return text
+    if value.is_nan():
+        return "NaN"
+    if value.is_infinite():
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0"
+    plain = format(value, "f")
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+
+
+def float64(kind: Kind, array: pa.Array) -> Field:
+    return _floats(array, "<f8", kind.tolerance)
+
+
+def float32(kind: Kind, array: pa.Array) -> Field:
+    return _floats(array, "<f4", None)
+
+
+def _floats(array: pa.Array, dtype: str, tolerance: Tolerance | None) -> Field:
+    """IEEE bits, with one zero and one NaN; under a tolerance, the cell of a grid of that width."""
+    odd: dict[int, str] = {}
+    status = status_of(array)
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.string())
+    if is_textual(array) or is_bytes(array):
+        array, odd = _floats_one_by_one(array)
+        status[list(odd)] = ODD
+    exact = to_numpy(array, dtype) + np.zeros((), dtype)  # -0.0 + 0.0 is 0.0
+    exact[np.isnan(exact)] = np.nan
+    shown = exact
+
+    def show(row: int) -> str:
+        value = shown[row]
+        if np.isnan(value):
+            return "NaN"
+        if np.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        return repr(float(value)) if dtype == "<f8" else str(np.float32(value))
+
+    if tolerance is None:
+        return Field(status, exact, None, show, odd)
+    return Field(status, _cells(exact, tolerance), None, show, odd, measure=exact)
+
+
+def _floats_one_by_one(array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+    odd: dict[int, str] = {}
+    result: list[float | None] = []
+    for row, value in enumerate(array.to_pylist()):
+        result.append(None)
+        if value is not None:
+            try:
+                result[row] = float(python_text(value))
+            except ValueError:
+                odd[row] = python_text(value)
+    return pa.array(result, pa.float64()), odd
+
+
+def _cells(exact: npt.NDArray[np.floating], tolerance: Tolerance) -> npt.NDArray[np.generic]:
+    """Numbers in one cell lie within the tolerance; neighbours in two cells are compared row by row."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if tolerance.relative:
+            cell = np.sign(exact) * (np.floor(np.log(np.abs(exact)) / np.log1p(tolerance.amount)) + 0.5)
+            # log of zero: zero has a cell of its own.
+            cell = np.where(exact == 0, 0.0, cell)
+        else:
+            cell = np.floor(exact / tolerance.amount)
+        # Beyond 2^53 cells the grid is finer than a double can count: the value is its own cell.
+        cell = np.where(np.abs(cell) < 2.0**53, cell, exact)
+    cell = cell + 0.0
+    cell[np.isnan(cell)] = np.nan
+    return cell
+
+
+def within(a: float, b: float, tolerance: Tolerance) -> bool:
+    """Whether two numbers count as the same under a tolerance (NaN equals NaN)."""
+    if a == b or (np.isnan(a) and np.isnan(b)):
+        return True
+    if not (np.isfinite(a) and np.isfinite(b)):
+        return False
+    scale = max(abs(a), abs(b)) if tolerance.relative else 1.0
+    return abs(a - b) <= tolerance.amount * scale

@@ -1,0 +1,64 @@
+"""Text, bytes, sets and UUIDs."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from tieout.canonical.arrays import as_binary, is_bytes, python_text, status_of
+from tieout.canonical.fields import ODD, PRESENT, Field
+from tieout.model.kinds import Kind
+
+
+def text(kind: Kind, array: pa.Array) -> Field:
+    """Text is its code points in UTF-8. Bytes that are no UTF-8 compare as bytes and show as hex."""
+    if not is_bytes(array):
+        array = array.cast(pa.large_string())
+    values = as_binary(array)
+    return Field(status_of(values), None, values, lambda row: python_text(values[row].as_py()))
+
+
+def binary(kind: Kind, array: pa.Array) -> Field:
+    values = as_binary(array)
+    return Field(status_of(values), None, values, lambda row: "0x" + values[row].as_py().hex())
+
+
+def set_members(kind: Kind, array: pa.Array) -> Field:
+    """A set is its members in byte order, whatever order the type declares them in."""
+    members = [None if v is None else ",".join(sorted(python_text(v).split(","))) for v in array.to_pylist()]
+    return text(kind, pa.array(members, pa.large_string()))
+
+
+def uuid(kind: Kind, array: pa.Array) -> Field:
+    """Sixteen bytes, from text with or without hyphens in either case, or from sixteen bytes."""
+    status = status_of(array)
+    data = np.zeros(len(array), dtype="V16")
+    odd: dict[int, str] = {}
+    for row, value in enumerate(array.to_pylist()):
+        if value is None:
+            continue
+        raw = _uuid_bytes(value)
+        if raw is None:
+            status[row], odd[row] = ODD, python_text(value)
+        else:
+            data[row] = np.void(raw)
+    assert all(status[row] != PRESENT for row in odd)
+    return Field(status, data, None, lambda row: str(UUID(bytes=data[row].tobytes())), odd)
+
+
+def _uuid_bytes(value: object) -> bytes | None:
+    if isinstance(value, UUID):
+        return value.bytes
+    if isinstance(value, bytes) and len(value) == 16:
+        return value
+    plain = python_text(value)
+    if len(plain) == 36 and plain[8] == plain[13] == plain[18] == plain[23] == "-":
+        plain = plain.replace("-", "")
+    if len(plain) != 32:
+        return None
+    try:
+        return bytes.fromhex(plain) if plain.isalnum() else None
+    except ValueError:
+        return None

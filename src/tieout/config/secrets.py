@@ -1,0 +1,120 @@
+"""Keeps passwords out of messages: known ones wherever they stand, unknown ones where their place gives them away."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Iterable
+from urllib.parse import quote, quote_plus
+
+MASK = "***"
+
+_SECRET_NAME = re.compile(
+    r"pass(?:word|wd|phrase|code)|pwd|secret|token|credential|(?:api|access|account|private)[._-]?key"
+    r"|(?:^|[._-])pass(?:$|[._-])",
+    re.IGNORECASE,
+)
+# Up to the last @ of the run: a password that should have been percent-encoded may hold one, or a slash.
+_URL_PASSWORD = re.compile(r'(://[^\s:/@"<>]*:)[^\s"<>]*@')
+_ASSIGNMENT = re.compile(r"""(?<![\w.-])([\w.-]+)=('[^']*'|"[^"]*"|[^\s&;,)'"]+)""")
+
+# Up to this length a secret is hidden only where it stands alone: with the password "postgres",
+# "postgresql://" would otherwise read "***ql://".
+_ALONE = 8
+# A byte string in a driver's message reads \x00secret\x00: the escape before it is not part of the word.
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\[nrt0]))"
+_END = r"(?![A-Za-z0-9])"
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a parameter, setting or variable of this name holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """The text with each of these secrets masked, however it is encoded."""
+    pattern = _pattern(secrets)
+    return pattern.sub(MASK, text) if pattern else text
+
+
+class SecretRegistry:
+    """The secrets of one process. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._secrets: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+
+    def register(self, secret: str | None) -> None:
+        """From now on `scrub` hides this text; None and blank text are no secrets."""
+        if not secret or secret.isspace():
+            return
+        with self._lock:
+            if secret not in self._secrets:
+                self._secrets |= {secret}
+                self._pattern = None
+
+    def scrub(self, text: str) -> str:
+        """The text without registered secrets, without passwords in URLs and in `password=…`."""
+        with self._lock:
+            if self._pattern is None:
+                self._pattern = _pattern(self._secrets)
+            pattern = self._pattern
+        hidden = pattern.sub(MASK, text) if pattern else text
+        hidden = _URL_PASSWORD.sub(rf"\g<1>{MASK}@", hidden)
+        return _ASSIGNMENT.sub(_mask_assignment, hidden)
+
+
+_registry = SecretRegistry()
+
+
+def register_secret(secret: str | None) -> None:
+    """Hides this text from every message that is scrubbed in this process."""
+    _registry.register(secret)
+
+
+def scrub(text: str) -> str:
+    """The text as it may be shown, logged and kept."""
+    return _registry.scrub(text)
+
+
+class SecretFilter(logging.Filter):
+    """Scrubs log records, tracebacks included. Belongs on handlers: a logger's filter misses its children's records."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = scrub(record.getMessage()), None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+        if record.exc_text:
+            # The exception itself goes: a formatter that renders it anew would show the secret.
+            record.exc_text, record.exc_info = scrub(record.exc_text), None
+        if record.stack_info:
+            record.stack_info = scrub(record.stack_info)
+        return True
+
+
+def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    spellings = {spelling for secret in secrets if secret and not secret.isspace() for spelling in _spellings(secret)}
+    if not spellings:
+        return None
+    # Longest first, so that a secret that is part of another leaves no rest of it behind.
+    return re.compile("|".join(_alternative(text) for text in sorted(spellings, key=lambda s: (-len(s), s))))
+
+
+def _alternative(spelling: str) -> str:
+    escaped = re.escape(spelling)
+    return f"{_START}{escaped}{_END}" if len(spelling) <= _ALONE else escaped
+
+
+def _spellings(secret: str) -> set[str]:
+    """The secret as such, percent-encoded in the usual ways, and escaped as in a repr or in JSON."""
+    encoded = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    lower_case = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text) for text in encoded}
+    return {secret, *encoded, *lower_case, repr(secret)[1:-1], json.dumps(secret)[1:-1]}
+
+
+def _mask_assignment(match: re.Match[str]) -> str:
+    name = match[1]
+    return f"{name}={MASK}" if looks_secret(name) else match[0]

@@ -1,0 +1,93 @@
+"""A task: one source, one target, and how it is moved and verified."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from tieout.config.endpoint_url import EndpointUrl
+from tieout.config.fields import Count, EndpointReference, MayBeEmpty, PositiveSeconds, Seconds, Section, Url
+from tieout.config.table_settings import TableSettings
+from tieout.model.requests import VerifyOptions
+from tieout.model.results import Strategy
+
+_DEFAULTS = VerifyOptions()
+
+
+def _known_bits(bits: int) -> int:
+    if bits not in (64, 128):
+        raise ValueError(f"should be 64 or 128, not {bits}")
+    return bits
+
+
+class OptionSettings(Section):
+    """How a task's tables are verified."""
+
+    strategy: Literal["auto", "native", "pushdown", "pull"] = "auto"
+    """Where rows are hashed."""
+    hash_bits: Annotated[int, AfterValidator(_known_bits)] = _DEFAULTS.hash_bits
+    """64 or 128."""
+    counts_only: bool = _DEFAULTS.counts_only
+    """Compare numbers of rows and nothing else."""
+    exact_scale: bool = _DEFAULTS.exact_scale
+    """Whether 1.0 and 1.00 are different."""
+    limit: Count | None = _DEFAULTS.limit
+    """The most differences to list; null lists all."""
+    chunk_seconds: PositiveSeconds = _DEFAULTS.chunk_seconds
+    """How long reading a chunk should take."""
+    chunk_rows: Count | None = _DEFAULTS.chunk_rows
+    """Rows in a chunk, instead of `chunk_seconds`."""
+    max_rows_per_second: Count | None = _DEFAULTS.max_rows_per_second
+    """How fast to read at most, each side."""
+    recheck_after: Seconds = _DEFAULTS.recheck_after
+    """How long to wait before a difference is looked at again."""
+    recheck_times: Annotated[int, Field(ge=0)] = _DEFAULTS.recheck_times
+    """How often a difference is looked at again."""
+
+    def options(self) -> VerifyOptions:
+        """The same, as a verification takes it."""
+        return VerifyOptions(**(dict(self) | {"strategy": Strategy(self.strategy)}))
+
+
+class ValidationSettings(Section):
+    """Continuous validation of a running task."""
+
+    mode: Literal["none", "fast", "full"] = "full"
+    """`full` compares columns, `fast` looks whether rows are there."""
+    row_error_delay: Seconds = 1800.0
+    """How long a row may differ before it is an error."""
+    validate_interval: PositiveSeconds = 10.0
+    """How often to validate."""
+
+
+def _a_lake(url: EndpointUrl) -> EndpointUrl:
+    if url.scheme != "lake":
+        raise ValueError(f"should be a lake URL, not {url.scheme}")
+    return url
+
+
+Verifier = Literal["checksum", "iterative", "inline", "target", "continuous"]
+
+
+class TaskSettings(Section):
+    """One source, one target, which tables, and how."""
+
+    source: EndpointReference = Field(repr=False)
+    """The endpoint to read: its name, or a URL."""
+    target: EndpointReference = Field(repr=False)
+    """The endpoint to write, and to compare with: its name, or a URL."""
+    tables: tuple[TableSettings, ...] = ()
+    """Which tables; all of them unless given."""
+    delivery: Literal["at-least-once", "at-most-once", "exactly-once"] = "at-least-once"
+    """How often a change may be applied."""
+    consistency: Literal["row", "table", "transaction"] = "table"
+    """What is never seen half done on the target."""
+    verify: tuple[Verifier, ...] = ()
+    """The verifiers that run with the task."""
+    validation: Annotated[ValidationSettings, MayBeEmpty] = ValidationSettings()
+    """Continuous validation."""
+    event_log: Annotated[Url, AfterValidator(_a_lake)] | None = None
+    """A lake that keeps every change, for restore."""
+    options: Annotated[OptionSettings, MayBeEmpty] = OptionSettings()
+    """How tables are verified."""

@@ -1,0 +1,82 @@
+"""The commented tieout.yaml that `tieout init` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tieout.errors import UsageError
+
+TEMPLATE = """\
+# Tieout moves data between databases and proves that it arrived.
+# ${VAR} is an environment variable, ${VAR:-default} one with a default, and $$ a dollar.
+# 'tieout config check' tells everything that is wrong with this file.
+
+# Where tasks, jobs and findings are kept. A team shares a postgresql:// or mysql:// database.
+meta: sqlite:///.tieout/meta.db
+
+spark:
+  master: "local[*]"            # or yarn, k8s://..., spark://host:7077
+  conf: {}                      # Spark's own settings: {spark.driver.memory: 4g}
+
+# Databases and lakes, by name.
+#   mysql://user:password@host:3306/database        MySQL, MariaDB, TiDB  (?ssl_mode=verify-ca&ssl_ca=FILE)
+#   postgresql://user:password@host:5432/database   ?schema=public        (?sslmode=verify-full&sslrootcert=FILE)
+#   sqlite:///file.db, sqlite:////absolute/file.db
+#   lake:///folder?format=parquet                   delta, iceberg where the session has them
+#   spark:///catalog.schema                         tables of the Spark session
+endpoints:
+  old:
+    url: mysql://${OLD_USER}:${OLD_PASSWORD}@localhost/shop
+    connections: 8              # the most to open at once
+  new:
+    url: postgresql://${NEW_USER}:${NEW_PASSWORD}@localhost/shop?schema=public
+
+# What to move and verify, by name: 'tieout verify shop', 'tieout run shop'.
+tasks:
+  shop:
+    source: old
+    target: new
+
+    # Which tables; all of them, if this is left out.
+    tables:
+      - from: shop.orders
+        to: public.orders
+        # where: "region = 'eu'"            # SQL that chooses rows; source_where, target_where: for one side
+        # key: [id]                         # instead of the primary key
+        # columns: {total: price * qty}     # SQL for a column; or a list, [id, qty]: only these
+        # exclude_columns: [updated_at]
+        # tolerance: {weight: 0.001, ratio: 1e-9 relative}
+      - from: shop.*
+        exclude: [shop.audit]
+
+    # How tables are verified. These are the defaults.
+    options:
+      strategy: auto            # native | pushdown | pull
+      hash_bits: 64             # or 128
+      limit: 1000               # the most differences to list; null lists all
+      chunk_seconds: 1s         # how long reading a chunk should take
+      # chunk_rows: 100000      # the size of a chunk, instead
+      # max_rows_per_second: 50000
+      recheck_after: 2s         # a difference in a live database is looked at again,
+      recheck_times: 3          # this often
+
+    delivery: at-least-once     # at-most-once | exactly-once
+    consistency: table          # row | transaction
+    verify: [inline, target]    # of checksum, iterative, inline, target, continuous
+    validation:
+      mode: full                # fast looks for keys alone; none
+      row_error_delay: 30m      # how long a row may differ before it is an error
+      validate_interval: 10s
+    # event_log: lake:///backup/shop-events   # every change, for 'tieout restore'
+"""
+
+
+def write_template(path: Path, force: bool = False) -> None:
+    """Writes the template; UsageError if the file exists, unless forced."""
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+    except FileExistsError:
+        raise UsageError(f"{path} exists already", "give --force to overwrite it") from None
+    except OSError as error:
+        raise UsageError(f"can't write {path}: {error.strerror}") from None

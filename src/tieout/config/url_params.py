@@ -1,0 +1,124 @@
+"""The query parameters of endpoint URLs: which there are, and what they may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from urllib.parse import unquote
+
+from tieout.config.durations import parse_positive_duration, seconds_text
+from tieout.config.nearest import suggestion
+from tieout.config.secrets import looks_secret, register_secret
+from tieout.errors import ConfigError
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter's meaning; `check` returns its text in normal form, or says in a ValueError what is wrong."""
+
+    description: str
+    check: Callable[[str], str]
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _count(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or int(value) < 1:
+        raise ValueError(f'should be a whole number of at least 1, not "{value}"')
+    return str(int(value))
+
+
+def _duration(value: str) -> str:
+    return seconds_text(parse_positive_duration(value))
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        normal = value.lower().replace("_", "-")
+        if normal not in choices:
+            raise ValueError(f'does not know "{value}" ({suggestion(normal, choices)})')
+        return normal
+
+    return check
+
+
+_COMMON = {
+    "connections": Parameter("the most connections to open at once", _count),
+    "connect_timeout": Parameter("how long to wait for a connection", _duration),
+    "read_timeout": Parameter("how long to wait for an answer", _duration),
+}
+
+PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "mysql": _COMMON
+        | {
+            "charset": Parameter("the connection's character set", _text),
+            "socket": Parameter("the server's Unix socket, instead of host and port", _text),
+            "ssl_ca": Parameter("file of the authorities to trust", _text),
+            "ssl_cert": Parameter("file of the client's certificate", _text),
+            "ssl_key": Parameter("file of the client's key", _text),
+            "ssl_mode": Parameter(
+                "disabled, required, verify-ca or verify-identity",
+                _one_of("disabled", "required", "verify-ca", "verify-identity"),
+            ),
+        },
+        "postgresql": _COMMON
+        | {
+            "application_name": Parameter("the name shown in pg_stat_activity", _text),
+            "schema": Parameter("the schema of tables named without one", _text),
+            "socket": Parameter("the directory of the server's Unix socket, instead of a host", _text),
+            "sslcert": Parameter("file of the client's certificate", _text),
+            "sslkey": Parameter("file of the client's key", _text),
+            "sslmode": Parameter(
+                "disable, allow, prefer, require, verify-ca or verify-full",
+                _one_of("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+            ),
+            "sslrootcert": Parameter("file of the authorities to trust", _text),
+        },
+        "sqlite": _COMMON,
+        "lake": _COMMON
+        | {"format": Parameter("parquet, delta, iceberg or orc", _one_of("parquet", "delta", "iceberg", "orc"))},
+        "spark": _COMMON,
+        "kv": _COMMON | {"descriptor": Parameter("file that describes the tables", _text)},
+    }
+)
+
+
+def parse_params(scheme: str, query: str) -> dict[str, str]:
+    """The parameters of a URL's query, in normal form; one ConfigError names everything that is wrong with them."""
+    known = PARAMETERS[scheme]
+    params: dict[str, str] = {}
+    problems: list[str] = []
+    for item in filter(None, query.split("&")):
+        name, _, value = item.partition("=")
+        if looks_secret(name):
+            register_secret(unquote(value))
+        try:
+            if name in params:
+                raise ValueError("is given twice")
+            params[name] = _checked(known, scheme, name, unquote(value, errors="strict"))
+        except ValueError as error:
+            problems.append(f"{_shown(name)} {error}")
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return params
+
+
+def _checked(known: Mapping[str, Parameter], scheme: str, name: str, value: str) -> str:
+    if name not in known:
+        hint = suggestion(name, known)
+        raise ValueError(f"is not a parameter of {scheme} URLs ({hint})")
+    if not value:
+        raise ValueError("needs a value")
+    return known[name].check(value)
+
+
+def _shown(name: str) -> str:
+    # What can't be a parameter's name may be the rest of a password that holds a "?".
+    return f'"{name}"' if _NAME.fullmatch(name) else "something after the question mark"

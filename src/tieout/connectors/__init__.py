@@ -1,0 +1,1 @@
+"""One folder for each kind of endpoint, behind the protocols of `base`."""

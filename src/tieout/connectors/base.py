@@ -1,0 +1,138 @@
+"""What a connector is: a few small protocols, and capabilities that flows ask.
+
+An `Endpoint` lives on the driver and describes a database. A `Reader` runs on executors: it is
+picklable, knows nothing of Spark and opens its own connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import pyarrow as pa
+
+from tieout.model.digests import Digest
+from tieout.model.keys import Key, KeyRange
+from tieout.model.kinds import Kind
+from tieout.model.tables import Column, Table, TableName
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an endpoint can do; a capability that it lacks is refused or planned around, with a reason.
+
+    `native_hash`: the engine's own hash, mixed so that its sum is a digest. `sql_hash`: a cryptographic
+    hash of canonical text. `activity`: can tell that nothing was written between two moments.
+    `family` is the same for endpoints whose own hashes are comparable. `untested` names a dialect that no test runs on.
+    """
+
+    family: str
+    native_hash: bool = False
+    sql_hash: bool = False
+    activity: bool = False
+    writable: bool = False
+    untested: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanColumn:
+    """A column to read in the form of a kind; `expression` (the user's SQL) stands in for it, if given."""
+
+    column: Column
+    kind: Kind
+    expression: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What to read of one table: columns in order, which of them are the key, and which rows.
+
+    `ordered_by` is the key if the engine sorts it in an order that ranges can be cut in; else empty.
+    """
+
+    table: Table
+    columns: tuple[ScanColumn, ...]
+    key: tuple[int, ...] = ()
+    ordered_by: tuple[int, ...] = ()
+    where: str | None = None
+
+    @property
+    def key_columns(self) -> tuple[ScanColumn, ...]:
+        return tuple(self.columns[place] for place in self.key)
+
+    @property
+    def order_columns(self) -> tuple[ScanColumn, ...]:
+        return tuple(self.columns[place] for place in self.ordered_by)
+
+
+@dataclass(frozen=True, slots=True)
+class HashSpec:
+    """How an engine hashes on its own side. `native` or cryptographic; the seed lives for one job."""
+
+    native: bool
+    bits: int
+    seed: int
+
+
+class StartOver(Exception):
+    """A driver met a value it can't represent, perhaps after rows were handed out: read again, cautiously."""
+
+
+class Reader(Protocol):
+    """Reads one endpoint. Runs on executors: picklable, knows nothing of Spark."""
+
+    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
+        """The rows of a range, the scan's columns in order, each in a wire form that `decode` takes."""
+
+    def cautious(self) -> Reader:
+        """A reader of the same endpoint that never raises StartOver: slower, or the same one."""
+
+    def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
+        """The rows with these keys."""
+
+    def count(self, scan: Scan, keys: KeyRange) -> int: ...
+
+    def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
+        """Up to `most` keys that cut the range every `rows` rows, counted by walking the key's index."""
+
+    def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
+        """The digest of a range by the engine's own means."""
+
+    def activity(self) -> str | None:
+        """A mark that is the same only if nothing was written in between; None if it can't be told."""
+
+
+def reading(reader: Reader, consume: Callable[[Reader], T]) -> T:
+    """`consume(reader)`, from the start with a cautious reader if the driver gave up. No half result gets out."""
+    try:
+        return consume(reader)
+    except StartOver:
+        return consume(reader.cautious())
+
+
+class Endpoint(Protocol):
+    """A database as the driver sees it. `close` gives back its connection."""
+
+    capabilities: Capabilities
+    version: str
+
+    def tables(self) -> list[TableName]: ...
+
+    def describe(self, names: Sequence[TableName]) -> list[Table]:
+        """The tables in the order asked; MissingObjectError if one is not there."""
+
+    def default_schema(self) -> str: ...
+
+    def reader(self) -> Reader: ...
+
+    def position(self) -> str | None:
+        """The place in the change log that a read begun now would see, where there is one."""
+
+    def close(self) -> None: ...

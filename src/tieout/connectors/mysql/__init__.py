@@ -1,0 +1,1 @@
+"""MariaDB, MySQL and TiDB."""

@@ -1,0 +1,110 @@
+"""How MySQL and MariaDB quote, render values exactly, and hash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.sql import reference
+from tieout.model.kinds import Form
+from tieout.model.tables import Column, TableName
+from tieout.model.types import TypeName
+
+_LOSSLESS = {"utf8mb4", "utf8mb3", "utf8", "latin1", None}
+"""Character sets of which every byte string turns into utf8mb4 and back (latin1 is cp1252, all 256 of it)."""
+
+_NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.YEAR}
+
+
+@dataclass(frozen=True)
+class MySQLDialect:
+    """`safe` renders more in SQL: what a driver failed on once is read as plain text or bytes."""
+
+    flavour: Flavour
+    safe: bool = False
+
+    def quote(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def table(self, name: TableName) -> str:
+        return f"{self.quote(name.schema)}.{self.quote(name.name)}"
+
+    def wire(self, column: ScanColumn, reference: str) -> str:
+        name = column.column.type.name
+        if name in (TypeName.TEXT, TypeName.CHAR):
+            return self._text(column.column, reference)
+        if name is TypeName.INSTANT:
+            # The same in every session time zone, and in the hour that comes twice.
+            return f"CAST(UNIX_TIMESTAMP({reference}) * 1000000 AS SIGNED)"
+        if name is TypeName.TIME:
+            return self._time(reference)
+        if name is TypeName.BITS:
+            return self._bits(column, reference)
+        if name is TypeName.YEAR:
+            return f"CAST({reference} AS UNSIGNED)"
+        if name is TypeName.OPAQUE:
+            return f"HEX({reference})"
+        if name in (TypeName.DATE, TypeName.TIMESTAMP):
+            return f"CAST({reference} AS CHAR)" if self.safe else reference
+        if name in (TypeName.DECIMAL, TypeName.ENUM, TypeName.SET, TypeName.JSON, TypeName.UUID):
+            return f"CAST({reference} AS CHAR)"
+        return reference
+
+    def literal(self, column: Column, text: str) -> str:
+        if column.type.name in _NUMERIC and text.removeprefix("-").replace(".", "", 1).isdigit():
+            return text
+        if column.type.name is TypeName.BINARY:
+            return f"X'{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
+        if column.type.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIME) and _is_plain(text):
+            return f"'{text}'"
+        # Hexadecimal: no quote or backslash can end it, whatever the sql_mode.
+        return f"CONVERT(X'{text.encode().hex()}' USING utf8mb4)"
+
+    def _text(self, column: Column, reference: str) -> str:
+        if column.charset not in _LOSSLESS:
+            there = f"CONVERT({reference} USING utf8mb4)"
+            back = f"CAST(CONVERT({there} USING {column.charset}) AS BINARY)"
+            # What has no place in Unicode would all become '?', and compare equal.
+            return f"IF({back} <=> CAST({reference} AS BINARY), {there}, CONCAT('\\0invalid ', HEX({reference})))"
+        if self.safe:
+            return f"CAST(CONVERT({reference} USING utf8mb4) AS BINARY)"
+        return reference
+
+    def _time(self, reference: str) -> str:
+        if self.flavour is Flavour.MARIADB:
+            return f"CAST(TIME_TO_SEC({reference}) * 1000000 AS SIGNED)"
+        return f"CAST({reference} AS CHAR)"
+
+    def _bits(self, column: ScanColumn, reference: str) -> str:
+        if column.kind.form is Form.INTEGER:
+            return f"CAST({reference} AS UNSIGNED)"
+        return f"LPAD(BIN({reference} + 0), {column.column.type.precision or 1:d}, '0')"
+
+    def digest_columns(self, scan: Scan, spec: HashSpec) -> str:
+        """Count and sums of the two halves of a SHA-256's first 128 bits."""
+        parts = []
+        for column in scan.columns:
+            text = self._hashed_text(column)
+            parts.append(f"IF({reference(self, column)} IS NULL, 'N', CONCAT(LENGTH({text}), ':', {text}))")
+        return f"SHA2(CONCAT({', '.join(parts)}), 256)"
+
+    def _hashed_text(self, column: ScanColumn) -> str:
+        """Canonical text for hashing in SQL: two equal values give the same on every server of this engine."""
+        value, name = reference(self, column), column.column.type.name
+        if name in (TypeName.FLOAT32, TypeName.FLOAT64):
+            # A FLOAT as text has six digits; as a DOUBLE all of them. And one zero: -0 becomes 0.
+            return f"CAST(CAST({value} AS DOUBLE) + 0 AS CHAR)"
+        if name is TypeName.DECIMAL and column.kind.form is not Form.SCALED_NUMBER:
+            text = f"CAST({value} AS CHAR)"
+            plain = f"TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM {text}))"
+            return f"IF(LOCATE('.', {text}) > 0, {plain}, {text})"
+        if name in (TypeName.DATE, TypeName.TIMESTAMP):
+            return f"CAST({value} AS CHAR)"
+        if name is TypeName.BINARY:
+            return f"HEX({value})"
+        return f"CAST({self.wire(column, value)} AS CHAR)"
+
+
+def _is_plain(text: str) -> bool:
+    return all(character in "0123456789-:. " for character in text)

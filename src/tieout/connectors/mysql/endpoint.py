@@ -1,0 +1,163 @@
+"""A database of a MySQL server: its catalog, its version, its position."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.base import Capabilities
+from tieout.connectors.keys import choose_key
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.snapshot import MySQLReader
+from tieout.connectors.mysql.types import logical_type, order_of
+from tieout.errors import AccessError, ConfigError, MissingObjectError
+from tieout.model.tables import Column, Constraint, Index, Table, TableName
+
+_TABLES = """
+SELECT table_schema, table_name FROM information_schema.tables
+WHERE table_schema = %s AND table_type = 'BASE TABLE' ORDER BY 1, 2"""
+
+_SIZES = """
+SELECT table_schema, table_name, table_rows, avg_row_length, engine
+FROM information_schema.tables WHERE table_schema IN ({0}) AND table_name IN ({1})"""
+
+_COLUMNS = """
+SELECT table_schema, table_name, column_name, data_type, column_type, numeric_precision, numeric_scale,
+  character_maximum_length, datetime_precision, is_nullable, extra, column_default, character_set_name, collation_name
+FROM information_schema.columns WHERE table_schema IN ({0}) AND table_name IN ({1}) ORDER BY 1, 2, ordinal_position"""
+
+_INDEXES = """
+SELECT table_schema, table_name, index_name, non_unique, column_name, sub_part
+FROM information_schema.statistics WHERE table_schema IN ({0}) AND table_name IN ({1})
+ORDER BY 1, 2, 3, seq_in_index"""
+
+_FOREIGN_KEYS = """
+SELECT table_schema, table_name, constraint_name, column_name, referenced_table_name, referenced_column_name
+FROM information_schema.key_column_usage
+WHERE referenced_table_name IS NOT NULL AND table_schema IN ({0}) AND table_name IN ({1})
+ORDER BY 1, 2, 3, ordinal_position"""
+
+_CHECKS = """
+SELECT constraint_schema, table_name, constraint_name, check_clause
+FROM information_schema.check_constraints WHERE constraint_schema IN ({0}) AND table_name IN ({1})"""
+
+_Rows = dict[TableName, list[tuple[Any, ...]]]
+
+
+def open_endpoint(url: EndpointUrl) -> MySQLEndpoint:
+    if not url.database:
+        raise ConfigError(f"{url.redacted()} names no database", "write it as mysql://user@host/database")
+    with translated(url):
+        return MySQLEndpoint(url, connect(url))
+
+
+class MySQLEndpoint:
+    def __init__(self, url: EndpointUrl, connection: Any) -> None:
+        self.url = url
+        self._connection = connection
+        self.version = str(self._all("SELECT VERSION()", [])[0][0])
+        self.flavour = Flavour.of(self.version)
+        self.capabilities = Capabilities(
+            family=self.flavour.value,
+            sql_hash=True,
+            activity=self.flavour is not Flavour.TIDB,
+            writable=True,
+            untested=None if self.flavour is Flavour.MARIADB else f"the {self.flavour} dialect ({self.version})",
+        )
+
+    def default_schema(self) -> str:
+        return self.url.database or ""
+
+    def tables(self) -> list[TableName]:
+        return [TableName(schema, name) for schema, name in self._all(_TABLES, [self.default_schema()])]
+
+    def describe(self, names: Sequence[TableName]) -> list[Table]:
+        sizes = self._about(_SIZES, names)
+        for name in names:
+            if name not in sizes:
+                raise MissingObjectError(
+                    f"{self.url.redacted()}: there is no table {name}", "check its database and name"
+                )
+        columns, indexes = self._about(_COLUMNS, names), self._about(_INDEXES, names)
+        foreign, checks = self._about(_FOREIGN_KEYS, names), self._checks(names)
+        return [
+            self._table(name, sizes[name][0], columns[name], indexes[name], foreign[name], checks[name])
+            for name in names
+        ]
+
+    def reader(self) -> MySQLReader:
+        return MySQLReader(self.url, self.flavour)
+
+    def position(self) -> str | None:
+        try:
+            rows = self._all("SHOW MASTER STATUS", [])
+        except AccessError:
+            return None
+        return f"{rows[0][0]}:{rows[0][1]}" if rows else None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _checks(self, names: Sequence[TableName]) -> _Rows:
+        # MySQL 8 keeps the table of a check elsewhere; its JSON is a type, and its checks wait for that dialect.
+        return self._about(_CHECKS, names) if self.flavour is Flavour.MARIADB else defaultdict(list)
+
+    def _about(self, statement: str, names: Sequence[TableName]) -> _Rows:
+        found: _Rows = defaultdict(list)
+        if not names:
+            return found
+        schemas, tables = sorted({n.schema for n in names}), sorted({n.name for n in names})
+        text = statement.format(", ".join(["%s"] * len(schemas)), ", ".join(["%s"] * len(tables)))
+        for schema, name, *rest in self._all(text, [*schemas, *tables]):
+            found[TableName(schema, name)].append(tuple(rest))
+        return found
+
+    def _all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+        with translated(self.url), self._connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return list(cursor.fetchall())
+
+    def _table(
+        self,
+        name: TableName,
+        size: tuple[Any, ...],
+        columns: list[tuple[Any, ...]],
+        indexes: list[tuple[Any, ...]],
+        foreign: list[tuple[Any, ...]],
+        checks: list[tuple[Any, ...]],
+    ) -> Table:
+        json_columns = {row[0] for row in checks if row[1].replace(" ", "") == f"json_valid(`{row[0]}`)"}
+        described = tuple(self._column(row, row[0] in json_columns) for row in columns)
+        known = _indexes(indexes)
+        constraints = [Constraint(row[0], "check", (), row[1]) for row in checks]
+        constraints += [Constraint(r[0], "foreign key", (r[1],), f"references {r[2]}({r[3]})") for r in foreign]
+        rows, row_bytes, engine = size
+        return Table(name, described, choose_key(described, known), known, tuple(constraints), rows, row_bytes, engine)
+
+    def _column(self, row: tuple[Any, ...], is_json: bool) -> Column:
+        name, base, full, precision, scale, length, fraction, nullable, extra, default, charset, collation = row
+        size = fraction if fraction is not None else length
+        kind = logical_type(base, full, _int(precision), _int(scale), _int(size), is_json=is_json)
+        generated = "GENERATED" in extra.upper() and "DEFAULT_GENERATED" not in extra.upper()
+        order = order_of(kind, self.flavour, collation)
+        return Column(name, kind, nullable == "YES", generated, default, collation, charset, order)
+
+
+def _int(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _indexes(rows: list[tuple[Any, ...]]) -> tuple[Index, ...]:
+    """Indexes on whole columns: one on a prefix or an expression identifies no row."""
+    grouped: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for index, *rest in rows:
+        grouped[index].append(tuple(rest))
+    return tuple(
+        Index(name, tuple(part[1] for part in parts), not parts[0][0], name == "PRIMARY")
+        for name, parts in grouped.items()
+        if all(part[1] is not None and part[2] is None for part in parts)
+    )

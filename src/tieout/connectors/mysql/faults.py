@@ -1,0 +1,67 @@
+"""MySQL's errors as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tieout.config.secrets import scrub
+from tieout.config.urls import EndpointUrl
+from tieout.errors import AccessError, EndpointError, MissingObjectError, ReadError, UnreachableError
+
+_BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
+    1045: (AccessError, "check user and password in the URL"),
+    1698: (AccessError, "check user and password in the URL"),
+    1044: (AccessError, "GRANT the user access to the database"),
+    1142: (AccessError, "GRANT the user SELECT on the table"),
+    1143: (AccessError, "GRANT the user SELECT on the column"),
+    1227: (AccessError, "the user lacks a privilege"),
+    1049: (MissingObjectError, "check the database name in the URL"),
+    1146: (MissingObjectError, "check the name, or whether it was dropped meanwhile"),
+    1054: (MissingObjectError, "check the column's name, or whether it was dropped meanwhile"),
+    1040: (UnreachableError, "the server has no connection free; set ?connections= lower"),
+    1053: (UnreachableError, "the server is shutting down; run again with --resume"),
+    1927: (UnreachableError, "the connection was killed; run again with --resume"),
+    2002: (UnreachableError, "is the server running, and is the socket right?"),
+    2003: (UnreachableError, "is the server running, and are host and port right?"),
+    2005: (UnreachableError, "check the host in the URL"),
+    2006: (UnreachableError, "the server closed the connection; run again with --resume"),
+    2013: (UnreachableError, "the connection was lost; run again with --resume"),
+}
+
+
+class DriverPanic(Exception):
+    """The Arrow driver met a value that it can't represent and gave up."""
+
+
+@contextmanager
+def translated(url: EndpointUrl) -> Iterator[None]:
+    """Driver errors inside become EndpointErrors: one line, no password."""
+    import pymysql
+
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+        text = str(error.args[1]) if len(error.args) > 1 else str(error)
+        raise translate(url, code, text) from None
+    except OSError as error:
+        raise UnreachableError(f"{url.redacted()}: {scrub(str(error))}", "check host and port in the URL") from None
+
+
+def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
+    kind, hint = _BY_CODE.get(code, (ReadError, None))
+    line = scrub(text).strip().splitlines()[0] if text.strip() else f"error {code}"
+    return kind(f"{url.redacted()}: {line}", hint)
+
+
+def translate_arrow(url: EndpointUrl, text: str) -> EndpointError:
+    """An error of connectorx, which has only words."""
+    found = re.search(r"ERROR (\d+) \(\w+\): (.*?)\s*}?$", text, re.DOTALL)
+    if found:
+        return translate(url, int(found[1]), found[2])
+    lowered = text.lower()
+    if any(word in lowered for word in ("connection", "broken pipe", "ioerror", "timed out", "unexpected eof")):
+        return translate(url, 2013, text)
+    return ReadError(f"{url.redacted()}: {scrub(text).splitlines()[0] if text else 'unknown error'}")

@@ -1,0 +1,59 @@
+"""Connections to MySQL servers."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+from urllib.parse import quote
+
+from tieout.config.urls import EndpointUrl
+
+_INIT = (
+    "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES', "
+    "character_set_results = 'utf8mb4', lock_wait_timeout = 30"
+)
+
+
+def connect(url: EndpointUrl) -> Any:
+    """A pymysql connection in autocommit mode, in UTC."""
+    import pymysql
+
+    return pymysql.connect(
+        host=url.host or "localhost",
+        port=url.port or 3306,
+        user=url.user or "",
+        password=url.password or "",
+        database=url.database,
+        unix_socket=url.params.get("socket"),
+        charset="utf8mb4",
+        autocommit=True,
+        init_command=_INIT,
+        connect_timeout=int(float(url.params.get("connect_timeout", "10"))),
+        read_timeout=float(url.params["read_timeout"]) if "read_timeout" in url.params else None,
+        ssl=_tls(url),
+    )
+
+
+def wants_tls(url: EndpointUrl) -> bool:
+    return url.params.get("ssl_mode", "disabled") != "disabled" or "ssl_ca" in url.params
+
+
+def _tls(url: EndpointUrl) -> ssl.SSLContext | None:
+    if not wants_tls(url):
+        return None
+    mode = url.params.get("ssl_mode", "verify-ca")
+    context = ssl.create_default_context(cafile=url.params.get("ssl_ca"))
+    context.check_hostname = mode == "verify-identity"
+    if mode == "required":
+        context.verify_mode = ssl.CERT_NONE
+    if "ssl_cert" in url.params:
+        context.load_cert_chain(url.params["ssl_cert"], url.params.get("ssl_key"))
+    return context
+
+
+def arrow_url(url: EndpointUrl) -> str:
+    """The URL that connectorx reads with."""
+    password = f":{quote(url.password, safe='')}" if url.password else ""
+    host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
+    login = f"{quote(url.user or '', safe='')}{password}@"
+    return f"mysql://{login}{host}:{url.port or 3306}/{quote(url.database or '', safe='')}"

@@ -1,0 +1,109 @@
+"""Reads MySQL servers on executors: connectorx for rows, pymysql for single values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors import sql
+from tieout.connectors.base import HashSpec, Scan, StartOver
+from tieout.connectors.mysql.arrow import arrow_batches
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.faults import DriverPanic, translated
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.session import connect
+from tieout.connectors.wire import key_of
+from tieout.errors import ReadError
+from tieout.model.digests import MODULUS, Digest
+from tieout.model.keys import Key, KeyRange
+from tieout.model.types import TypeName
+
+_WRITES = """SHOW GLOBAL STATUS
+WHERE Variable_name IN ('Handler_delete', 'Handler_update', 'Handler_write')"""
+
+_LANE = "COALESCE(SUM(CAST(CONV(SUBSTR(h, {}, 16), 16, 10) AS DECIMAL(20))), 0)"
+
+
+@dataclass(frozen=True)
+class MySQLReader:
+    url: EndpointUrl
+    flavour: Flavour
+    safe: bool = False
+
+    @property
+    def _dialect(self) -> MySQLDialect:
+        return MySQLDialect(self.flavour, self.safe)
+
+    def cautious(self) -> MySQLReader:
+        return replace(self, safe=True)
+
+    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
+        yield from self._rows(scan, sql.within(self._dialect, scan, keys))
+
+    def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
+        if keys:
+            yield from self._rows(scan, sql.among(self._dialect, scan, keys))
+
+    def _rows(self, scan: Scan, condition: str) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in arrow_batches(
+                self.url, sql.select(self._dialect, scan, condition), scan.table.average_row_bytes
+            ):
+                yield _zero_moments(scan, batch)
+        except DriverPanic as panic:
+            if self.safe:
+                raise ReadError(f"{self.url.redacted()}: {scan.table.name} can't be read: {panic}") from None
+            raise StartOver from None
+
+    def count(self, scan: Scan, keys: KeyRange) -> int:
+        return int(self._row(sql.count(self._dialect, scan, sql.within(self._dialect, scan, keys)))[0])
+
+    def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
+        dialect = self._dialect
+        hashed = dialect.digest_columns(scan, spec) + " AS h"
+        inner = sql.aggregate(dialect, scan, sql.within(dialect, scan, keys), hashed)
+        row = self._row(f"SELECT COUNT(*), {_LANE.format(1)}, {_LANE.format(17)} FROM ({inner}) AS hashed")
+        return Digest(int(row[0]), (int(row[1]) + (int(row[2]) << 64)) % MODULUS)
+
+    def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
+        found: list[Key] = []
+        with translated(self.url), connect(self.url) as connection, connection.cursor() as cursor:
+            while len(found) < most:
+                cursor.execute(sql.bound(replace(self._dialect, safe=True), scan, keys, rows))
+                row = cursor.fetchone()
+                key = None if row is None else key_of(scan, row)
+                if key is None:
+                    break
+                found.append(key)
+                keys = KeyRange(key, keys.high)
+        return found
+
+    def activity(self) -> str | None:
+        """How many rows the server has written. MySQL counts temporary tables too: it errs on the safe side."""
+        with translated(self.url), connect(self.url) as connection, connection.cursor() as cursor:
+            cursor.execute(_WRITES)
+            counted = dict(cursor.fetchall())
+        return ":".join(f"{name}={counted[name]}" for name in sorted(counted)) if len(counted) == 3 else None
+
+    def _row(self, statement: str) -> Any:
+        with translated(self.url), connect(self.url) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchone()
+
+
+def _zero_moments(scan: Scan, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """UNIX_TIMESTAMP gives 0 for '0000-00-00 00:00:00', which is not 1970: say so."""
+    columns = list(batch.columns)
+    for place, column in enumerate(scan.columns):
+        if column.column.type.name is not TypeName.INSTANT:
+            continue
+        zero = pc.fill_null(pc.equal(columns[place], 0), False)
+        if pc.any(zero).as_py():
+            moments = columns[place].cast(pa.int64()).cast(pa.timestamp("us")).cast(pa.string())
+            columns[place] = pc.if_else(zero, "0000-00-00 00:00:00", moments)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)

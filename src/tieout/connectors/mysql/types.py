@@ -1,0 +1,76 @@
+"""MySQL's types as logical types, from information_schema."""
+
+from __future__ import annotations
+
+import re
+
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.model.types import LogicalType, TypeName
+
+_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
+_SIMPLE = {
+    "float": TypeName.FLOAT32,
+    "double": TypeName.FLOAT64,
+    "varchar": TypeName.TEXT,
+    "tinytext": TypeName.TEXT,
+    "text": TypeName.TEXT,
+    "mediumtext": TypeName.TEXT,
+    "longtext": TypeName.TEXT,
+    "char": TypeName.CHAR,
+    "binary": TypeName.BINARY,
+    "varbinary": TypeName.BINARY,
+    "tinyblob": TypeName.BINARY,
+    "blob": TypeName.BINARY,
+    "mediumblob": TypeName.BINARY,
+    "longblob": TypeName.BINARY,
+    "date": TypeName.DATE,
+    "time": TypeName.TIME,
+    "datetime": TypeName.TIMESTAMP,
+    "timestamp": TypeName.INSTANT,
+    "year": TypeName.YEAR,
+    "json": TypeName.JSON,
+    "uuid": TypeName.UUID,
+    # MariaDB's addresses come as text, and equal addresses as equal text.
+    "inet4": TypeName.TEXT,
+    "inet6": TypeName.TEXT,
+}
+
+_ORDERS = {TypeName.DATE: "date", TypeName.TIMESTAMP: "timestamp", TypeName.BINARY: "bytes"}
+
+
+def logical_type(
+    base: str, full: str, precision: int | None, scale: int | None, length: int | None, *, is_json: bool
+) -> LogicalType:
+    """`base` and `full` are DATA_TYPE and COLUMN_TYPE; `is_json` marks MariaDB's text with a JSON check."""
+    unsigned = "unsigned" in full
+    if is_json:
+        return LogicalType(TypeName.JSON, "json")
+    if base in _INTEGERS:
+        return LogicalType(TypeName.INTEGER, full, unsigned=unsigned)
+    if base == "decimal":
+        return LogicalType(TypeName.DECIMAL, full, precision, scale, unsigned)
+    if base == "bit":
+        return LogicalType(TypeName.BITS, full, precision)
+    if base in ("enum", "set"):
+        return LogicalType(TypeName(base), full, values=_labels(full))
+    if base in _SIMPLE:
+        return LogicalType(_SIMPLE[base], full, length)
+    return LogicalType(TypeName.OPAQUE, full)
+
+
+def order_of(t: LogicalType, flavour: Flavour, collation: str | None) -> str | None:
+    """The name of the order in which the server sorts a type; None where ranges are not to be cut in it.
+
+    TIMESTAMP has none: a literal would be read in the session's time zone, with an hour twice a year.
+    """
+    if t.name in (TypeName.INTEGER, TypeName.DECIMAL):
+        return "numeric"
+    if t.name in (TypeName.TEXT, TypeName.CHAR) and collation:
+        return f"{flavour}:{collation}"
+    if t.name is TypeName.UUID:
+        return f"{flavour}:uuid"
+    return _ORDERS.get(t.name)
+
+
+def _labels(full: str) -> tuple[str, ...]:
+    return tuple(label.replace("''", "'") for label in re.findall(r"'((?:[^']|'')*)'", full))

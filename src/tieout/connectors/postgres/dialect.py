@@ -1,0 +1,107 @@
+"""How PostgreSQL quotes, renders values exactly, and hashes."""
+
+from __future__ import annotations
+
+from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.sql import reference
+from tieout.model.kinds import Form
+from tieout.model.tables import Column, TableName
+from tieout.model.types import TypeName
+
+_AS_TEXT = {
+    TypeName.DECIMAL,
+    TypeName.TIMETZ,
+    TypeName.INTERVAL,
+    TypeName.BITS,
+    TypeName.ENUM,
+    TypeName.JSON,
+    TypeName.OPAQUE,
+    # A CHAR(n) loses its padding on the way to text.
+    TypeName.CHAR,
+    TypeName.TEXT,
+}
+
+_NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
+
+# What a type is hashed by. Its own hash function would not do: that of NUMERIC ignores the sign and takes
+# NaN for Infinity, that of INT8 and of moments folds 64 bits into 32, that of INTERVAL takes '1 month' for
+# '30 days', that of JSONB repeats every 64 elements, that of an ENUM hashes an OID.
+_SENT = {
+    TypeName.INTEGER: "int8send({})",
+    TypeName.DECIMAL: "numeric_send({})",
+    TypeName.TIME: "time_send({})",
+    TypeName.TIMETZ: "timetz_send({})",
+    TypeName.TIMESTAMP: "timestamp_send({})",
+    TypeName.INSTANT: "timestamptz_send({})",
+    TypeName.INTERVAL: "interval_send({})",
+    TypeName.ARRAY: "array_send({})",
+    TypeName.FLOAT32: "{}",
+    TypeName.FLOAT64: "{}",
+    TypeName.BOOLEAN: "{}",
+    TypeName.DATE: "{}",
+    TypeName.UUID: "{}",
+    TypeName.BINARY: "{}",
+}
+
+
+class PostgresDialect:
+    def quote(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def table(self, name: TableName) -> str:
+        return f"{self.quote(name.schema)}.{self.quote(name.name)}"
+
+    def wire(self, column: ScanColumn, reference: str) -> str:
+        name = column.column.type.name
+        if name is TypeName.ARRAY:
+            if column.kind.form is Form.JSON:
+                return f"to_json({reference})::text"
+            array = f"json_build_array(array_dims({reference}), {reference})"
+            return f"CASE WHEN {reference} IS NOT NULL THEN {array}::text END"
+        if name is TypeName.BITS and column.kind.form is Form.INTEGER:
+            return f"{reference}::bit(64)::int8" if column.column.type.precision == 64 else f"{reference}::int8"
+        return f"{reference}::text" if name in _AS_TEXT else reference
+
+    def literal(self, column: Column, text: str) -> str:
+        if column.type.name in _NUMERIC and text.removeprefix("-").replace(".", "", 1).isdigit():
+            return text
+        if column.type.name is TypeName.BINARY:
+            return f"'\\x{bytes.fromhex(text.removeprefix('0x')).hex()}'"
+        # standard_conforming_strings is on in our sessions: a quote is the only special character.
+        return "'" + text.replace("'", "''") + "'"
+
+    def digest_columns(self, scan: Scan, spec: HashSpec) -> str:
+        """Count and sums (as text) of one or two 64-bit hashes of each row."""
+        lanes = self._native_lanes(scan, spec) if spec.native else self._cryptographic_lanes(scan)
+        return ", ".join(["count(*)", *(f"coalesce(sum({lane}), 0)::text" for lane in lanes)])
+
+    def _native_lanes(self, scan: Scan, spec: HashSpec) -> list[str]:
+        row = ", ".join(self._sent(c) for c in scan.columns)
+        # The hash of a record is linear in those of its fields: a value that moved to another row would cancel
+        # in the sum. Hashed once more, it does not.
+        return [
+            f"hashtextextended(hash_record_extended(ROW({row}), {seed:d})::text, {seed:d})"
+            for seed in (spec.seed, spec.seed ^ 0x5BD1E995)[: spec.bits // 64]
+        ]
+
+    def _cryptographic_lanes(self, scan: Scan) -> list[str]:
+        parts = []
+        for column in scan.columns:
+            text = f"({self._text(column)})"
+            parts.append(f"CASE WHEN {text} IS NULL THEN 'N' ELSE octet_length({text}) || ':' || {text} END")
+        hashed = f"encode(sha256(convert_to({' || '.join(parts)}, 'UTF8')), 'hex')"
+        return [f"('x' || substr({hashed}, {start}, 16))::bit(64)::int8" for start in (1, 17)]
+
+    def _sent(self, column: ScanColumn) -> str:
+        name = column.column.type.name
+        return _SENT.get(name, "{}::text").format(reference(self, column))
+
+    def _text(self, column: ScanColumn) -> str:
+        """Canonical text for hashing in SQL: two equal values give the same on every PostgreSQL server."""
+        value, name = reference(self, column), column.column.type.name
+        if name in (TypeName.FLOAT32, TypeName.FLOAT64):
+            # One zero; NaN is one already.
+            return f"CASE WHEN {value} = 0 THEN '0' ELSE {value}::text END"
+        if name is TypeName.DECIMAL and column.kind.form is not Form.SCALED_NUMBER:
+            return f"trim_scale({value})::text"
+        return f"{value}::text"

@@ -1,0 +1,163 @@
+"""A PostgreSQL database: its catalog, its version, its position."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.base import Capabilities
+from tieout.connectors.keys import choose_key
+from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.snapshot import PostgresReader
+from tieout.connectors.postgres.types import RawType, logical_type, order_of
+from tieout.errors import MissingObjectError
+from tieout.model.tables import Column, Constraint, Index, Table, TableName
+
+_TABLES = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname = %s ORDER BY 1, 2"""
+
+_COLUMNS = """
+WITH RECURSIVE base AS (
+  SELECT a.attrelid, a.attnum, a.atttypid AS typid, a.atttypmod AS modifier
+  FROM pg_attribute a WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT b.attrelid, b.attnum, t.typbasetype, CASE WHEN t.typtypmod >= 0 THEN t.typtypmod ELSE b.modifier END
+  FROM base b JOIN pg_type t ON t.oid = b.typid WHERE t.typtype = 'd')
+SELECT a.attrelid, a.attname, t.typname, format_type(a.atttypid, a.atttypmod), t.typtype, b.modifier,
+  (SELECT e.typname FROM pg_type e WHERE e.oid = t.typelem),
+  (SELECT array_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = t.oid),
+  NOT a.attnotnull, a.attgenerated <> '', pg_get_expr(d.adbin, d.adrelid),
+  o.collname, o.collprovider, coalesce(o.collisdeterministic, true), coalesce(o.collversion, ''), g.datcollate,
+  coalesce(to_jsonb(g) ->> 'datcollversion', '')
+FROM base b JOIN pg_attribute a ON a.attrelid = b.attrelid AND a.attnum = b.attnum
+JOIN pg_type t ON t.oid = b.typid AND t.typtype <> 'd'
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+LEFT JOIN pg_collation o ON o.oid = a.attcollation
+CROSS JOIN (SELECT * FROM pg_database WHERE datname = current_database()) g
+ORDER BY a.attrelid, a.attnum"""
+
+_INDEXES = """
+SELECT i.indrelid, c.relname, i.indisunique AND i.indpred IS NULL AND i.indimmediate, i.indisprimary,
+  (SELECT array_agg(a.attname ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY AS k(attnum, place)
+   LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE k.place <= i.indnkeyatts)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = ANY(%s) AND i.indisvalid ORDER BY 1, 2"""
+
+_CONSTRAINTS = """
+SELECT c.conrelid, c.conname, c.contype, pg_get_constraintdef(c.oid),
+  (SELECT array_agg(a.attname ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY AS k(attnum, place)
+   JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.attnum)
+FROM pg_constraint c WHERE c.conrelid = ANY(%s) ORDER BY 1, 2"""
+
+_SIZES = """
+SELECT n.nspname, c.relname, c.oid, c.reltuples::int8, pg_relation_size(c.oid), c.relkind::text
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND (n.nspname, c.relname) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"""
+
+_KINDS = {"c": "check", "f": "foreign key", "p": "primary key", "u": "unique", "x": "exclusion", "t": "trigger"}
+
+_CAPABILITIES = Capabilities(family="postgres", native_hash=True, sql_hash=True, activity=True, writable=True)
+
+
+def open_endpoint(url: EndpointUrl) -> PostgresEndpoint:
+    with translated(url):
+        return PostgresEndpoint(url, connect(url, "tieout driver"))
+
+
+class PostgresEndpoint:
+    capabilities = _CAPABILITIES
+
+    def __init__(self, url: EndpointUrl, connection: Any) -> None:
+        self.url = url
+        self._connection = connection
+        self.version = str(connection.info.parameter_status("server_version"))
+
+    def default_schema(self) -> str:
+        return self.url.schema or "public"
+
+    def tables(self) -> list[TableName]:
+        return [TableName(schema, name) for schema, name in self._all(_TABLES, [self.default_schema()])]
+
+    def describe(self, names: Sequence[TableName]) -> list[Table]:
+        sizes = {
+            TableName(row[0], row[1]): row[2:]
+            for row in self._all(_SIZES, [[n.schema for n in names], [n.name for n in names]])
+        }
+        for name in names:
+            if name not in sizes:
+                raise MissingObjectError(
+                    f"{self.url.redacted()}: there is no table {name}", "check its schema and name"
+                )
+        oids = [size[0] for size in sizes.values()]
+        columns = self._grouped(_COLUMNS, oids)
+        indexes = self._grouped(_INDEXES, oids)
+        constraints = self._grouped(_CONSTRAINTS, oids)
+        return [
+            _table(name, sizes[name], columns[sizes[name][0]], indexes[sizes[name][0]], constraints[sizes[name][0]])
+            for name in names
+        ]
+
+    def reader(self) -> PostgresReader:
+        return PostgresReader(self.url)
+
+    def position(self) -> str | None:
+        return self.reader().activity()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _grouped(self, statement: str, oids: list[int]) -> dict[int, list[tuple[Any, ...]]]:
+        rows: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+        for oid, *rest in self._all(statement, [oids]):
+            rows[oid].append(tuple(rest))
+        return rows
+
+    def _all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+        with translated(self.url):
+            return list(self._connection.execute(statement, parameters).fetchall())
+
+
+def _table(
+    name: TableName,
+    size: tuple[Any, ...],
+    columns: list[tuple[Any, ...]],
+    indexes: list[tuple[Any, ...]],
+    constraints: list[tuple[Any, ...]],
+) -> Table:
+    _, estimate, size_bytes, relation_kind = size
+    described = tuple(_column(row) for row in columns)
+    known = tuple(
+        Index(index, tuple(names), bool(unique), bool(primary))
+        for index, unique, primary, names in indexes
+        # An index on an expression has a column without a name.
+        if None not in names
+    )
+    # Never analysed, or a partitioned table: no estimate.
+    rows = int(estimate) if estimate is not None and estimate > 0 and relation_kind == "r" else None
+    return Table(
+        name,
+        described,
+        choose_key(described, known),
+        known,
+        tuple(Constraint(c, _KINDS.get(kind, kind), tuple(names or ()), text) for c, kind, text, names in constraints),
+        rows,
+        int(size_bytes / rows) if rows else None,
+    )
+
+
+def _column(row: tuple[Any, ...]) -> Column:
+    (name, type_name, native, category, modifier, element, labels, nullable, generated, default) = row[:10]
+    collation, provider, deterministic, version, database_collation, database_version = row[10:]
+    raw = RawType(type_name, native, category, modifier, element, tuple(labels or ()))
+    effective: str | None = collation
+    if provider == "d":
+        effective, version = database_collation, database_version
+    ordered = None
+    if effective is not None:
+        bare = effective in ("C", "POSIX", "ucs_basic")
+        ordered = effective if bare else f"{effective}:{version}" if deterministic else None
+    return Column(name, logical_type(raw), nullable, generated, default, effective, None, order_of(raw, ordered))

@@ -1,0 +1,63 @@
+"""PostgreSQL's errors as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tieout.config.secrets import scrub
+from tieout.config.urls import EndpointUrl
+from tieout.errors import AccessError, EndpointError, MissingObjectError, ReadError, UnreachableError
+
+_HINTS: list[tuple[tuple[str, ...], type[EndpointError], str]] = [
+    (("28",), AccessError, "check user and password in the URL"),
+    (("42501",), AccessError, "GRANT the user SELECT on the tables to be read"),
+    (("3D000",), MissingObjectError, "check the database name in the URL"),
+    (("42P01", "42703", "3F000"), MissingObjectError, "check the names, or whether it was dropped meanwhile"),
+    (("08", "57P", "53300"), UnreachableError, "the server closed or refused the connection; run again with --resume"),
+]
+
+_WORDS: list[tuple[str, type[EndpointError], str]] = [
+    ("password authentication failed", AccessError, "check user and password in the URL"),
+    ("no password supplied", AccessError, "give a password in the URL, e.g. ${PGPASSWORD}"),
+    ("no pg_hba.conf entry", AccessError, "the server does not let this user in from here: see its pg_hba.conf"),
+    ("does not exist", MissingObjectError, "check the database name in the URL"),
+    ("translate host name", UnreachableError, "check the host in the URL"),
+    ("resolve host", UnreachableError, "check the host in the URL"),
+    ("Connection refused", UnreachableError, "is the server running, and is the port right?"),
+    ("timeout", UnreachableError, "the server did not answer in time"),
+    ("closed the connection", UnreachableError, "the server closed the connection; run again with --resume"),
+    ("connection", UnreachableError, "check host and port in the URL"),
+]
+
+
+@contextmanager
+def translated(url: EndpointUrl) -> Iterator[None]:
+    """Driver errors inside become EndpointErrors: one line, no password."""
+    import adbc_driver_manager
+    import psycopg
+
+    try:
+        yield
+    except (psycopg.Error, adbc_driver_manager.Error) as error:
+        raise _translate(url, str(error), getattr(error, "sqlstate", None)) from None
+
+
+def _translate(url: EndpointUrl, text: str, state: str | None) -> EndpointError:
+    where = f"{url.redacted()}: {_first_line(text)}"
+    if state:
+        for prefixes, kind, hint in _HINTS:
+            if state.startswith(prefixes):
+                return kind(where, hint)
+        return ReadError(where)
+    for words, kind, hint in _WORDS:
+        if words in text:
+            return kind(where, hint)
+    return ReadError(where)
+
+
+def _first_line(text: str) -> str:
+    line = scrub(text).strip().splitlines()[0] if text.strip() else "unknown error"
+    for noise in ("ERROR:", "FATAL:", "connection failed:"):
+        line = line.split(noise, 1)[-1].strip() if noise in line else line
+    return line

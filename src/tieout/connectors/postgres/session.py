@@ -1,0 +1,45 @@
+"""Connections to PostgreSQL, all with the same session settings."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from tieout.config.urls import EndpointUrl
+
+_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "IntervalStyle": "iso_8601",
+    "extra_float_digits": "3",
+    "standard_conforming_strings": "on",
+    "bytea_output": "hex",
+    # The load on a server is ours to bound, by connections; its own workers would come on top.
+    "max_parallel_workers_per_gather": "0",
+}
+
+_TLS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
+
+
+def libpq_url(url: EndpointUrl, application: str) -> str:
+    """The URL that libpq (psycopg and ADBC alike) connects with."""
+    user = quote(url.user or "", safe="")
+    password = f":{quote(url.password, safe='')}" if url.password is not None else ""
+    host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
+    params = {name: url.params[name] for name in _TLS if name in url.params}
+    params["application_name"] = application
+    params["client_encoding"] = "UTF8"
+    params["connect_timeout"] = url.params.get("connect_timeout", "10")
+    params["options"] = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    if "socket" in url.params:
+        host = quote(url.params["socket"], safe="")
+    login = f"{user}{password}@" if user else ""
+    database = quote(url.database or "", safe="")
+    return f"postgresql://{login}{host}:{url.port or 5432}/{database}?{urlencode(params, quote_via=quote)}"
+
+
+def connect(url: EndpointUrl, application: str) -> Any:
+    """A psycopg connection in autocommit mode."""
+    import psycopg
+
+    return psycopg.connect(libpq_url(url, application), autocommit=True)

@@ -1,0 +1,121 @@
+"""Reads PostgreSQL on executors: ADBC for rows, psycopg for single values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors import sql
+from tieout.connectors.base import HashSpec, Scan
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.session import connect, libpq_url
+from tieout.connectors.wire import key_of
+from tieout.model.digests import MODULUS, Digest
+from tieout.model.keys import Key, KeyRange
+
+_DIALECT = PostgresDialect()
+_EPOCH_MICROS = 946_684_800_000_000
+_EPOCH_DAYS = 10_957
+_WRAPPED_MICROS = -9_000_000_000_000_000_000
+_WRAPPED_DAYS = -2_147_000_000
+
+
+@dataclass(frozen=True)
+class PostgresReader:
+    url: EndpointUrl
+
+    def cautious(self) -> PostgresReader:
+        return self
+
+    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
+        yield from self._rows(sql.select(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))
+
+    def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
+        if keys:
+            yield from self._rows(sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
+
+    def _rows(self, statement: str) -> Iterator[pa.RecordBatch]:
+        from adbc_driver_postgresql import dbapi
+
+        with translated(self.url), dbapi.connect(libpq_url(self.url, "tieout executor")) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                for batch in cursor.fetch_record_batch():
+                    yield _unwrapped(batch)
+
+    def count(self, scan: Scan, keys: KeyRange) -> int:
+        return int(self._row(sql.count(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))[0])
+
+    def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
+        condition = sql.within(_DIALECT, scan, keys)
+        row = self._row(sql.aggregate(_DIALECT, scan, condition, _DIALECT.digest_columns(scan, spec)))
+        total = sum(int(lane) << (64 * place) for place, lane in enumerate(row[1:]))
+        return Digest(int(row[0]), total % MODULUS)
+
+    def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
+        found: list[Key] = []
+        with translated(self.url), connect(self.url, "tieout executor") as connection:
+            while len(found) < most:
+                row = connection.execute(sql.bound(_DIALECT, scan, keys, rows)).fetchone()
+                key = None if row is None else key_of(scan, row)
+                if key is None:
+                    break
+                found.append(key)
+                keys = KeyRange(key, keys.high)
+        return found
+
+    def activity(self) -> str | None:
+        current = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END"
+        return str(self._row(f"SELECT ({current})::text")[0])
+
+    def _row(self, statement: str) -> Any:
+        with translated(self.url), connect(self.url, "tieout executor") as connection:
+            return connection.execute(statement).fetchone()
+
+
+def _unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """ADBC adds the distance between two epochs without looking: infinity wraps around. Undo it."""
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_timestamp(column.type) and _lowest(column, pa.int64()) < _WRAPPED_MICROS:
+            column = _moments_as_text(column)
+        elif pa.types.is_date32(column.type) and _lowest(column, pa.int32()) < _WRAPPED_DAYS:
+            column = _days_as_text(column)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _lowest(column: pa.Array, integer: pa.DataType) -> int:
+    lowest = pc.min(column.cast(integer)).as_py()
+    return 0 if lowest is None else int(lowest)
+
+
+def _moments_as_text(column: pa.Array) -> pa.Array:
+    result: list[str | None] = []
+    for value in column.cast(pa.int64()).to_pylist():
+        if value is None or value >= _WRAPPED_MICROS:
+            result.append(None if value is None else str(np.datetime64(value, "us")).replace("T", " "))
+            continue
+        micros = (value - _EPOCH_MICROS) % (1 << 64)
+        if micros in ((1 << 63) - 1, 1 << 63):
+            result.append("infinity" if micros < 1 << 63 else "-infinity")
+        else:
+            result.append(f"{micros} microseconds after 2000-01-01")
+    return pa.array(result, pa.string())
+
+
+def _days_as_text(column: pa.Array) -> pa.Array:
+    result: list[str | None] = []
+    for value in column.cast(pa.int32()).to_pylist():
+        if value is None or value >= _WRAPPED_DAYS:
+            result.append(None if value is None else str(np.datetime64(value, "D")))
+        else:
+            result.append("infinity" if (value - _EPOCH_DAYS) % (1 << 32) == (1 << 31) - 1 else "-infinity")
+    return pa.array(result, pa.string())

@@ -1,0 +1,90 @@
+"""PostgreSQL's types as logical types, from the system catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tieout.model.types import LogicalType, TypeName
+
+_BY_NAME = {
+    "bool": TypeName.BOOLEAN,
+    "int2": TypeName.INTEGER,
+    "int4": TypeName.INTEGER,
+    "int8": TypeName.INTEGER,
+    "float4": TypeName.FLOAT32,
+    "float8": TypeName.FLOAT64,
+    "text": TypeName.TEXT,
+    "varchar": TypeName.TEXT,
+    "name": TypeName.TEXT,
+    "citext": TypeName.TEXT,
+    "bytea": TypeName.BINARY,
+    "date": TypeName.DATE,
+    "time": TypeName.TIME,
+    "timetz": TypeName.TIMETZ,
+    "timestamp": TypeName.TIMESTAMP,
+    "timestamptz": TypeName.INSTANT,
+    "interval": TypeName.INTERVAL,
+    "json": TypeName.JSON,
+    "jsonb": TypeName.JSON,
+    "uuid": TypeName.UUID,
+}
+
+_ORDERS = {
+    "int2": "numeric",
+    "int4": "numeric",
+    "int8": "numeric",
+    "numeric": "numeric",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamptz": "instant",
+    "uuid": "bytes",
+    "bytea": "bytes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RawType:
+    """A row of pg_type, domains resolved. `modifier` is atttypmod; `labels` those of an enum."""
+
+    name: str
+    native: str
+    category: str
+    modifier: int
+    element: str | None = None
+    labels: tuple[str, ...] = ()
+
+
+def logical_type(raw: RawType) -> LogicalType:
+    if raw.category == "E":
+        return LogicalType(TypeName.ENUM, raw.native, values=raw.labels)
+    if raw.element is not None and raw.name.startswith("_"):
+        element = logical_type(RawType(raw.element, raw.element, "", -1))
+        return LogicalType(TypeName.ARRAY, raw.native, element=element)
+    if raw.name == "numeric":
+        return _numeric(raw)
+    if raw.name == "bpchar":
+        return LogicalType(TypeName.CHAR, raw.native, precision=raw.modifier - 4 if raw.modifier > 0 else None)
+    if raw.name in ("bit", "varbit"):
+        return LogicalType(TypeName.BITS, raw.native, precision=raw.modifier if raw.modifier > 0 else None)
+    if raw.name in _BY_NAME:
+        return LogicalType(_BY_NAME[raw.name], raw.native)
+    return LogicalType(TypeName.OPAQUE, raw.native)
+
+
+def order_of(raw: RawType, collation: str | None) -> str | None:
+    """The name of the order that PostgreSQL sorts a type in; None where ranges are not to be cut in it."""
+    if raw.name in _ORDERS:
+        return _ORDERS[raw.name]
+    if raw.name in ("text", "varchar") and collation:
+        # Under C, text sorts by its bytes, and UTF-8 keeps the order of code points.
+        return "bytes-of-text" if collation in ("C", "POSIX", "ucs_basic") else f"postgres:{collation}"
+    return None
+
+
+def _numeric(raw: RawType) -> LogicalType:
+    if raw.modifier < 4:
+        return LogicalType(TypeName.DECIMAL, raw.native)
+    packed = raw.modifier - 4
+    scale = packed & 0x7FF
+    # Eleven bits, signed: PostgreSQL 15 allows a negative scale.
+    return LogicalType(TypeName.DECIMAL, raw.native, packed >> 16 & 0xFFFF, scale - 0x800 if scale & 0x400 else scale)

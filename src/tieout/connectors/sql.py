@@ -1,0 +1,105 @@
+"""The statements that every SQL engine reads with; how they are spelled is a Dialect's business."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tieout.connectors.base import Scan, ScanColumn
+from tieout.model.keys import Key, KeyRange
+from tieout.model.tables import Column, TableName
+
+
+class Dialect(Protocol):
+    """How an engine quotes, and how it renders a value in a form that its driver reads exactly.
+
+    Values stand in statements as literals, not as parameters: the Arrow drivers bind none. `literal`
+    therefore takes canonical text of any content and returns SQL that can't be broken out of.
+    """
+
+    def quote(self, name: str) -> str: ...
+
+    def table(self, name: TableName) -> str: ...
+
+    def wire(self, column: ScanColumn, reference: str) -> str: ...
+
+    def literal(self, column: Column, text: str) -> str: ...
+
+
+def select(dialect: Dialect, scan: Scan, condition: str) -> str:
+    return f"SELECT {wires(dialect, scan.columns)} FROM {dialect.table(scan.table.name)}{_where(scan, condition)}"
+
+
+def count(dialect: Dialect, scan: Scan, condition: str) -> str:
+    return f"SELECT COUNT(*) FROM {dialect.table(scan.table.name)}{_where(scan, condition)}"
+
+
+def aggregate(dialect: Dialect, scan: Scan, condition: str, expressions: str) -> str:
+    return f"SELECT {expressions} FROM {dialect.table(scan.table.name)}{_where(scan, condition)}"
+
+
+def bound(dialect: Dialect, scan: Scan, keys: KeyRange, rows: int) -> str:
+    """The key `rows` rows into a range: the next place to cut."""
+    order = ", ".join(dialect.quote(c.name) for c in scan.order_columns)
+    source = f"{dialect.table(scan.table.name)}{_where(scan, within(dialect, scan, keys))}"
+    return f"SELECT {wires(dialect, scan.order_columns)} FROM {source} ORDER BY {order} LIMIT 1 OFFSET {rows:d}"
+
+
+def wires(dialect: Dialect, columns: Sequence[ScanColumn]) -> str:
+    # Named by place: a column may have any name, and twice the same under an expression.
+    return ", ".join(f"{dialect.wire(c, reference(dialect, c))} AS c{place}" for place, c in enumerate(columns))
+
+
+def reference(dialect: Dialect, column: ScanColumn) -> str:
+    return f"({column.expression})" if column.expression else dialect.quote(column.name)
+
+
+def within(dialect: Dialect, scan: Scan, keys: KeyRange) -> str:
+    """The condition of a range; empty for everything."""
+    parts = []
+    if keys.low is not None:
+        parts.append(_beyond(dialect, scan, keys.low, ">", inclusive=True))
+    if keys.high is not None:
+        parts.append(_beyond(dialect, scan, keys.high, "<", inclusive=False))
+    return " AND ".join(parts)
+
+
+def among(dialect: Dialect, scan: Scan, keys: Sequence[Key]) -> str:
+    """The condition that a row has one of these keys."""
+    columns = scan.key_columns
+    if len(columns) == 1:
+        values = ", ".join(dialect.literal(columns[0].column, key[0]) for key in keys)
+        return f"{dialect.quote(columns[0].name)} IN ({values})"
+    return "(" + " OR ".join(_equal(dialect, columns, key) for key in keys) + ")"
+
+
+def _equal(dialect: Dialect, columns: Sequence[ScanColumn], key: Key) -> str:
+    pairs = zip(columns, key, strict=True)
+    return "(" + " AND ".join(f"{dialect.quote(c.name)} = {dialect.literal(c.column, v)}" for c, v in pairs) + ")"
+
+
+def _beyond(dialect: Dialect, scan: Scan, key: Key, sign: str, *, inclusive: bool) -> str:
+    """(a, b) beyond (x, y), spelled out: MySQL does not use an index for a comparison of row values.
+
+    The first column's own bound stands in front, so that every planner sees a range on the index.
+    """
+    names = [dialect.quote(c.name) for c in scan.order_columns]
+    values = [dialect.literal(c.column, v) for c, v in zip(scan.order_columns, key, strict=True)]
+    if len(names) == 1:
+        return f"{names[0]} {sign}{'=' if inclusive else ''} {values[0]}"
+    cases = []
+    for place in range(len(names)):
+        last = place == len(names) - 1
+        equal = [f"{n} = {v}" for n, v in zip(names[:place], values[:place], strict=True)]
+        cases.append(
+            " AND ".join([*equal, f"{names[place]} {sign}{'=' if inclusive and last else ''} {values[place]}"])
+        )
+    return f"{names[0]} {sign}= {values[0]} AND ({' OR '.join(f'({case})' for case in cases)})"
+
+
+def _where(scan: Scan, condition: str) -> str:
+    # The user's condition may hold OR, or end in a comment: parentheses, and a new line before the closing one.
+    parts = [condition] if condition else []
+    if scan.where:
+        parts.append(f"({scan.where}\n)")
+    return f" WHERE {' AND '.join(parts)}" if parts else ""

@@ -1,0 +1,36 @@
+"""How SQLite quotes."""
+
+from __future__ import annotations
+
+from tieout.connectors.base import ScanColumn
+from tieout.model.tables import Column, TableName
+from tieout.model.types import TypeName
+
+
+class SQLiteDialect:
+    def quote(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def table(self, name: TableName) -> str:
+        return f"{self.quote(name.schema)}.{self.quote(name.name)}"
+
+    def wire(self, column: ScanColumn, reference: str) -> str:
+        # The class of each value tells more than any cast would leave: it is read as it is.
+        return reference
+
+    def literal(self, column: Column, text: str) -> str:
+        if column.type.name is TypeName.BOOLEAN:
+            return "1" if text == "true" else "0"
+        if column.type.name in (TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT64) and _is_number(text):
+            return text
+        if column.type.name is TypeName.BINARY and text.startswith("0x"):
+            return f"X'{bytes.fromhex(text[2:]).hex()}'"
+        # A NUL would end the statement's text.
+        return f"CAST(X'{text.encode().hex()}' AS TEXT)"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) is not None and text.replace(".", "").replace("-", "").replace("e", "").isdigit()
+    except ValueError:
+        return False

@@ -1,0 +1,104 @@
+"""An SQLite file: its catalog."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.base import Capabilities
+from tieout.connectors.keys import choose_key
+from tieout.connectors.sqlite.dialect import SQLiteDialect
+from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.session import connect
+from tieout.connectors.sqlite.snapshot import SQLiteReader
+from tieout.connectors.sqlite.types import logical_type
+from tieout.errors import MissingObjectError
+from tieout.model.tables import Column, Constraint, Index, Table, TableName
+from tieout.model.types import LogicalType, TypeName
+
+_SCHEMA = "main"
+_DIALECT = SQLiteDialect()
+
+
+def open_endpoint(url: EndpointUrl) -> SQLiteEndpoint:
+    with translated(url):
+        connection = connect(url)
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        return SQLiteEndpoint(url, connection)
+
+
+class SQLiteEndpoint:
+    capabilities = Capabilities(family="sqlite", activity=True, writable=True)
+    version = f"SQLite {sqlite3.sqlite_version}"
+
+    def __init__(self, url: EndpointUrl, connection: sqlite3.Connection) -> None:
+        self.url = url
+        self._connection = connection
+
+    def default_schema(self) -> str:
+        return _SCHEMA
+
+    def tables(self) -> list[TableName]:
+        statement = (
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1"
+        )
+        return [TableName(_SCHEMA, name) for (name,) in self._all(statement)]
+
+    def describe(self, names: Sequence[TableName]) -> list[Table]:
+        return [self._table(name) for name in names]
+
+    def reader(self) -> SQLiteReader:
+        return SQLiteReader(self.url)
+
+    def position(self) -> str | None:
+        return None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _all(self, statement: str) -> list[tuple[Any, ...]]:
+        with translated(self.url):
+            return self._connection.execute(statement).fetchall()
+
+    def _table(self, name: TableName) -> Table:
+        rows = self._all(f"PRAGMA main.table_xinfo({_DIALECT.quote(name.name)})")
+        if not rows:
+            raise MissingObjectError(f"{self.url.redacted()}: there is no table {name.name}", "check its name")
+        listed = {row[1]: row for row in self._all("PRAGMA main.table_list")}
+        without_rowid = bool(listed[name.name][4]) if name.name in listed else False
+        primary = [row[1] for row in sorted((r for r in rows if r[5]), key=lambda r: r[5])]
+        alias = self._rowid_alias(rows, primary, without_rowid)
+        columns = tuple(_column(row, alias, without_rowid) for row in rows if row[6] in (0, 2, 3))
+        indexes = [Index("PRIMARY KEY", tuple(primary), True, True)] if primary else []
+        indexes += self._indexes(name)
+        return Table(name, columns, choose_key(columns, indexes), tuple(indexes), self._foreign_keys(name))
+
+    def _rowid_alias(self, rows: list[tuple[Any, ...]], primary: list[str], without_rowid: bool) -> str | None:
+        """The INTEGER PRIMARY KEY: the only column that SQLite itself holds to integers."""
+        if len(primary) != 1 or without_rowid:
+            return None
+        declared = next(row[2] for row in rows if row[1] == primary[0])
+        return primary[0] if declared.upper() == "INTEGER" else None
+
+    def _indexes(self, name: TableName) -> list[Index]:
+        found = []
+        for _, index, unique, origin, partial in self._all(f"PRAGMA main.index_list({_DIALECT.quote(name.name)})"):
+            parts = [row[2] for row in self._all(f"PRAGMA main.index_info({_DIALECT.quote(index)})")]
+            if origin != "pk" and None not in parts:
+                found.append(Index(index, tuple(parts), bool(unique) and not partial))
+        return found
+
+    def _foreign_keys(self, name: TableName) -> tuple[Constraint, ...]:
+        rows = self._all(f"PRAGMA main.foreign_key_list({_DIALECT.quote(name.name)})")
+        return tuple(Constraint(f"fk{r[0]}", "foreign key", (r[3],), f"references {r[2]}({r[4] or ''})") for r in rows)
+
+
+def _column(row: tuple[Any, ...], alias: str | None, without_rowid: bool) -> Column:
+    _, name, declared, not_null, default, key_place, hidden = row
+    is_alias = name == alias
+    kind = LogicalType(TypeName.INTEGER, declared) if is_alias else logical_type(declared)
+    # SQLite lets NULLs into a primary key, unless it is the rowid or the table has none.
+    nullable = not (not_null or is_alias or (key_place and without_rowid))
+    return Column(name, kind, nullable, hidden in (2, 3), default, order="numeric" if is_alias else None)

@@ -1,0 +1,124 @@
+"""Reads SQLite files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors import sql
+from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.sqlite.dialect import SQLiteDialect
+from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.session import connect
+from tieout.connectors.wire import key_of
+from tieout.errors import UnsupportedError
+from tieout.model.digests import Digest
+from tieout.model.keys import Key, KeyRange
+from tieout.model.kinds import Form
+
+_DIALECT = SQLiteDialect()
+_BATCH = 20_000
+_EXACT_NUMBERS = {Form.DECIMAL, Form.NUMBER, Form.SCALED_NUMBER}
+_BINARY = {Form.BYTES}
+
+
+@dataclass(frozen=True)
+class SQLiteReader:
+    url: EndpointUrl
+
+    def cautious(self) -> SQLiteReader:
+        return self
+
+    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
+        yield from self._rows(scan, sql.select(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))
+
+    def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
+        if keys:
+            yield from self._rows(scan, sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
+
+    def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
+        names = [f"c{place}" for place in range(len(scan.columns))]
+        with translated(self.url):
+            connection = connect(self.url)
+            try:
+                cursor = connection.execute(statement)
+                while rows := cursor.fetchmany(_BATCH):
+                    arrays = [_array(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
+                    yield pa.RecordBatch.from_arrays(arrays, names=names)
+            finally:
+                connection.close()
+
+    def count(self, scan: Scan, keys: KeyRange) -> int:
+        return int(self._row(sql.count(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))[0])
+
+    def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
+        raise UnsupportedError("SQLite has no hash functions")
+
+    def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
+        found: list[Key] = []
+        while len(found) < most:
+            row = self._row(sql.bound(_DIALECT, scan, keys, rows))
+            key = None if row is None else key_of(scan, row)
+            if key is None:
+                break
+            found.append(key)
+            keys = KeyRange(key, keys.high)
+        return found
+
+    def activity(self) -> str | None:
+        """Size and time of the file and of its write-ahead log."""
+        marks = []
+        for name in (self.url.path or "", f"{self.url.path}-wal"):
+            try:
+                state = os.stat(name)
+                marks.append(f"{state.st_size}@{state.st_mtime_ns}")
+            except OSError:
+                marks.append("-")
+        return " ".join(marks)
+
+    def _row(self, statement: str) -> Any:
+        with translated(self.url):
+            connection = connect(self.url)
+            try:
+                return connection.execute(statement).fetchone()
+            finally:
+                connection.close()
+
+
+def _array(column: ScanColumn, values: list[Any]) -> pa.Array:
+    """Values of whatever class, as an array that loses none of it."""
+    form = column.kind.form
+    classes = {type(v) for v in values if v is not None}
+    if form in _EXACT_NUMBERS:
+        # A float as its shortest text: 1.1 is meant, not 1.100000000000000088….
+        return pa.array([_text(v) for v in values], pa.large_binary())
+    if form is Form.BYTES:
+        return pa.array([v if v is None or isinstance(v, bytes) else _foreign(v) for v in values], pa.large_binary())
+    if classes <= {int} or classes <= {float}:
+        try:
+            return pa.array(values, pa.float64() if classes == {float} else pa.int64())
+        except OverflowError:
+            pass
+    if form in (Form.FLOAT64, Form.FLOAT32) and classes <= {int, float}:
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
+    return pa.array([_text(v) for v in values], pa.large_binary())
+
+
+def _text(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return b"\0blob " + value.hex().encode()
+    if isinstance(value, float):
+        return repr(value).encode()
+    return str(value).encode("utf-8", "surrogateescape")
+
+
+def _foreign(value: Any) -> bytes:
+    """A number or a text where bytes are expected: marked, so that it is not taken for its bytes."""
+    return b"\0" + type(value).__name__.encode() + b" " + (_text(value) or b"")

@@ -1,0 +1,117 @@
+"""How each kind of database is opened, so that a transaction means the same on all of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import OperationalError
+
+from tieout.errors import MetaStoreError
+from tieout.meta.faults import explain_os, explained
+from tieout.meta.location import Location
+
+WAIT_SECONDS = 15
+"""How long a statement waits for another process's lock."""
+
+
+def engine_for(location: Location) -> Engine:
+    if location.file is not None:
+        return _sqlite(location)
+    name = location.endpoint.scheme
+    try:
+        engine = create_engine(
+            location.url,
+            connect_args=location.connect_args,
+            hide_parameters=True,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+        )
+    except ImportError as error:
+        package = {"postgresql": "psycopg[binary]", "mysql": "pymysql[rsa]"}[name]
+        raise MetaStoreError(f"a meta store on {name} needs a driver ({error})", f"pip install '{package}'") from error
+    prepare = _prepare_mysql if name == "mysql" else _postgresql_preparer(location.endpoint.schema)
+    event.listen(engine, "connect", prepare)
+    return engine
+
+
+def _sqlite(location: Location) -> Engine:
+    engine = create_engine(location.url, connect_args={"timeout": WAIT_SECONDS}, hide_parameters=True)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    _make_private_file(location)
+    with explained(location):
+        _use_write_ahead_log(engine)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # the driver begins no transactions of its own: _begin_sqlite does
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if options.get("tieout_outside"):
+        return
+    if not options.get("tieout_writes"):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # With a write-ahead log NORMAL survives a kill of the process, FULL a loss of power too.
+    connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if options.get('tieout_sync') else 'NORMAL'}")
+    # A reader that turns writer can't wait for its turn, it fails at once: take the turn at the start.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _make_private_file(location: Location) -> None:
+    """Makes directory and file, for this user alone: the store keeps values of rows."""
+    file = location.file
+    assert file is not None
+    try:
+        if not file.parent.exists():
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (file.parent / ".gitignore").write_text("*\n")
+        # Only if it is new: closing a file that SQLite has open elsewhere in this process drops its locks.
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise explain_os(error, location) from error
+
+
+def _use_write_ahead_log(engine: Engine) -> None:
+    """Lets others read while one writes. It lasts in the file, so only a new one is changed."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            with engine.connect().execution_options(tieout_outside=True) as connection:
+                if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+                    connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                return
+        except OperationalError as error:
+            # SQLite does not wait for this lock by itself.
+            busy = getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _postgresql_preparer(schema: str | None) -> Any:
+    def prepare(connection: Any, record: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = '{WAIT_SECONDS}s'")
+            if schema is not None:
+                cursor.execute("SELECT set_config('search_path', quote_ident(%s), false)", (schema,))
+        connection.commit()
+
+    return prepare
+
+
+def _prepare_mysql(connection: Any, record: Any) -> None:
+    with connection.cursor() as cursor:
+        # A server that isn't strict cuts long values without a word; pymysql needs backslash escapes for bytes.
+        cursor.execute("SET SESSION sql_mode = 'STRICT_ALL_TABLES'")
+        cursor.execute(f"SET SESSION innodb_lock_wait_timeout = {WAIT_SECONDS}")
+    connection.commit()

@@ -1,0 +1,82 @@
+"""Where a meta store is: a URL as users write it, and what SQLAlchemy connects with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL
+
+from tieout.config.urls import EndpointUrl, parse_url
+from tieout.errors import ConfigError
+
+DEFAULT_URL = "sqlite:///.tieout/meta.db"
+DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
+CONNECT_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """`shown` is for people and holds no secret; `file` is set for SQLite alone."""
+
+    endpoint: EndpointUrl
+    shown: str
+    file: Path | None = None
+
+    @property
+    def url(self) -> URL:
+        """For SQLAlchemy: what else the endpoint says is in `connect_args`."""
+        end = self.endpoint
+        driver = DRIVERS[end.scheme]
+        if self.file is not None:
+            return URL.create(driver, database=str(self.file))
+        return URL.create(driver, end.user, end.password, end.host, end.port, end.database)
+
+    @property
+    def connect_args(self) -> dict[str, Any]:
+        """The driver's arguments beside the URL: time-outs, TLS, sockets."""
+        return {"postgresql": _postgresql, "mysql": _mysql}[self.endpoint.scheme](self.endpoint)
+
+
+def locate(url: str) -> Location:
+    """The place `url` names; ConfigError if it can't hold a meta store."""
+    end = parse_url(url)
+    if end.scheme not in DRIVERS:
+        raise ConfigError(f"a meta store can't be kept at {end.scheme}://", f"known: {', '.join(DRIVERS)}")
+    if end.path is not None:
+        # Absolute now: the program may change its directory while the store is open.
+        return Location(end, shown=end.path, file=Path(end.path).absolute())
+    if end.database is None:
+        raise ConfigError(f"the URL of the meta store names no database: {end}", "add it: …/database")
+    return Location(end, shown=str(end))
+
+
+def _postgresql(end: EndpointUrl) -> dict[str, Any]:
+    args: dict[str, Any] = {name: value for name, value in end.params.items() if name.startswith("ssl")}
+    args["application_name"] = end.params.get("application_name", "tieout")
+    args["connect_timeout"] = max(1, round(end.connect_timeout or CONNECT_SECONDS))
+    args["prepare_threshold"] = None  # prepared statements break behind a pooler such as pgbouncer
+    if end.socket is not None:
+        args["host"] = end.socket
+    return args
+
+
+def _mysql(end: EndpointUrl) -> dict[str, Any]:
+    args: dict[str, Any] = {
+        "charset": "utf8mb4",
+        "connect_timeout": max(1, round(end.connect_timeout or CONNECT_SECONDS)),
+        "read_timeout": end.read_timeout,
+        "unix_socket": end.socket,
+        "ssl": _mysql_tls(end),
+    }
+    return {name: value for name, value in args.items() if value is not None}
+
+
+def _mysql_tls(end: EndpointUrl) -> dict[str, Any] | None:
+    mode = end.params.get("ssl_mode", "verify-ca" if "ssl_ca" in end.params else "disabled")
+    if mode == "disabled":
+        return None
+    files = {name: end.params[f"ssl_{name}"] for name in ("ca", "cert", "key") if f"ssl_{name}" in end.params}
+    verified = "none" if mode == "required" else "required"
+    return {**files, "verify_mode": verified, "check_hostname": mode == "verify-identity"}

@@ -1,0 +1,172 @@
+"""Repair plans: the changes that would make a target equal, what became of each, and how to undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import bindparam, func, insert, select, update
+
+from tieout.errors import UsageError
+from tieout.meta.database import Database
+from tieout.meta.ids import new_id
+from tieout.meta.ownership import now
+from tieout.meta.records import ChangeAction, ChangeOutcome, ChangeState, RepairChange, RepairPlan, RepairState
+from tieout.meta.references import find
+from tieout.meta.schema import repair_changes, repairs
+
+CHUNK = 1000
+"""Changes read or written at once."""
+
+
+class Repairs:
+    """The repair plans of a store. What is committed here survives a loss of power: undo depends on it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, job_id: str, changes: Iterable[RepairChange], *, table: str | None = None) -> RepairPlan:
+        """A plan with these changes in order. They may come slowly: until the last is kept, the plan is a draft."""
+        plan_id = self._draft(job_id, table)
+        rows = iter(changes)
+        first = 0
+        while batch := list(islice(rows, CHUNK)):
+            with self._database.write(survives_power_loss=True) as connection:
+                connection.execute(
+                    insert(repair_changes),
+                    [{"repair_id": plan_id, "sequence": first + i, **_values(each)} for i, each in enumerate(batch)],
+                )
+            first += len(batch)
+        return self.set_state(plan_id, RepairState.PLANNED, expected=(RepairState.DRAFT,))
+
+    def get(self, reference: str) -> RepairPlan:
+        """The plan with this id, the only one whose id begins so, or the newest for `last`."""
+        with self._database.read() as connection:
+            row = find(connection, _newest(), repairs.c.id, reference)
+        if row is None:
+            raise UsageError(f"there is no repair plan {reference!r}", "make one with `tieout repair plan`")
+        return _plan(row)
+
+    def list(self, *, job_id: str | None = None, limit: int = 20) -> list[RepairPlan]:
+        """The newest plans first, without drafts."""
+        query = _newest().limit(limit)
+        if job_id is not None:
+            query = query.where(repairs.c.job_id == job_id)
+        with self._database.read() as connection:
+            return [_plan(row) for row in connection.execute(query)]
+
+    def set_state(
+        self,
+        plan_id: str,
+        state: RepairState,
+        *,
+        expected: Collection[RepairState] | None = None,
+        error: str | None = None,
+    ) -> RepairPlan:
+        """Moves the plan on; refuses if it is not in one of the `expected` states, so that only one process may."""
+        change = update(repairs).where(repairs.c.id == plan_id)
+        if expected is not None:
+            change = change.where(repairs.c.state.in_(list(expected)))
+        with self._database.write(survives_power_loss=True) as connection:
+            moved = connection.execute(change.values(state=state, error=error, updated_at=now())).rowcount
+            row = connection.execute(select(repairs).where(repairs.c.id == plan_id)).one_or_none()
+            if row is None:
+                raise UsageError(f"there is no repair plan {plan_id!r}")
+            if not moved:
+                raise UsageError(f"repair plan {plan_id} is {row.state}: it can't become {state}")
+            return _plan(row)
+
+    def changes(
+        self, plan_id: str, *, state: ChangeState | None = None, newest_first: bool = False, chunk: int = CHUNK
+    ) -> Iterator[RepairChange]:
+        """Lazily, in order (undo reads the newest first). The state of one may be set while others are read."""
+        sequence = repair_changes.c.sequence
+        query = select(repair_changes).where(repair_changes.c.repair_id == plan_id).limit(chunk)
+        query = query.order_by(sequence.desc() if newest_first else sequence)
+        if state is not None:
+            query = query.where(repair_changes.c.state == state)
+        page = query
+        while True:
+            with self._database.read() as connection:
+                rows = connection.execute(page).all()
+            yield from map(_change, rows)
+            if len(rows) < chunk:
+                return
+            last = rows[-1].sequence
+            page = query.where(sequence < last if newest_first else sequence > last)
+
+    def count(self, plan_id: str) -> dict[ChangeState, int]:
+        query = select(repair_changes.c.state, func.count()).where(repair_changes.c.repair_id == plan_id)
+        with self._database.read() as connection:
+            rows = connection.execute(query.group_by(repair_changes.c.state)).all()
+        return {ChangeState(state): count for state, count in rows}
+
+    def record(self, plan_id: str, outcomes: Sequence[ChangeOutcome]) -> None:
+        """Keeps what became of changes, all or nothing; repeating it changes nothing."""
+        with_row = [outcome for outcome in outcomes if outcome.old_row is not None]
+        without = [outcome for outcome in outcomes if outcome.old_row is None]
+        change = update(repair_changes).where(
+            repair_changes.c.repair_id == plan_id, repair_changes.c.sequence == bindparam("of_sequence")
+        )
+        with self._database.write(survives_power_loss=True) as connection:
+            if without:
+                connection.execute(change, [_outcome(each) for each in without])
+            if with_row:
+                found = [{**_outcome(each), "old_row": dict(each.old_row or {})} for each in with_row]
+                connection.execute(change, found)
+            connection.execute(update(repairs).where(repairs.c.id == plan_id).values(updated_at=now()))
+
+    def _draft(self, job_id: str, table: str | None) -> str:
+        at = now()
+        plan_id = new_id("p", at)
+        values = {"id": plan_id, "job_id": job_id, "table_name": table, "created_at": at, "updated_at": at}
+        with self._database.write() as connection:
+            connection.execute(insert(repairs).values(**values, state=RepairState.DRAFT))
+        return plan_id
+
+
+def _newest() -> Any:
+    query = select(repairs).where(repairs.c.state != RepairState.DRAFT)
+    return query.order_by(repairs.c.created_at.desc(), repairs.c.id.desc())
+
+
+def _values(change: RepairChange) -> dict[str, Any]:
+    return {
+        "table_name": change.table,
+        "action": change.action,
+        "key_values": dict(change.key),
+        "old_row": None if change.old_row is None else dict(change.old_row),
+        "new_row": None if change.new_row is None else dict(change.new_row),
+        "state": change.state,
+        "message": change.message,
+    }
+
+
+def _outcome(outcome: ChangeOutcome) -> dict[str, Any]:
+    return {"of_sequence": outcome.sequence, "state": outcome.state, "message": outcome.message}
+
+
+def _plan(row: Any) -> RepairPlan:
+    return RepairPlan(
+        id=row.id,
+        job_id=row.job_id,
+        state=RepairState(row.state),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        table=row.table_name,
+        error=row.error,
+    )
+
+
+def _change(row: Any) -> RepairChange:
+    return RepairChange(
+        table=row.table_name,
+        action=ChangeAction(row.action),
+        key=row.key_values,
+        old_row=row.old_row,
+        new_row=row.new_row,
+        sequence=row.sequence,
+        state=ChangeState(row.state),
+        message=row.message,
+    )

@@ -1,0 +1,1 @@
+"""What things are. Standard library only: every other room may use these."""

@@ -1,0 +1,25 @@
+"""What a running piece of work tells whoever listens: the terminal, the log, a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`stage` is schema, counts, digests, rows or done. `rows_total` None: not known (yet)."""
+
+    stage: str
+    table: str | None = None
+    rows_done: int = 0
+    rows_total: int | None = None
+    message: str | None = None
+    differences: int = 0
+
+
+Listener = Callable[[Progress], None]
+
+
+def silence(progress: Progress) -> None:
+    """The listener that does nothing."""

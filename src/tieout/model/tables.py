@@ -1,0 +1,77 @@
+"""Tables as a catalog describes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tieout.model.types import LogicalType
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """A table by schema (a database on MySQL, "main" on SQLite) and name, both exactly as stored."""
+
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. `order` names the total order its engine sorts it in, or None if none can be relied on;
+
+    two columns with the same `order` sort the same values the same way, whichever server does it.
+    """
+
+    name: str
+    type: LogicalType
+    nullable: bool = True
+    generated: bool = False
+    default: str | None = None
+    collation: str | None = None
+    charset: str | None = None
+    order: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    name: str
+    columns: tuple[str, ...]
+    unique: bool = False
+    primary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """`kind` is check, foreign key, unique or primary key; `definition` is the engine's own text."""
+
+    name: str
+    kind: str
+    columns: tuple[str, ...]
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`key` is the primary key, else a unique key without NULLs, else empty: rows are a multiset."""
+
+    name: TableName
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    indexes: tuple[Index, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    estimated_rows: int | None = None
+    average_row_bytes: int | None = None
+    engine: str | None = None
+
+    def column(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)

@@ -1,0 +1,52 @@
+"""Logical types: what a column holds, whatever the engine calls it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TypeName(StrEnum):
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    TEXT = "text"
+    CHAR = "char"
+    BINARY = "binary"
+    DATE = "date"
+    TIME = "time"
+    TIMETZ = "timetz"
+    TIMESTAMP = "timestamp"
+    INSTANT = "instant"
+    YEAR = "year"
+    INTERVAL = "interval"
+    BITS = "bits"
+    ENUM = "enum"
+    SET = "set"
+    JSON = "json"
+    UUID = "uuid"
+    ARRAY = "array"
+    OPAQUE = "opaque"
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalType:
+    """A type by meaning. `native` is the engine's own spelling, shown to people and never parsed.
+
+    `precision` and `scale` are those of DECIMAL (None: unbounded), the fraction digits of temporal
+    types (`precision`), the length of CHAR, BINARY and BITS (`precision`). `values` are the labels
+    of ENUM and SET. OPAQUE compares only with the same `native` type of the same engine.
+    """
+
+    name: TypeName
+    native: str
+    precision: int | None = None
+    scale: int | None = None
+    unsigned: bool = False
+    values: tuple[str, ...] = ()
+    element: LogicalType | None = None
+
+    def __str__(self) -> str:
+        return self.native

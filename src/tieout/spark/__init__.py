@@ -1,0 +1,1 @@
+"""The session, the data source that runs work on executors, and tables that only Spark can read."""

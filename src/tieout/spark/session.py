@@ -1,0 +1,84 @@
+"""The Spark session that Tieout starts when it is not handed one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import IO
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from tieout.errors import SparkFailure
+
+_WORKER_ENVIRONMENT = {
+    # Each Spark task is one thread of work already.
+    "POLARS_MAX_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    # A driver that panics is caught; the page it prints helps nobody.
+    "RUST_BACKTRACE": "0",
+}
+
+_LOGS: list[IO[bytes]] = []
+
+_SETTINGS = {
+    "spark.app.name": "tieout",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+}
+
+
+def start_session(
+    master: str = "local[*]", conf: Mapping[str, str] | None = None, *, verbose: bool = False
+) -> SparkSession:
+    """A session with Tieout's settings; `conf` goes before them. SparkFailure if Java or Spark won't start."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    for name, value in _WORKER_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    builder = SparkSession.builder.master(master)
+    settings = {**_SETTINGS, **(_local_settings() if master.startswith("local") else {}), **(conf or {})}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        with nullcontext() if verbose else _quiet():
+            session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("WARN" if verbose else "OFF")
+        return session
+    except (PySparkRuntimeError, OSError) as error:
+        line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise SparkFailure(
+            f"Spark did not start: {line}", "is a Java runtime of version 17 or later installed?"
+        ) from None
+
+
+def _local_settings() -> dict[str, str]:
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g"}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The JVM and its Python workers inherit standard error for life: give them a file instead of the terminal.
+
+    Errors reach the user through Tieout, in one line; Spark's own words would only hide them.
+    """
+    log = tempfile.NamedTemporaryFile(prefix="tieout-spark-", suffix=".log")  # noqa: SIM115 - removed when the process ends
+    _LOGS.append(log)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,179 @@
+"""Runs work on executors, through a PySpark data source.
+
+A piece of work is a picklable value with `run()`, which yields picklable results. Partitions are lists of
+pieces, done one after another by one task. An error ends its piece of work and travels to the driver as
+data: what to make of it is the flow's business, and the other pieces go on.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+from weakref import WeakSet
+
+import pyarrow as pa
+import stamina
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from tieout.errors import SparkFailure, TieoutError
+
+SCHEMA = "work long, bucket int, payload binary"
+_OPTION = "secret.work"
+"""Named so that Spark redacts it from plans and event logs: connections hold passwords."""
+
+
+class Work(Protocol):
+    def run(self) -> Iterator[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one piece of work: its results, and the error that ended it, if one did."""
+
+    results: tuple[Any, ...]
+    error: TieoutError | None = None
+
+    def only(self) -> Any:
+        """The single result; the error is raised."""
+        if self.error is not None:
+            raise self.error
+        (result,) = self.results
+        return result
+
+
+def run_work(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:
+    """The outcomes, in the shape of `partitions`: one Spark task for each."""
+    partitions = [list(partition) for partition in partitions]
+    if not any(partitions):
+        return [[] for _ in partitions]
+    with spark_errors():
+        rows = work_frame(spark, partitions).collect()
+    results: dict[int, list[Any]] = {}
+    errors: dict[int, TieoutError] = {}
+    for row in rows:
+        payload = pickle.loads(row.payload)
+        if isinstance(payload, TieoutError):
+            errors[row.work] = payload
+        else:
+            results.setdefault(row.work, []).append(payload)
+    numbers = iter(range(sum(map(len, partitions))))
+    return [
+        [Outcome(tuple(results.get(n, ())), errors.get(n)) for _, n in zip(partition, numbers, strict=False)]
+        for partition in partitions
+    ]
+
+
+def work_frame(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> DataFrame:
+    """The results of work as a frame of SCHEMA, for what goes on in Spark; payloads are pickled."""
+    if spark not in _REGISTERED:
+        spark.dataSource.register(WorkSource)
+        _REGISTERED.add(spark)
+    packed = base64.b64encode(pickle.dumps([list(partition) for partition in partitions])).decode("ascii")
+    return spark.read.format(WorkSource.name()).option(_OPTION, packed).load()
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Failures of a Spark job inside become a SparkFailure of one line."""
+    try:
+        yield
+    except PySparkException as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        # The last line of a Python traceback names the error.
+        line = next((line for line in reversed(lines) if "Error" in line), lines[0] if lines else type(error).__name__)
+        raise SparkFailure(f"a Spark job failed: {line[:300]}", "--verbose shows Spark's log") from None
+
+
+_REGISTERED: WeakSet[SparkSession] = WeakSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Bucketed:
+    """A result that goes on to be grouped by `bucket`."""
+
+    bucket: int
+    value: Any
+
+
+class _Pieces(InputPartition):
+    def __init__(self, first: int, pieces: list[Work]) -> None:
+        self.first = first
+        self.pieces = pieces
+
+
+class WorkSource(DataSource):
+    """A table whose rows are the results of work."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "tieout_work"
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return _WorkReader(self.options[_OPTION])
+
+
+class _WorkReader(DataSourceReader):
+    def __init__(self, packed: str) -> None:
+        self._packed = packed
+
+    def partitions(self) -> Sequence[InputPartition]:
+        first, result = 0, []
+        for pieces in pickle.loads(base64.b64decode(self._packed)):
+            result.append(_Pieces(first, pieces))
+            first += len(pieces)
+        # Packed once more with every partition, all the work would travel to each task.
+        self._packed = ""
+        return result
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Pieces)
+        for number, piece in enumerate(partition.pieces, partition.first):
+            for bucket, payload in _payloads(piece):
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        "work": pa.array([number], pa.int64()),
+                        "bucket": pa.array([bucket], pa.int32()),
+                        "payload": pa.array([payload], pa.binary()),
+                    }
+                )
+
+
+def _payloads(piece: Work) -> Iterator[tuple[int | None, bytes]]:
+    try:
+        for result in _results(piece):
+            if isinstance(result, Bucketed):
+                yield result.bucket, pickle.dumps(result.value)
+            else:
+                yield None, pickle.dumps(result)
+    except TieoutError as error:
+        yield None, pickle.dumps(error)
+    except Exception as error:
+        # The worker's loop: a mistake of ours ends this piece of work, with its name, and not the job.
+        yield None, pickle.dumps(SparkFailure(f"{type(piece).__name__} failed: {type(error).__name__}: {error}"))
+
+
+def _results(piece: Work) -> Iterator[Any]:
+    """What `run` yields. A connection lost before the first result is worth another try."""
+    for attempt in stamina.retry_context(on=_worth_another_try, attempts=3, wait_initial=0.5, timeout=60):
+        with attempt:
+            results = iter(piece.run())
+            first = next(results, _NOTHING)
+    if first is not _NOTHING:
+        yield first
+        yield from results
+
+
+def _worth_another_try(error: Exception) -> bool:
+    return isinstance(error, TieoutError) and error.transient
+
+
+_NOTHING = object()

@@ -1,0 +1,41 @@
+"""How likely two different tables are to pass as equal."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tieout.model.kinds import Form
+from tieout.verify.tablerun import TableRun
+
+_FIXED = {
+    Form.BOOLEAN,
+    Form.INTEGER,
+    Form.DECIMAL,
+    Form.FLOAT32,
+    Form.FLOAT64,
+    Form.DATE,
+    Form.TIMESTAMP,
+    Form.TIME,
+    Form.UUID,
+}
+
+
+def collision_bound(run: TableRun) -> str | None:
+    """An upper bound, for data that nobody made up to collide; None if digests did not decide.
+
+    Each comparison of two digests that differ in truth agrees with probability 2^-bits. In `pull`, so does
+    each comparison of two values of variable length, which stand in the row by their 128-bit hash. In
+    `native`, a row is hashed twice.
+    """
+    if run.failure is not None or run.ranges == 0:
+        return None
+    spec = run.plan.hash
+    if spec is not None:
+        return _text(Fraction(run.ranges * (2 if spec.native else 1), 2**spec.bits))
+    variable = sum(column.kind.form not in _FIXED for column in run.plan.source.scan.columns)
+    comparisons = max(run.ranges, len(run.source_buckets)) + variable * max(run.source.count, run.target.count)
+    return _text(Fraction(comparisons, 2**128))
+
+
+def _text(probability: Fraction) -> str:
+    return f"{float(probability):.0e}".replace("e-0", "e-")

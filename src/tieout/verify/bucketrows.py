@@ -1,0 +1,182 @@
+"""The rows of buckets that differ: read on both sides, brought together by Spark, compared."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tieout.canonical.fields import Field
+from tieout.canonical.fingerprint import fingerprints
+from tieout.canonical.numbers import within
+from tieout.connectors.base import StartOver
+from tieout.errors import TieoutError
+from tieout.model.differences import Difference, DifferenceKind, ValuePair
+from tieout.model.keys import Key, KeyRange
+from tieout.spark.work import Bucketed
+from tieout.verify.bucketing import buckets_of
+from tieout.verify.compare import Shape
+from tieout.verify.localise import Found, Localised, Patience, settle_keys
+from tieout.verify.plan import Side, TablePlan
+from tieout.verify.rows import fields_of, key_hashes
+
+
+@dataclass(frozen=True, slots=True)
+class LooseRow:
+    """A row on its way to its bucket: hashes, and every value as canonical text."""
+
+    source: bool
+    key: bytes
+    print: bytes
+    texts: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Rows of one bucket from one part of one side. Only the latest attempt at a part counts: a driver
+    that gave up half-way has sent some rows already."""
+
+    source: bool
+    part: int
+    attempt: int
+    rows: tuple[LooseRow, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScanBuckets:
+    """The rows of one range of one side that are in these buckets."""
+
+    side: Side
+    is_source: bool
+    keys: KeyRange
+    part: int
+    buckets: int
+    wanted: frozenset[int]
+
+    def run(self) -> Iterator[Bucketed]:
+        reader = self.side.reader
+        try:
+            yield from self._scan(reader.read(self.side.scan, self.keys), 0)
+        except StartOver:
+            for bucket in self.wanted:
+                yield Bucketed(bucket, Sent(self.is_source, self.part, 1))
+            yield from self._scan(reader.cautious().read(self.side.scan, self.keys), 1)
+
+    def _scan(self, batches: Iterator[pa.RecordBatch], attempt: int) -> Iterator[Bucketed]:
+        for batch in batches:
+            fields = fields_of(self.side.scan, batch)
+            found = loose_rows(fields, self.side.scan.key, self.is_source, self.buckets, self.wanted)
+            for bucket, rows in found.items():
+                yield Bucketed(bucket, Sent(self.is_source, self.part, attempt, tuple(rows)))
+
+
+def loose_rows(
+    fields: Sequence[Field], key: tuple[int, ...], is_source: bool, buckets: int, wanted: frozenset[int]
+) -> dict[int, list[LooseRow]]:
+    prints = fingerprints(fields)
+    keys = key_hashes(fields, key, prints)
+    places = buckets_of(keys, buckets)
+    result: dict[int, list[LooseRow]] = defaultdict(list)
+    for row in np.flatnonzero(np.isin(places, np.fromiter(wanted, dtype=np.uint32))):
+        texts = tuple(item.text(int(row)) for item in fields)
+        result[int(places[row])].append(LooseRow(is_source, keys[row].tobytes(), prints[row].tobytes(), texts))
+    return result
+
+
+@dataclass(frozen=True)
+class CompareBuckets:
+    """Compares the rows of a bucket; a function that Spark calls with each bucket's payloads."""
+
+    plan: TablePlan
+    shape: Shape
+    limit: int | None
+    patience: Patience
+
+    def __call__(self, payloads: pa.Table) -> pa.Table:
+        try:
+            result: Localised | TieoutError = self._compare(payloads)
+        except TieoutError as error:
+            result = error
+        return pa.table({"payload": pa.array([pickle.dumps(result)], pa.binary())})
+
+    def _compare(self, payloads: pa.Table) -> Localised:
+        read_at = time.monotonic()
+        sides: dict[bool, dict[bytes, list[LooseRow]]] = {True: defaultdict(list), False: defaultdict(list)}
+        parts = [pickle.loads(payload) for payload in payloads.column("payload").to_pylist()]
+        failed = next((part for part in parts if isinstance(part, TieoutError)), None)
+        if failed is not None:
+            raise failed
+        for row in _latest(parts):
+            sides[row.source][row.key].append(row)
+        found = Found(self.shape, self.limit)
+        found.rows(sum(map(len, sides[True].values())), sum(map(len, sides[False].values())))
+        suspects: dict[Key, list[Difference]] = {}
+        for key in sides[True].keys() | sides[False].keys():
+            differences = list(self._differences(sides[True].get(key, []), sides[False].get(key, []), found))
+            text = self._key(differences)
+            if text is None:
+                found.add_all(differences)
+            else:
+                suspects[text] = differences
+        if suspects:
+            settle_keys(self.plan, found, self.patience, read_at, suspects)
+        return found.result()
+
+    def _key(self, differences: Sequence[Difference]) -> Key | None:
+        if not differences or not self.shape.key:
+            return None
+        values = tuple(differences[0].key.values())
+        return None if None in values else tuple(str(v) for v in values)
+
+    def _differences(self, left: list[LooseRow], right: list[LooseRow], found: Found) -> Iterator[Difference]:
+        if self.shape.key and len(left) == len(right) == 1:
+            if left[0].print != right[0].print:
+                changed = self._changed(left[0], right[0])
+                if changed is not None:
+                    yield Difference(self.shape.table, DifferenceKind.CHANGED, self._identity(left[0]), changed)
+            return
+        if self.shape.key and (len(left) > 1 or len(right) > 1):
+            found.ambiguous(tuple(str(v) for v in self._identity((left or right)[0]).values()))
+        copies: dict[bytes, int] = defaultdict(int)
+        for row in left:
+            copies[row.print] += 1
+        for row in right:
+            copies[row.print] -= 1
+        for row in {row.print: row for row in (*right, *left)}.values():
+            more = copies[row.print]
+            if more:
+                kind = DifferenceKind.MISSING if more > 0 else DifferenceKind.EXTRA
+                yield Difference(self.shape.table, kind, self._identity(row), copies=abs(more))
+
+    def _identity(self, row: LooseRow) -> dict[str, str | None]:
+        places = self.shape.key or range(len(self.shape.columns))
+        return {self.shape.columns[place]: row.texts[place] for place in places}
+
+    def _changed(self, left: LooseRow, right: LooseRow) -> dict[str, ValuePair] | None:
+        """The columns that differ; None if all that do are within their tolerance."""
+        changed: dict[str, ValuePair] = {}
+        tolerated = False
+        for place, (a, b) in enumerate(zip(left.texts, right.texts, strict=True)):
+            if a == b:
+                continue
+            tolerance = self.shape.tolerances.get(place)
+            if tolerance is not None and a is not None and b is not None and within(float(a), float(b), tolerance):
+                tolerated = True
+                continue
+            changed[self.shape.columns[place]] = ValuePair(a, b)
+        return None if tolerated and not changed else changed
+
+
+def _latest(parts: Sequence[Sent]) -> Iterator[LooseRow]:
+    attempts: dict[tuple[bool, int], int] = defaultdict(int)
+    for part in parts:
+        place = (part.source, part.part)
+        attempts[place] = max(attempts[place], part.attempt)
+    for part in parts:
+        if part.attempt == attempts[part.source, part.part]:
+            yield from part.rows

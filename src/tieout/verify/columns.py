@@ -1,0 +1,153 @@
+"""Which columns are compared and in which form: the comparison of two schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tieout.errors import UsageError
+from tieout.model.kinds import Incomparable, Kind, Tolerance, common_kind
+from tieout.model.requests import TableRequest, VerifyOptions
+from tieout.model.results import SchemaFinding, UnverifiedColumn
+from tieout.model.tables import Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPair:
+    """Two columns and the form they are compared in; the user's SQL for a side, if given."""
+
+    source: Column
+    target: Column
+    kind: Kind
+    source_expression: str | None = None
+    target_expression: str | None = None
+
+    @property
+    def same_type(self) -> bool:
+        return self.source.type.native == self.target.type.native
+
+    @property
+    def plain(self) -> bool:
+        return self.source_expression is None and self.target_expression is None and self.kind.tolerance is None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaComparison:
+    """`pairs` are the columns to compare, `key` the places in it of the key's columns (none: a multiset)."""
+
+    pairs: tuple[ColumnPair, ...]
+    key: tuple[int, ...]
+    findings: tuple[SchemaFinding, ...]
+    unverified: tuple[UnverifiedColumn, ...]
+
+
+def compare_schemas(source: Table, target: Table, request: TableRequest, options: VerifyOptions) -> SchemaComparison:
+    """Pairs columns by name. Raises UsageError for a column that the request names and no side has."""
+    _check_names(source, target, request)
+    findings: list[SchemaFinding] = []
+    unverified: list[UnverifiedColumn] = []
+    pairs: list[ColumnPair] = []
+    for left in source.columns:
+        right = _counterpart(left.name, target.columns)
+        if not _wanted(left.name, request):
+            continue
+        if right is None:
+            findings.append(_only("source", left))
+            continue
+        findings += _differences(left, right)
+        pair = _pair(left, right, request, options)
+        if isinstance(pair, Incomparable):
+            unverified.append(UnverifiedColumn(left.name, pair.reason))
+        else:
+            pairs.append(pair)
+    for right in target.columns:
+        if _wanted(right.name, request) and _counterpart(right.name, source.columns) is None:
+            findings.append(_only("target", right))
+    key, remarks = _key(source, target, pairs, request)
+    return SchemaComparison(tuple(pairs), key, (*findings, *remarks), tuple(unverified))
+
+
+def _pair(left: Column, right: Column, request: TableRequest, options: VerifyOptions) -> ColumnPair | Incomparable:
+    tolerance = _tolerance(left.name, request)
+    kind = common_kind(left.type, right.type, exact_scale=options.exact_scale, tolerance=tolerance)
+    if isinstance(kind, Incomparable):
+        return kind
+    source_expression, target_expression = request.expressions.get(left.name, (None, None))
+    return ColumnPair(left, right, kind, source_expression or None, target_expression or None)
+
+
+def _tolerance(name: str, request: TableRequest) -> Tolerance | None:
+    text = request.tolerance.get(name)
+    if text is None:
+        return None
+    amount, _, word = text.strip().partition(" ")
+    try:
+        value = float(amount)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf") or word.strip() not in ("", "relative"):
+        raise UsageError(f"{text!r} is no tolerance for column {name}", 'write "0.001" or "1e-9 relative"')
+    return Tolerance(value, word.strip() == "relative")
+
+
+def _key(
+    source: Table, target: Table, pairs: Sequence[ColumnPair], request: TableRequest
+) -> tuple[tuple[int, ...], list[SchemaFinding]]:
+    places = {pair.source.name: place for place, pair in enumerate(pairs)}
+    by_target = {pair.target.name: pair.source.name for pair in pairs}
+    if request.key is not None:
+        missing = [name for name in request.key if name not in places]
+        if missing:
+            raise UsageError(f"{source.name} has no comparable column {missing[0]} to be a key", "check --key")
+        return tuple(places[name] for name in request.key), []
+    target_key = tuple(by_target.get(name, name) for name in target.key)
+    remarks = []
+    if source.key != target_key:
+        here, there = (", ".join(table.key) or "none" for table in (source, target))
+        text = f"the key is ({here}) on the source and ({there}) on the target"
+        remarks.append(SchemaFinding("key", text))
+    for candidate in (source.key, target_key):
+        if candidate and all(name in places for name in candidate):
+            return tuple(places[name] for name in candidate), remarks
+    return (), remarks
+
+
+def _differences(left: Column, right: Column) -> list[SchemaFinding]:
+    found = []
+    if left.name != right.name:
+        found.append(SchemaFinding("column", f"is named {right.name} on the target", left.name))
+    if left.type.native != right.type.native:
+        found.append(SchemaFinding("type", f"{left.type.native} → {right.type.native}", left.name))
+    if left.nullable != right.nullable:
+        words = {True: "may be NULL", False: "NOT NULL"}
+        found.append(SchemaFinding("nullability", f"{words[left.nullable]} → {words[right.nullable]}", left.name))
+    if left.generated != right.generated:
+        words = {True: "generated", False: "stored as written"}
+        found.append(SchemaFinding("type", f"{words[left.generated]} → {words[right.generated]}", left.name))
+    return found
+
+
+def _only(side: str, column: Column) -> SchemaFinding:
+    return SchemaFinding("column", f"is only on the {side} ({column.type.native})", column.name, breaks=True)
+
+
+def _counterpart(name: str, columns: Sequence[Column]) -> Column | None:
+    for column in columns:
+        if column.name == name:
+            return column
+    folded = [column for column in columns if column.name.casefold() == name.casefold()]
+    return folded[0] if len(folded) == 1 else None
+
+
+def _wanted(name: str, request: TableRequest) -> bool:
+    key = request.key or ()
+    listed = request.columns is None or name in request.columns or name in key
+    return listed and name not in request.exclude_columns
+
+
+def _check_names(source: Table, target: Table, request: TableRequest) -> None:
+    known = set(source.column_names) | set(target.column_names)
+    for name in (*(request.columns or ()), *request.exclude_columns, *request.tolerance, *request.expressions):
+        # A list for many tables (a pattern) may name columns that only some of them have.
+        if name not in known and "*" not in request.source:
+            raise UsageError(f"{source.name} has no column {name}", f"it has {', '.join(sorted(known))}")

@@ -1,0 +1,126 @@
+"""Which table of the source is compared with which of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from tieout.errors import UsageError
+from tieout.model.requests import TableRequest
+from tieout.model.tables import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class NamePair:
+    """Two tables to compare; a side that has no such table is None."""
+
+    source: TableName | None
+    target: TableName | None
+    request: TableRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The tables of an endpoint and the schema that a bare name is looked up in."""
+
+    tables: tuple[TableName, ...]
+    schema: str
+
+
+EVERYTHING = TableRequest("*")
+
+
+def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) -> list[NamePair]:
+    """The pairs in the order asked; each table once, by the first request that names it.
+
+    A pattern also takes the target's tables that match it, so that what is only there is found. A name
+    that neither side has is an error; one that a single side has is a pair with a hole.
+    """
+    pairs: list[NamePair] = []
+    taken: set[TableName] = set()
+    for request in requests or (EVERYTHING,):
+        found = (
+            _by_pattern(source, target, request) if _is_pattern(request.source) else [_by_name(source, target, request)]
+        )
+        for pair in found:
+            if (pair.source or pair.target) not in taken or pair.source is None:
+                pairs.append(pair)
+                taken |= {name for name in (pair.source,) if name}
+    return _without_doubles(pairs)
+
+
+def _without_doubles(pairs: list[NamePair]) -> list[NamePair]:
+    named = {pair.target for pair in pairs if pair.source is not None}
+    result: list[NamePair] = []
+    for pair in pairs:
+        if pair.source is None and (pair.target in named or any(pair.target == p.target for p in result)):
+            continue
+        result.append(pair)
+    return result
+
+
+def _by_name(source: Names, target: Names, request: TableRequest) -> NamePair:
+    left = _find(source, request.source)
+    right = _find(target, request.target or _bare(request.source))
+    if left is None and right is None:
+        known = sorted({t.name for t in source.tables})
+        close = get_close_matches(_bare(request.source), known, 1)
+        raise UsageError(
+            f"neither side has a table {request.source}", f"did you mean {close[0]}?" if close else "check its name"
+        )
+    return NamePair(left, right, request)
+
+
+def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[NamePair]:
+    if request.target is not None and not request.target.endswith("*"):
+        raise UsageError(
+            f"the pattern {request.source} can't go to one table", "give a target schema as schema.*, or none"
+        )
+    schema = request.target.removesuffix("*").removesuffix(".") if request.target else ""
+    target_schema = schema or target.schema
+    lefts = [
+        t for t in source.tables if _matches(t, source.schema, request.source) and not _excluded(t, source, request)
+    ]
+    pairs = [NamePair(t, _find(target, t.name, target_schema), request) for t in lefts]
+    paired = {pair.target for pair in pairs}
+    bare = _bare(request.source)
+    rights = [t for t in target.tables if t.schema == target_schema and t not in paired and fnmatchcase(t.name, bare)]
+    excluded = [_bare(pattern) for pattern in request.exclude]
+    left_over = [t for t in rights if not any(fnmatchcase(t.name, pattern) for pattern in excluded)]
+    return pairs + [NamePair(None, t, request) for t in left_over]
+
+
+def _find(names: Names, text: str, schema: str | None = None) -> TableName | None:
+    """A table by `name` or `schema.name`: as written, else in other case if only one fits."""
+    candidates = [TableName(schema or names.schema, text)]
+    if "." in text:
+        candidates.append(TableName(*text.split(".", 1)))
+    known = set(names.tables)
+    for candidate in candidates:
+        if candidate in known:
+            return candidate
+    for candidate in candidates:
+        folded = [t for t in names.tables if str(t).casefold() == str(candidate).casefold()]
+        if len(folded) == 1:
+            return folded[0]
+    return None
+
+
+def _matches(table: TableName, schema: str, pattern: str) -> bool:
+    if "." in pattern:
+        return fnmatchcase(str(table), pattern)
+    return table.schema == schema and fnmatchcase(table.name, pattern)
+
+
+def _excluded(table: TableName, names: Names, request: TableRequest) -> bool:
+    return any(_matches(table, names.schema, pattern) for pattern in request.exclude)
+
+
+def _is_pattern(text: str) -> bool:
+    return "*" in text or "?" in text
+
+
+def _bare(text: str) -> str:
+    return text.split(".", 1)[1] if "." in text else text

@@ -1,0 +1,106 @@
+"""The state of one table while it is verified."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from tieout.meta import Side as LaneSide
+from tieout.model.differences import Difference, DifferenceCounts
+from tieout.model.digests import EMPTY, Digest
+from tieout.model.keys import EVERYTHING, Key, KeyRange
+from tieout.verify.plan import Side, TablePlan
+
+FIRST_CHUNK_ROWS = 250_000
+"""Rows of a range before anything was timed."""
+
+
+@dataclass
+class Lane:
+    """The ranges of a table, or of one side of it, in order: planned a few at a time, as they are reached.
+
+    `rest` is what no range covers yet; None: they reach to the end.
+    """
+
+    side: LaneSide
+    chunk_rows: int
+    rest: KeyRange | None = EVERYTHING
+    planned: int = 0
+    todo: deque[tuple[int, KeyRange]] = field(default_factory=deque)
+
+    def cut(self, bounds: list[Key], asked: int) -> list[KeyRange]:
+        """Takes ranges off the rest, cut at `bounds`; fewer bounds than asked for means the end was reached."""
+        assert self.rest is not None
+        low, high = self.rest.low, self.rest.high
+        ranges = []
+        for bound in bounds:
+            ranges.append(KeyRange(low, bound))
+            low = bound
+        self.rest = KeyRange(low, high)
+        if len(bounds) < asked:
+            ranges.append(self.rest)
+            self.rest = None
+        for keys in ranges:
+            self.todo.append((self.planned, keys))
+            self.planned += 1
+        return ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A range whose digests differ."""
+
+    ordinal: int
+    keys: KeyRange
+    source: Digest
+    target: Digest
+
+    @property
+    def larger(self) -> str:
+        """The side with more rows: the one to cut into leaves."""
+        return "target" if self.target.count > self.source.count else "source"
+
+
+@dataclass
+class TableRun:
+    """What is known of a table so far. `failure` ends its verification."""
+
+    ordinal: int
+    plan: TablePlan
+    lanes: list[Lane]
+    source: Digest = EMPTY
+    target: Digest = EMPTY
+    ranges: int = 0
+    suspects: list[Suspect] = field(default_factory=list)
+    source_buckets: dict[int, Digest] = field(default_factory=dict)
+    target_buckets: dict[int, Digest] = field(default_factory=dict)
+    counts: DifferenceCounts = DifferenceCounts()
+    differences: list[Difference] = field(default_factory=list)
+    buckets_compared: bool = False
+    failure: str | None = None
+    seconds: float = 0.0
+    rechecked: int = 0
+    marks: tuple[str | None, str | None] = (None, None)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def fail(self, reason: str) -> None:
+        if self.failure is None:
+            self.failure = reason
+        for lane in self.lanes:
+            lane.todo.clear()
+            lane.rest = None
+
+    def walked(self, lane: Lane) -> Side:
+        """The side whose index is walked to cut a lane."""
+        return self.plan.target if lane.side is LaneSide.TARGET else self.plan.source
+
+    @property
+    def differing_buckets(self) -> set[int]:
+        buckets = self.source_buckets.keys() | self.target_buckets.keys()
+        return {b for b in buckets if self.source_buckets.get(b, EMPTY) != self.target_buckets.get(b, EMPTY)}
+
+
+def start_run(ordinal: int, plan: TablePlan, chunk_rows: int | None) -> TableRun:
+    rows = chunk_rows or FIRST_CHUNK_ROWS
+    sides = [LaneSide.BOTH] if plan.aligned else [LaneSide.SOURCE, LaneSide.TARGET]
+    return TableRun(ordinal, plan, [Lane(side, rows) for side in sides])

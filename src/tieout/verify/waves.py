@@ -1,0 +1,214 @@
+"""The digest stage: ranges of all tables, in waves of Spark jobs.
+
+A wave is as much as takes a few seconds; its results are kept before the next begins, so that little is
+lost in a crash. While a wave's ranges are digested, the keys for the next are walked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from tieout.meta import FinishedRange, RangeState
+from tieout.meta import Side as LaneSide
+from tieout.model.digests import Digest
+from tieout.model.keys import EVERYTHING, Key, KeyRange
+from tieout.model.requests import VerifyOptions
+from tieout.spark.work import Outcome, Work, run_work
+from tieout.verify.bucketing import add_buckets, unpack_buckets
+from tieout.verify.ledger import Ledger
+from tieout.verify.plan import Side
+from tieout.verify.tablerun import Lane, Suspect, TableRun
+from tieout.verify.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
+
+T = TypeVar("T")
+
+RANGES_PER_SLOT = 8
+MOST_RANGES = 256
+SMALLEST_CHUNK, LARGEST_CHUNK = 1_000, 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """How many tasks read each side at once: half the cores each, within the endpoint's connections."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """One range of one lane."""
+
+    run: TableRun
+    lane: Lane
+    ordinal: int
+    keys: KeyRange
+
+
+_Dealt = Sequence[tuple[_Unit, Work]]
+
+
+class DigestStage:
+    def __init__(
+        self, spark: SparkSession, slots: Slots, options: VerifyOptions, ledger: Ledger, between: Callable[[], None]
+    ) -> None:
+        self._spark = spark
+        self._slots = slots
+        self._options = options
+        self._ledger = ledger
+        self._between = between
+
+    def run(self, runs: Sequence[TableRun]) -> None:
+        """Digests every range of every run, and finds those that differ. `between` is called after each wave."""
+        for run in runs:
+            for lane in run.lanes:
+                self._plan_without_walking(run, lane)
+        while True:
+            wave = self._next_wave(runs)
+            walks = [(run, lane) for run in runs for lane in run.lanes if lane.rest is not None and not lane.todo]
+            if not wave and not walks:
+                return
+            self._do(wave, walks)
+            self._between()
+
+    def _plan_without_walking(self, run: TableRun, lane: Lane) -> None:
+        """A small table, or one that can't be cut, is one range."""
+        side = run.walked(lane)
+        estimate = side.scan.table.estimated_rows
+        small = estimate is not None and estimate * 2 < lane.chunk_rows
+        if lane.rest == EVERYTHING and (small or not side.scan.ordered_by):
+            self._plan(run, lane, [], 1)
+
+    def _plan(self, run: TableRun, lane: Lane, bounds: list[Key], asked: int) -> None:
+        first = lane.planned
+        self._ledger.plan(run, lane, first, lane.cut(bounds, asked))
+
+    @property
+    def _ranges_per_wave(self) -> int:
+        return RANGES_PER_SLOT * min(self._slots.source, self._slots.target)
+
+    def _next_wave(self, runs: Sequence[TableRun]) -> list[_Unit]:
+        """Ranges of whatever tables, until there is work for some seconds."""
+        wave: list[_Unit] = []
+        weight = 0.0
+        for run in runs:
+            for lane in run.lanes:
+                while lane.todo and weight < self._ranges_per_wave and len(wave) < MOST_RANGES:
+                    ordinal, keys = lane.todo.popleft()
+                    wave.append(_Unit(run, lane, ordinal, keys))
+                    rows = run.walked(lane).scan.table.estimated_rows
+                    whole = keys == EVERYTHING and rows is not None
+                    weight += min(1.0, max(0.02, rows / lane.chunk_rows)) if whole and rows is not None else 1.0
+        return wave
+
+    def _do(self, wave: Sequence[_Unit], walks: Sequence[tuple[TableRun, Lane]]) -> None:
+        source = [
+            (unit, self._work(unit, unit.run.plan.source)) for unit in wave if unit.lane.side is not LaneSide.TARGET
+        ]
+        target = [
+            (unit, self._work(unit, unit.run.plan.target)) for unit in wave if unit.lane.side is not LaneSide.SOURCE
+        ]
+        walking = [
+            WalkKeys(run.walked(lane), lane.rest or EVERYTHING, lane.chunk_rows, self._ranges_per_wave)
+            for run, lane in walks
+        ]
+        parts = [*_dealt(source, self._slots.source), *_dealt(target, self._slots.target)]
+        walk_parts = _dealt(list(zip(walks, walking, strict=True)), self._slots.source)
+        outcomes = run_work(self._spark, [[work for _, work in part] for part in [*parts, *walk_parts]])
+        self._digested(source, parts, outcomes)
+        for part, results in zip(walk_parts, outcomes[len(parts) :], strict=True):
+            for ((run, lane), _), outcome in zip(part, results, strict=True):
+                self._walked(run, lane, outcome)
+
+    def _work(self, unit: _Unit, side: Side) -> Work:
+        rate = self._options.max_rows_per_second
+        pace = rate / max(self._slots.source, self._slots.target) if rate else None
+        if unit.lane.side is LaneSide.BOTH:
+            return DigestRange(side, unit.keys, unit.run.plan.hash, pace)
+        return DigestBuckets(side, unit.keys, unit.run.plan.buckets, pace)
+
+    def _walked(self, run: TableRun, lane: Lane, outcome: Outcome) -> None:
+        if outcome.error is not None:
+            run.fail(str(outcome.error))
+        elif run.failure is None:
+            self._plan(run, lane, outcome.only(), self._ranges_per_wave)
+
+    def _digested(self, source: _Dealt, parts: Sequence[_Dealt], outcomes: Sequence[Sequence[Outcome]]) -> None:
+        found: dict[tuple[int, LaneSide, int], dict[str, RangeDigest | BucketDigests]] = defaultdict(dict)
+        units: dict[tuple[int, LaneSide, int], _Unit] = {}
+        left = {id(work) for _, work in source}
+        for part, results in zip(parts, outcomes, strict=False):
+            for (unit, work), outcome in zip(part, results, strict=True):
+                if outcome.error is not None:
+                    unit.run.fail(str(outcome.error))
+                    continue
+                place = (unit.run.ordinal, unit.lane.side, unit.ordinal)
+                units[place] = unit
+                found[place]["source" if id(work) in left else "target"] = outcome.only()
+        finished: dict[int, list[FinishedRange]] = defaultdict(list)
+        for place, unit in units.items():
+            record = self._finished(unit, found[place])
+            if record is not None:
+                finished[unit.run.ordinal].append(record)
+        for run in {id(unit.run): unit.run for unit in units.values()}.values():
+            self._ledger.record(run, finished[run.ordinal])
+
+    def _finished(self, unit: _Unit, digests: dict[str, RangeDigest | BucketDigests]) -> FinishedRange | None:
+        run, lane = unit.run, unit.lane
+        if lane.side is LaneSide.BOTH and len(digests) < 2:
+            return None  # the other side failed, and with it the table
+        run.ranges += 1
+        seconds = max(d.seconds for d in digests.values())
+        run.seconds += seconds
+        rows = max(d.digest.count for d in digests.values())
+        self._adapt(lane, rows, seconds)
+        left, right = digests.get("source"), digests.get("target")
+        if lane.side is LaneSide.BOTH:
+            assert left is not None
+            assert right is not None
+            return self._aligned(unit, left.digest, right.digest, seconds)
+        (only,) = digests.values()
+        assert isinstance(only, BucketDigests)
+        is_source = lane.side is LaneSide.SOURCE
+        add_buckets(run.source_buckets if is_source else run.target_buckets, unpack_buckets(only.buckets))
+        if is_source:
+            run.source += only.digest
+        else:
+            run.target += only.digest
+        return FinishedRange(
+            unit.ordinal,
+            lane.side,
+            source_digest=only.digest if is_source else None,
+            target_digest=None if is_source else only.digest,
+            buckets=only.buckets,
+            rows=rows,
+            seconds=seconds,
+        )
+
+    def _aligned(self, unit: _Unit, left: Digest, right: Digest, seconds: float) -> FinishedRange:
+        unit.run.source += left
+        unit.run.target += right
+        state = RangeState.DONE
+        if left != right:
+            state = RangeState.SUSPECT
+            unit.run.suspects.append(Suspect(unit.ordinal, unit.keys, left, right))
+        rows = max(left.count, right.count)
+        return FinishedRange(unit.ordinal, LaneSide.BOTH, state, left, right, rows=rows, seconds=seconds)
+
+    def _adapt(self, lane: Lane, rows: int, seconds: float) -> None:
+        """The next ranges shall take the time that was asked for; no step is more than fourfold."""
+        if self._options.chunk_rows is not None or rows * 4 < lane.chunk_rows:
+            return
+        fitting = rows / max(seconds, 0.01) * self._options.chunk_seconds
+        fitting = min(max(fitting, lane.chunk_rows / 4), lane.chunk_rows * 4)
+        lane.chunk_rows = int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
+
+
+def _dealt(items: Sequence[T], hands: int) -> list[Sequence[T]]:
+    """Items dealt to so many hands, none of them empty."""
+    return [part for part in (items[hand::hands] for hand in range(hands)) if part]

@@ -1,0 +1,121 @@
+"""What executors do for a verification: walk keys, digest a range, find the rows that differ."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tieout.canonical.fields import Field
+from tieout.canonical.fingerprint import digest, digests_by_bucket, fingerprints
+from tieout.connectors.base import HashSpec, Reader, reading
+from tieout.model.digests import EMPTY, Digest
+from tieout.model.keys import Key, KeyRange
+from tieout.verify.bucketing import add_buckets, buckets_of, pack_buckets
+from tieout.verify.plan import Side
+from tieout.verify.rows import fields_of, key_hashes
+
+
+@dataclass(frozen=True)
+class WalkKeys:
+    """Where to cut a range so that every part has `rows` rows."""
+
+    side: Side
+    keys: KeyRange
+    rows: int
+    most: int
+
+    def run(self) -> Iterator[list[Key]]:
+        yield self.side.reader.bounds(self.side.scan, self.keys, self.rows, self.most)
+
+
+@dataclass(frozen=True)
+class CountRange:
+    side: Side
+    keys: KeyRange
+
+    def run(self) -> Iterator[int]:
+        yield self.side.reader.count(self.side.scan, self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeDigest:
+    digest: Digest
+    seconds: float
+
+
+@dataclass(frozen=True)
+class DigestRange:
+    """The digest of one range of one side: by the engine's own hash, or of rows pulled here."""
+
+    side: Side
+    keys: KeyRange
+    hash: HashSpec | None = None
+    rows_per_second: float | None = None
+
+    def run(self) -> Iterator[RangeDigest]:
+        started = time.monotonic()
+        side = self.side
+        if self.hash is not None:
+            result = side.reader.digest(side.scan, self.keys, self.hash)
+            hold_back(result.count, started, self.rows_per_second)
+        else:
+            result = reading(side.reader, lambda reader: self._pull(reader, started))
+        yield RangeDigest(result, time.monotonic() - started)
+
+    def _pull(self, reader: Reader, started: float) -> Digest:
+        total = EMPTY
+        for batch in reader.read(self.side.scan, self.keys):
+            total += self._digest(batch)
+            hold_back(total.count, started, self.rows_per_second)
+        return total
+
+    def _digest(self, batch: pa.RecordBatch) -> Digest:
+        return digest(fingerprints(fields_of(self.side.scan, batch)))
+
+
+@dataclass(frozen=True, slots=True)
+class BucketDigests:
+    digest: Digest
+    buckets: bytes
+    seconds: float
+
+
+@dataclass(frozen=True)
+class DigestBuckets:
+    """The digests of one range of one side, by bucket."""
+
+    side: Side
+    keys: KeyRange
+    buckets: int
+    rows_per_second: float | None = None
+
+    def run(self) -> Iterator[BucketDigests]:
+        started = time.monotonic()
+        found = reading(self.side.reader, lambda reader: self._pull(reader, started))
+        total = sum(found.values(), EMPTY)
+        yield BucketDigests(total, pack_buckets(found), time.monotonic() - started)
+
+    def _pull(self, reader: Reader, started: float) -> dict[int, Digest]:
+        total: dict[int, Digest] = {}
+        rows = 0
+        for batch in reader.read(self.side.scan, self.keys):
+            fields = fields_of(self.side.scan, batch)
+            add_buckets(total, bucket_digests(fields, self.side.scan.key, self.buckets))
+            rows += batch.num_rows
+            hold_back(rows, started, self.rows_per_second)
+        return total
+
+
+def bucket_digests(fields: list[Field], key: tuple[int, ...], buckets: int) -> dict[int, Digest]:
+    prints = fingerprints(fields)
+    return digests_by_bucket(prints, buckets_of(key_hashes(fields, key, prints), buckets))
+
+
+def hold_back(rows: int, started: float, rows_per_second: float | None) -> None:
+    """Waits until so many rows since `started` are no more than the rate allows."""
+    if rows_per_second:
+        due = started + rows / rows_per_second
+        time.sleep(max(0.0, due - time.monotonic()))

@@ -1,0 +1,112 @@
+"""Servers and Spark, started when a test first asks for them; databases that are a test's own.
+
+Nothing is skipped where a server's programs are missing: the test fails and says `make servers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.mariadb import MariaDB
+    from tests.servers.postgres import Postgres
+    from tests.servers.server import Database
+    from tests.servers.sqlite import SqliteDatabase
+
+    Pair: TypeAlias = tuple[Database, Database]
+
+# No two sessions that a test compares have the same time zone: nothing may depend on it.
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    from tests.servers.mariadb import start_mariadb
+
+    server = start_mariadb(time_zone="+02:00", server_id=1)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mariadb_b() -> Iterator[MariaDB]:
+    from tests.servers.mariadb import start_mariadb
+
+    server = start_mariadb(time_zone="-07:00", server_id=2)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    from tests.servers.postgres import start_postgres
+
+    server = start_postgres()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def mysql_db(mariadb: MariaDB) -> Iterator[Database]:
+    with mariadb.fresh_database() as database:
+        yield database
+
+
+@pytest.fixture
+def mysql_db_b(mariadb_b: MariaDB) -> Iterator[Database]:
+    with mariadb_b.fresh_database() as database:
+        yield database
+
+
+@pytest.fixture
+def pg_db(postgres: Postgres) -> Iterator[Database]:
+    with postgres.fresh_database() as database:
+        postgres.set_time_zone(database.name, "Asia/Kolkata")
+        yield database
+
+
+@pytest.fixture
+def pg_db_b(postgres: Postgres) -> Iterator[Database]:
+    with postgres.fresh_database() as database:
+        postgres.set_time_zone(database.name, "America/St_Johns")
+        yield database
+
+
+@pytest.fixture
+def fresh_mysql_pair(mysql_db: Database, mysql_db_b: Database) -> Pair:
+    """Source and target on two servers."""
+    return mysql_db, mysql_db_b
+
+
+@pytest.fixture
+def fresh_postgres_pair(pg_db: Database, pg_db_b: Database) -> Pair:
+    """Source and target in one cluster."""
+    return pg_db, pg_db_b
+
+
+@pytest.fixture
+def sqlite_db(tmp_path: Path) -> Callable[[str], SqliteDatabase]:
+    """Makes an empty file: sqlite_db("source")."""
+    from tests.servers.sqlite import SqliteDatabase
+
+    def create(name: str = "db") -> SqliteDatabase:
+        return SqliteDatabase(tmp_path / f"{name}.db")
+
+    return create
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from tieout.spark.session import start_session
+
+    session = start_session(
+        master="local[2]",
+        conf={"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"},
+    )
+    yield session
+    session.stop()
