@@ -15,7 +15,7 @@ class TableRequest:
     `source` may hold `*` and `?`; `target` None means the table of the same name. Names are
     `table` or `schema.table`. `where` is SQL for both sides unless a side has its own. `columns` None means
     all. `tolerance` maps a column to an absolute ("0.001") or relative ("1e-9 relative") one.
-    `expressions` maps a column to SQL for the source and for the target.
+    `expressions` maps a column to SQL for the source and for the target ("": the column itself).
     """
 
     source: str
@@ -51,8 +51,8 @@ class VerifyOptions:
 class VerifyRequest:
     """Two endpoint URLs (secrets included; never logged) and what to compare. No tables: all."""
 
-    source: str
-    target: str
+    source: str = field(repr=False)
+    target: str = field(repr=False)
     tables: tuple[TableRequest, ...] = ()
     options: VerifyOptions = VerifyOptions()
     task: str | None = None

@@ -36,8 +36,8 @@ class LogicalType:
     """A type by meaning. `native` is the engine's own spelling, shown to people and never parsed.
 
     `precision` and `scale` are those of DECIMAL (None: unbounded), the fraction digits of temporal
-    types (`precision`), the length of CHAR, BINARY and BITS (`precision`). `values` are the labels
-    of ENUM and SET. OPAQUE compares only with the same `native` type of the same engine.
+    types, the length of text, CHAR, BINARY and BITS, the bits of INTEGER (all in `precision`). `values` are
+    the labels of ENUM and SET. OPAQUE compares only with the same `native` type of the same engine.
     """
 
     name: TypeName
@@ -50,3 +50,10 @@ class LogicalType:
 
     def __str__(self) -> str:
         return self.native
+
+    def same_as(self, other: LogicalType) -> bool:
+        """Whether two types, perhaps of two engines, hold the same values; their spelling aside."""
+        if self.native == other.native:
+            return True
+        mine, theirs = ((t.name, t.precision, t.scale, t.unsigned, t.values) for t in (self, other))
+        return mine == theirs and self.name is not TypeName.OPAQUE

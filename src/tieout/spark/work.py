@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 import pyarrow as pa
 import stamina
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -83,7 +84,7 @@ def spark_errors() -> Iterator[None]:
     """Failures of a Spark job inside become a SparkFailure of one line."""
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         # The last line of a Python traceback names the error.
         line = next((line for line in reversed(lines) if "Error" in line), lines[0] if lines else type(error).__name__)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +23,10 @@ from tieout.model.keys import Key, KeyRange
 from tieout.spark.work import Bucketed
 from tieout.verify.bucketing import buckets_of
 from tieout.verify.compare import Shape
-from tieout.verify.localise import Found, Localised, Patience, settle_keys
+from tieout.verify.found import Found, Localised
 from tieout.verify.plan import Side, TablePlan
 from tieout.verify.rows import fields_of, key_hashes
+from tieout.verify.settle import Patience, Settler
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +93,37 @@ def loose_rows(
 
 @dataclass(frozen=True)
 class CompareBuckets:
-    """Compares the rows of a bucket; a function that Spark calls with each bucket's payloads."""
+    """Compares the rows of a bucket, from the payloads that its two sides sent."""
 
     plan: TablePlan
     shape: Shape
     limit: int | None
     patience: Patience
 
-    def __call__(self, payloads: pa.Table) -> pa.Table:
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Payloads of whole buckets, sorted by bucket, into one result (or error) for all of them."""
         try:
-            result: Localised | TieoutError = self._compare(payloads)
+            result: Localised | TieoutError = self._compare(batches)
         except TieoutError as error:
             result = error
-        return pa.table({"payload": pa.array([pickle.dumps(result)], pa.binary())})
+        yield pa.RecordBatch.from_pydict({"payload": pa.array([pickle.dumps(result)], pa.binary())})
 
-    def _compare(self, payloads: pa.Table) -> Localised:
-        read_at = time.monotonic()
-        sides: dict[bool, dict[bytes, list[LooseRow]]] = {True: defaultdict(list), False: defaultdict(list)}
-        parts = [pickle.loads(payload) for payload in payloads.column("payload").to_pylist()]
-        failed = next((part for part in parts if isinstance(part, TieoutError)), None)
-        if failed is not None:
-            raise failed
-        for row in _latest(parts):
-            sides[row.source][row.key].append(row)
+    def _compare(self, batches: Iterator[pa.RecordBatch]) -> Localised:
         found = Found(self.shape, self.limit)
+        settler = Settler(self.plan, self.patience, found)
+        for _, parts in groupby(_payloads(batches), key=itemgetter(0)):
+            sent = [part for _, part in parts]
+            failed = next((part for part in sent if isinstance(part, TieoutError)), None)
+            if failed is not None:
+                raise failed
+            self._compare_bucket(sent, found, settler)
+        settler.finish()
+        return found.result()
+
+    def _compare_bucket(self, sent: Sequence[Sent], found: Found, settler: Settler) -> None:
+        sides: dict[bool, dict[bytes, list[LooseRow]]] = {True: defaultdict(list), False: defaultdict(list)}
+        for row in _latest(sent):
+            sides[row.source][row.key].append(row)
         found.rows(sum(map(len, sides[True].values())), sum(map(len, sides[False].values())))
         suspects: dict[Key, list[Difference]] = {}
         for key in sides[True].keys() | sides[False].keys():
@@ -123,9 +133,7 @@ class CompareBuckets:
                 found.add_all(differences)
             else:
                 suspects[text] = differences
-        if suspects:
-            settle_keys(self.plan, found, self.patience, read_at, suspects)
-        return found.result()
+        settler.add_differences(suspects)
 
     def _key(self, differences: Sequence[Difference]) -> Key | None:
         if not differences or not self.shape.key:
@@ -170,6 +178,12 @@ class CompareBuckets:
                 continue
             changed[self.shape.columns[place]] = ValuePair(a, b)
         return None if tolerated and not changed else changed
+
+
+def _payloads(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int | None, Any]]:
+    for batch in batches:
+        for bucket, payload in zip(batch.column("bucket"), batch.column("payload"), strict=True):
+            yield bucket.as_py(), pickle.loads(payload.as_py())
 
 
 def _latest(parts: Sequence[Sent]) -> Iterator[LooseRow]:

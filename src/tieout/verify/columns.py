@@ -116,7 +116,7 @@ def _differences(left: Column, right: Column) -> list[SchemaFinding]:
     found = []
     if left.name != right.name:
         found.append(SchemaFinding("column", f"is named {right.name} on the target", left.name))
-    if left.type.native != right.type.native:
+    if not left.type.same_as(right.type):
         found.append(SchemaFinding("type", f"{left.type.native} → {right.type.native}", left.name))
     if left.nullable != right.nullable:
         words = {True: "may be NULL", False: "NOT NULL"}

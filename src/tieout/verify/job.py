@@ -15,9 +15,11 @@ from tieout.model.documents import table_document, verification_document
 from tieout.model.progress import Listener
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
-from tieout.verify import checksum
-from tieout.verify.checksum import PlannedTable, Stopped, Verifier
+from tieout.verify.checksum import Stopped, Verifier
+from tieout.verify.heartbeat import heartbeat
 from tieout.verify.ledger import Ledger
+from tieout.verify.outcome import now, table_results, verification_result
+from tieout.verify.planning import PlannedTable, plan_tables
 
 
 class Interrupted(KeyboardInterrupt):
@@ -43,19 +45,21 @@ class VerificationJob:
 
     def run(self, session: Callable[[], SparkSession], resume: str | None = None) -> VerificationResult:
         """Plans, verifies and judges. Whatever ends it, the job's state in the store says so."""
-        started = checksum.now()
+        started = now()
         job = self._begin(resume)
         try:
+            positions = self.endpoints[0].position(), self.endpoints[1].position()
             planned = self._plan(job, resume is not None)
             spark = session()
             verifier = Verifier(spark, self.request.options, Ledger(self.store, job.id), self.listener, self.limits)
             try:
-                runs = verifier.run(planned, resume=resume is not None)
+                with heartbeat(self.store.jobs, job.id):
+                    runs = verifier.run(planned, resume=resume is not None)
             except KeyboardInterrupt:
                 spark.sparkContext.cancelAllJobs()
                 raise
-            tables = checksum.table_results(planned, runs)
-            result = checksum.verification_result(self.request, job.id, self.shown, started, tables, runs)
+            tables = table_results(planned, runs, positions)
+            result = verification_result(self.request, job.id, self.shown, started, tables, runs)
             for ordinal, table in enumerate(tables):
                 self.store.tables.finish(job.id, ordinal, table_document(table))
             self.store.jobs.finish(job.id, verdict=result.verdict.value, result=verification_document(result))
@@ -85,7 +89,7 @@ class VerificationJob:
     def _plan(self, job: Job, resume: bool) -> list[PlannedTable]:
         kept = self.store.tables.all(job.id) if resume else ()
         seeds = [int(table.seed) for table in kept if table.seed]
-        planned = checksum.plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None)
+        planned = plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None)
         if kept:
             _check_same_plan(job, [(t.plan, t.source_table, t.target_table) for t in kept], planned)
             return planned

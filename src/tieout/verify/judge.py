@@ -16,16 +16,20 @@ def judge_table(
     counts: DifferenceCounts,
     failure: str | None,
     incomplete: str | None,
+    other_counts: str | None = None,
 ) -> tuple[Verdict, str | None]:
     """The verdict of a table and its reason.
 
-    A difference found is a difference, whatever else went wrong. Without one, anything that was not
-    compared (`failure`: it could not be; `incomplete`: it was not asked for) leaves the table unverified.
+    A difference found is a difference, whatever else went wrong (`other_counts`: rows were only counted, and
+    their numbers differ). Without one, anything that was not compared (`failure`: it could not be;
+    `incomplete`: it was not asked for) leaves the table unverified.
     """
     if one_sided is not None:
         return Verdict.DIFFERENT, f"the table is only on the {one_sided}"
     if counts:
         return Verdict.DIFFERENT, failure
+    if other_counts is not None:
+        return Verdict.DIFFERENT, other_counts
     broken = [finding for finding in findings if finding.breaks]
     if broken:
         return Verdict.DIFFERENT, f"column {broken[0].column} {broken[0].message}"

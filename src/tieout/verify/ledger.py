@@ -49,6 +49,7 @@ class Ledger:
         for lane in run.lanes:
             for stored in self._store.ranges.load(self._job, run.ordinal, side=lane.side):
                 lane.planned = stored.ordinal + 1
+                lane.ranges.append(stored.keys)
                 lane.rest = None if stored.keys.high is None else KeyRange(stored.keys.high, None)
                 _restore_range(run, lane, stored)
         if not run.plan.aligned:

@@ -10,14 +10,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tieout.errors import TieoutError
 from tieout.meta import FinishedRange, RangeState
+from tieout.meta import Side as LaneSide
 from tieout.model.differences import DifferenceCounts
-from tieout.model.keys import EVERYTHING
 from tieout.model.requests import VerifyOptions
 from tieout.spark.work import run_work, spark_errors, work_frame
 from tieout.verify.bucketrows import CompareBuckets, ScanBuckets
+from tieout.verify.found import Localised
 from tieout.verify.ledger import Ledger
-from tieout.verify.localise import CompareRange, Localised, Patience, shape_of
+from tieout.verify.localise import CompareRange, shape_of
 from tieout.verify.plan import Side
+from tieout.verify.settle import Patience
 from tieout.verify.tablerun import Suspect, TableRun
 
 KEPT_PER_RANGE = 20_000
@@ -67,9 +69,11 @@ class RowStage:
         plan, wanted = run.plan, frozenset(run.differing_buckets)
         rows = self._scan(plan.source, True, run, wanted).unionByName(self._scan(plan.target, False, run, wanted))
         compare = CompareBuckets(plan, shape_of(plan), KEPT_PER_RANGE, self._patience(run))
+        # Whole buckets to a task, in order; as many tasks as connections, since each may look rows up again.
+        together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
         with spark_errors():
-            for row in rows.groupBy("bucket").applyInArrow(compare, "payload binary").toLocalIterator():
+            for row in together.mapInArrow(compare.run, "payload binary").toLocalIterator():
                 found = pickle.loads(row.payload)
                 if isinstance(found, TieoutError):
                     run.fail(str(found))
@@ -84,7 +88,11 @@ class RowStage:
             self._ledger.end_buckets(run)
 
     def _scan(self, side: Side, is_source: bool, run: TableRun, wanted: frozenset[int]) -> DataFrame:
-        return work_frame(self._spark, [[ScanBuckets(side, is_source, EVERYTHING, 0, run.plan.buckets, wanted)]])
+        lane = next(lane for lane in run.lanes if (lane.side is LaneSide.SOURCE) == is_source)
+        work = [
+            ScanBuckets(side, is_source, keys, part, run.plan.buckets, wanted) for part, keys in enumerate(lane.ranges)
+        ]
+        return work_frame(self._spark, [work[task :: self._tasks] for task in range(min(self._tasks, len(work)))])
 
     def _patience(self, run: TableRun) -> Patience:
         return Patience(self._options.recheck_after, self._options.recheck_times, run.marks)

@@ -27,6 +27,7 @@ class Lane:
     rest: KeyRange | None = EVERYTHING
     planned: int = 0
     todo: deque[tuple[int, KeyRange]] = field(default_factory=deque)
+    ranges: list[KeyRange] = field(default_factory=list)
 
     def cut(self, bounds: list[Key], asked: int) -> list[KeyRange]:
         """Takes ranges off the rest, cut at `bounds`; fewer bounds than asked for means the end was reached."""
@@ -43,6 +44,7 @@ class Lane:
         for keys in ranges:
             self.todo.append((self.planned, keys))
             self.planned += 1
+        self.ranges += ranges
         return ranges
 
 

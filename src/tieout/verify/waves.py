@@ -117,8 +117,8 @@ class DigestStage:
             WalkKeys(run.walked(lane), lane.rest or EVERYTHING, lane.chunk_rows, self._ranges_per_wave)
             for run, lane in walks
         ]
-        parts = [*_dealt(source, self._slots.source), *_dealt(target, self._slots.target)]
-        walk_parts = _dealt(list(zip(walks, walking, strict=True)), self._slots.source)
+        parts = [*dealt(source, self._slots.source), *dealt(target, self._slots.target)]
+        walk_parts = dealt(list(zip(walks, walking, strict=True)), self._slots.source)
         outcomes = run_work(self._spark, [[work for _, work in part] for part in [*parts, *walk_parts]])
         self._digested(source, parts, outcomes)
         for part, results in zip(walk_parts, outcomes[len(parts) :], strict=True):
@@ -209,6 +209,6 @@ class DigestStage:
         lane.chunk_rows = int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
 
 
-def _dealt(items: Sequence[T], hands: int) -> list[Sequence[T]]:
+def dealt(items: Sequence[T], hands: int) -> list[Sequence[T]]:
     """Items dealt to so many hands, none of them empty."""
     return [part for part in (items[hand::hands] for hand in range(hands)) if part]

@@ -58,8 +58,8 @@ class MySQLDialect:
             return f"X'{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
         if column.type.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIME) and _is_plain(text):
             return f"'{text}'"
-        # Hexadecimal: no quote or backslash can end it, whatever the sql_mode.
-        return f"CONVERT(X'{text.encode().hex()}' USING utf8mb4)"
+        # Hexadecimal: no quote or backslash can end it, whatever the sql_mode. A literal takes the column's collation.
+        return f"_utf8mb4 X'{text.encode().hex()}'"
 
     def _text(self, column: Column, reference: str) -> str:
         if column.charset not in _LOSSLESS:

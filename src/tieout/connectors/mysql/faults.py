@@ -46,7 +46,7 @@ def translated(url: EndpointUrl) -> Iterator[None]:
         code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
         raise translate(url, code, text) from None
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise UnreachableError(f"{url.redacted()}: {scrub(str(error))}", "check host and port in the URL") from None
 
 

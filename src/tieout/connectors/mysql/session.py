@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from math import ceil
 from typing import Any
 from urllib.parse import quote
 
@@ -28,8 +29,8 @@ def connect(url: EndpointUrl) -> Any:
         charset="utf8mb4",
         autocommit=True,
         init_command=_INIT,
-        connect_timeout=int(float(url.params.get("connect_timeout", "10"))),
-        read_timeout=float(url.params["read_timeout"]) if "read_timeout" in url.params else None,
+        connect_timeout=max(1, ceil(url.connect_timeout or 10)),
+        read_timeout=url.read_timeout,
         ssl=_tls(url),
     )
 

@@ -7,7 +7,7 @@ import re
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.model.types import LogicalType, TypeName
 
-_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
+_INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _SIMPLE = {
     "float": TypeName.FLOAT32,
     "double": TypeName.FLOAT64,
@@ -46,7 +46,7 @@ def logical_type(
     if is_json:
         return LogicalType(TypeName.JSON, "json")
     if base in _INTEGERS:
-        return LogicalType(TypeName.INTEGER, full, unsigned=unsigned)
+        return LogicalType(TypeName.INTEGER, full, _INTEGERS[base], unsigned=unsigned)
     if base == "decimal":
         return LogicalType(TypeName.DECIMAL, full, precision, scale, unsigned)
     if base == "bit":

@@ -41,6 +41,9 @@ def translated(url: EndpointUrl) -> Iterator[None]:
         yield
     except (psycopg.Error, adbc_driver_manager.Error) as error:
         raise _translate(url, str(error), getattr(error, "sqlstate", None)) from None
+    except UnicodeError:
+        # A host name that can't be encoded never reaches the resolver.
+        raise UnreachableError(f"{url.redacted()}: no such host", "check the host in the URL") from None
 
 
 def _translate(url: EndpointUrl, text: str, state: str | None) -> EndpointError:

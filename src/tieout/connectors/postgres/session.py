@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -29,7 +30,7 @@ def libpq_url(url: EndpointUrl, application: str) -> str:
     params = {name: url.params[name] for name in _TLS if name in url.params}
     params["application_name"] = application
     params["client_encoding"] = "UTF8"
-    params["connect_timeout"] = url.params.get("connect_timeout", "10")
+    params["connect_timeout"] = str(max(1, ceil(url.connect_timeout or 10)))
     params["options"] = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
     if "socket" in url.params:
         host = quote(url.params["socket"], safe="")

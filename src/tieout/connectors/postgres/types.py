@@ -29,6 +29,8 @@ _BY_NAME = {
     "uuid": TypeName.UUID,
 }
 
+_BITS = {"int2": 16, "int4": 32, "int8": 64}
+
 _ORDERS = {
     "int2": "numeric",
     "int4": "numeric",
@@ -67,7 +69,7 @@ def logical_type(raw: RawType) -> LogicalType:
     if raw.name in ("bit", "varbit"):
         return LogicalType(TypeName.BITS, raw.native, precision=raw.modifier if raw.modifier > 0 else None)
     if raw.name in _BY_NAME:
-        return LogicalType(_BY_NAME[raw.name], raw.native)
+        return LogicalType(_BY_NAME[raw.name], raw.native, _precision(raw))
     return LogicalType(TypeName.OPAQUE, raw.native)
 
 
@@ -79,6 +81,16 @@ def order_of(raw: RawType, collation: str | None) -> str | None:
         # Under C, text sorts by its bytes, and UTF-8 keeps the order of code points.
         return "bytes-of-text" if collation in ("C", "POSIX", "ucs_basic") else f"postgres:{collation}"
     return None
+
+
+def _precision(raw: RawType) -> int | None:
+    if raw.name in _BITS:
+        return _BITS[raw.name]
+    if raw.name == "varchar":
+        return raw.modifier - 4 if raw.modifier > 0 else None
+    if raw.name in ("time", "timetz", "timestamp", "timestamptz"):
+        return raw.modifier if raw.modifier >= 0 else 6
+    return 0 if raw.name == "date" else None
 
 
 def _numeric(raw: RawType) -> LogicalType:

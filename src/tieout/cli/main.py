@@ -1,0 +1,56 @@
+"""The entry point: errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+from typer.exceptions import Abort, TyperException
+from typer.main import get_command
+
+from tieout.cli.app import app
+from tieout.cli.output import prepare_streams, say
+from tieout.cli.quiet import quieten
+from tieout.cli.signals import watch_signals
+from tieout.config.secrets import scrub
+from tieout.errors import TieoutError, UsageError
+from tieout.report.errors import error_line
+from tieout.report.printable import one_line
+
+FAILED = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code. Nothing gets out but one line, unless --verbose asks for more."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    verbose = not {"--verbose", "-v"}.isdisjoint(words)
+    prepare_streams()
+    quieten(verbose)
+    try:
+        with watch_signals():
+            code = get_command(app)(args=words or ["--help"], prog_name="tieout", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except TyperException as error:
+        say(scrub(error_line(_usage_error(error))))
+    except TieoutError as error:
+        say(scrub(error_line(error)))
+    except (KeyboardInterrupt, Abort):
+        return INTERRUPTED
+    except Exception as error:
+        if verbose:
+            say(scrub(traceback.format_exc()))
+        say(scrub(f"error[crash]: {one_line(_crash(error))} — run again with --verbose for the traceback"))
+    return FAILED
+
+
+def _usage_error(error: TyperException) -> UsageError:
+    context = getattr(error, "ctx", None)
+    path = getattr(context, "command_path", "tieout")
+    return UsageError(error.format_message().rstrip("."), f"see {path} --help")
+
+
+def _crash(error: Exception) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__

@@ -1,0 +1,47 @@
+"""Where words go: the result to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import TextIO
+
+from tieout.errors import UsageError
+
+
+def prepare_streams() -> None:
+    """Both streams take every character, whatever the locale; a character that no encoding holds is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def result_stream() -> Iterator[TextIO]:
+    """Stdout, for the result. A reader that has seen enough (`| head`) is no error; a full disk is one."""
+    try:
+        yield sys.stdout
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_the_rest()
+    except OSError as error:
+        _discard_the_rest()
+        raise UsageError(f"the result can't be written: {error.strerror or error}") from None
+
+
+def say(line: str) -> None:
+    """A line to stderr; nobody there to read it is no reason to fail."""
+    try:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass
+
+
+def _discard_the_rest() -> None:
+    """What is left in the buffer would be written, and fail, once more when Python ends."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

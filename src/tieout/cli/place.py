@@ -1,0 +1,34 @@
+"""Where a command works: its configuration, its meta store, its Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tieout.config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The configuration, and what was typed in place of it."""
+
+    settings: Settings
+    meta: str
+    master: str
+    conf: Mapping[str, str]
+
+
+def place(config: Path | None, meta: str | None = None, master: str | None = None, *, required: bool = False) -> Place:
+    """Reads the configuration. Without --config and ./tieout.yaml the defaults do, unless it is required."""
+    from tieout.config.file import load
+
+    settings = load(config, required=required)
+    return Place(
+        settings,
+        meta or settings.meta.reveal(),
+        master or settings.spark.master,
+        settings.spark.conf,
+    )

@@ -1,0 +1,118 @@
+"""What was typed about tables, rows and columns, as table requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tieout.errors import UsageError
+from tieout.model.requests import TableRequest
+
+
+@dataclass(frozen=True, slots=True)
+class TableWords:
+    """The options as typed; None: not given."""
+
+    table: Sequence[str] | None = None
+    exclude: Sequence[str] | None = None
+    where: str | None = None
+    source_where: str | None = None
+    target_where: str | None = None
+    key: str | None = None
+    columns: str | None = None
+    exclude_columns: str | None = None
+    tolerance: Sequence[str] | None = None
+    expr: Sequence[str] | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the options that were typed."""
+        return ["--" + name.replace("_", "-") for name in self.__slots__ if getattr(self, name)]
+
+
+def table_requests(words: TableWords, of_task: Sequence[TableRequest] = ()) -> tuple[TableRequest, ...]:
+    """The tables to compare: those typed (of a task: as it has them), with what was typed about rows and columns."""
+    if of_task and words.table:
+        tables = [_narrowed(name, of_task) for name in words.table]
+    elif words.table:
+        tables = [_table(name) for name in words.table]
+    else:
+        tables = list(of_task)
+    settings = _settings(words)
+    if settings and not tables:
+        tables = [TableRequest("*")]
+    return tuple(replace(table, **settings) for table in tables)
+
+
+def _table(text: str) -> TableRequest:
+    source, equals, target = text.partition("=")
+    if not source.strip() or (equals and not target.strip()):
+        raise UsageError(f"--table {text!r} names no table", "write --table orders, or --table source=target")
+    return TableRequest(source.strip(), target.strip() or None)
+
+
+def _narrowed(name: str, of_task: Sequence[TableRequest]) -> TableRequest:
+    """The task's entry for this table, and of a pattern no more than this table."""
+    if "=" in name:
+        raise UsageError(f"--table {name!r}: a task says itself which tables belong together", "give the source's name")
+    for entry in of_task:
+        if name in (entry.source, _bare(entry.source)):
+            return entry
+    for entry in of_task:
+        schema, dot, pattern = entry.source.rpartition(".")
+        full = name if "." in name or not dot else f"{schema}.{name}"
+        taken = fnmatchcase(full, entry.source) or (not dot and fnmatchcase(_bare(name), pattern))
+        if taken and not any(fnmatchcase(full, out) or fnmatchcase(_bare(full), out) for out in entry.exclude):
+            target = entry.target.replace("*", _bare(full)) if entry.target else None
+            return replace(entry, source=full, target=target)
+    raise UsageError(f"the task has no table {name}", f"it has {', '.join(entry.source for entry in of_task)}")
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _settings(words: TableWords) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "exclude": tuple(words.exclude or ()),
+        "where": words.where,
+        "source_where": words.source_where,
+        "target_where": words.target_where,
+        "key": _names("--key", words.key),
+        "columns": _names("--columns", words.columns),
+        "exclude_columns": _names("--exclude-columns", words.exclude_columns) or (),
+        "tolerance": dict(_pair("--tolerance", text, "col=1e-6") for text in words.tolerance or ()),
+        "expressions": {name: _sides(sql) for name, sql in (_expression(text) for text in words.expr or ())},
+    }
+    return {name: value for name, value in settings.items() if value}
+
+
+def _names(option: str, text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if "" in names:
+        raise UsageError(f"{option} {text!r} has an empty name", "write names with commas between: a,b")
+    return names
+
+
+def _expression(text: str) -> tuple[str, str]:
+    return _pair("--expr", text, "total=price * qty|total")
+
+
+def _pair(option: str, text: str, example: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not name.strip() or not value.strip():
+        raise UsageError(f"{option} {text!r} is not COLUMN=…", f"write {option} '{example}'")
+    return name.strip(), value.strip()
+
+
+def _sides(sql: str) -> tuple[str, str]:
+    """The source's SQL and the target's; `||` concatenates in SQL and parts nothing."""
+    parts = sql.replace("||", "\0").split("|")
+    if len(parts) > 2:
+        raise UsageError(f"--expr: {sql!r} has more than two sides", "write COLUMN=SOURCE_SQL|TARGET_SQL")
+    source, target = (part.replace("\0", "||").strip() for part in (*parts, "")[:2])
+    return source, target

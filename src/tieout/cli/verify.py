@@ -1,0 +1,86 @@
+"""tieout verify"""
+
+from __future__ import annotations
+
+import sys
+
+from tieout.cli import options as common
+from tieout.cli import verify_options as o
+from tieout.cli.interrupts import told_how_to_resume
+from tieout.cli.option_words import OptionWords
+from tieout.cli.output import result_stream
+from tieout.cli.place import place
+from tieout.cli.table_words import TableWords
+from tieout.cli.verify_request import asked_request
+from tieout.report.render import OutputFormat
+
+
+def verify(
+    task: o.Task = None,
+    source: o.Source = None,
+    target: o.Target = None,
+    table: o.Tables = None,
+    exclude: o.Exclude = None,
+    where: o.Where = None,
+    source_where: o.SourceWhere = None,
+    target_where: o.TargetWhere = None,
+    key: o.Key = None,
+    columns: o.Columns = None,
+    exclude_columns: o.ExcludeColumns = None,
+    tolerance: o.Tolerances = None,
+    expr: o.Expressions = None,
+    strategy: o.StrategyName = None,
+    hash_bits: o.HashBits = None,
+    counts_only: o.CountsOnly = False,
+    exact_scale: o.ExactScale = False,
+    limit: o.Limit = None,
+    explain: o.Explain = False,
+    repair_sql: o.RepairSql = None,
+    resume: o.Resume = None,
+    chunk_seconds: o.ChunkSeconds = None,
+    chunk_rows: o.ChunkRows = None,
+    max_rows_per_second: o.MaxRowsPerSecond = None,
+    recheck_after: o.RecheckAfter = None,
+    recheck_times: o.RecheckTimes = None,
+    master: common.Master = None,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> int:
+    """Compares the tables of two databases: all equal, or exactly which rows and columns differ."""
+    here = place(config, meta, master, required=task is not None)
+    request = asked_request(
+        here.settings,
+        task,
+        (source, target),
+        TableWords(table, exclude, where, source_where, target_where, key, columns, exclude_columns, tolerance, expr),
+        OptionWords(
+            strategy,
+            hash_bits,
+            counts_only,
+            exact_scale,
+            limit,
+            chunk_seconds,
+            chunk_rows,
+            max_rows_per_second,
+            recheck_after,
+            recheck_times,
+        ),
+    )
+    from tieout import api
+    from tieout.report.progress import progress_listener
+    from tieout.report.render import write
+
+    with told_how_to_resume(), progress_listener(sys.stderr, quiet) as listener:
+        result = api.run_verification(
+            request,
+            spark=api.SparkSettings(here.master, here.conf, verbose),
+            meta=here.meta,
+            listener=listener,
+            resume=resume,
+        )
+    with result_stream() as stream:
+        write(result, output, stream, explain)
+    return result.exit_code

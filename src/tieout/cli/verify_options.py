@@ -1,0 +1,145 @@
+"""The options of `tieout verify`. What is not given is None: a task, or the default, decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tieout.config.durations import parse_duration, parse_positive_duration
+
+_WHICH, _ROWS, _HOW, _WHAT = "Which tables", "Which rows and columns", "How", "What to do with the result"
+
+Task = Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task of tieout.yaml.", show_default=False)]
+Source = Annotated[
+    str | None,
+    typer.Option("--source", metavar="URL", help="The source: a URL or an endpoint's name.", rich_help_panel=_WHICH),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", metavar="URL", help="The target: a URL or an endpoint's name.", rich_help_panel=_WHICH),
+]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table",
+        "-t",
+        metavar="T|A=B",
+        help="A table, a pattern (shop.*), or source=target if the names differ. May be repeated; none: all.",
+        rich_help_panel=_WHICH,
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="T", help="A table or pattern to leave out.", rich_help_panel=_WHICH),
+]
+
+Where = Annotated[
+    str | None, typer.Option("--where", metavar="SQL", help="Only these rows, on both sides.", rich_help_panel=_ROWS)
+]
+SourceWhere = Annotated[
+    str | None,
+    typer.Option("--source-where", metavar="SQL", help="Only these rows of the source.", rich_help_panel=_ROWS),
+]
+TargetWhere = Annotated[
+    str | None,
+    typer.Option("--target-where", metavar="SQL", help="Only these rows of the target.", rich_help_panel=_ROWS),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="A,B",
+        help="The columns that tell rows apart; the primary key unless given.",
+        rich_help_panel=_ROWS,
+    ),
+]
+Columns = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B", help="Only these columns.", rich_help_panel=_ROWS)
+]
+ExcludeColumns = Annotated[
+    str | None, typer.Option("--exclude-columns", metavar="A,B", help="Not these columns.", rich_help_panel=_ROWS)
+]
+Tolerances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tolerance",
+        metavar="COL=X",
+        help="How far apart numbers may be: price=0.01, or 'ratio=1e-9 relative'. May be repeated.",
+        rich_help_panel=_ROWS,
+    ),
+]
+Expressions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expr",
+        metavar="COL=SQL|SQL",
+        help="SQL that computes a column on the source and on the target; a side left empty takes the column itself.",
+        rich_help_panel=_ROWS,
+    ),
+]
+
+StrategyName = Annotated[
+    Literal["auto", "native", "pushdown", "pull"] | None,
+    typer.Option("--strategy", help="Where rows are hashed.", rich_help_panel=_HOW),
+]
+HashBits = Annotated[
+    Literal["64", "128"] | None,
+    typer.Option("--hash-bits", help="Of the engine's own hash; pull always has 128.", rich_help_panel=_HOW),
+]
+CountsOnly = Annotated[
+    bool, typer.Option("--counts-only", help="Compare numbers of rows and nothing else.", rich_help_panel=_HOW)
+]
+ExactScale = Annotated[bool, typer.Option("--exact-scale", help="1.0 and 1.00 are different.", rich_help_panel=_HOW)]
+ChunkSeconds = Annotated[
+    float | None,
+    typer.Option(
+        "--chunk-seconds",
+        metavar="TIME",
+        parser=parse_positive_duration,
+        rich_help_panel=_HOW,
+        help="How long reading a chunk should take.",
+    ),
+]
+ChunkRows = Annotated[
+    int | None, typer.Option("--chunk-rows", min=1, help="Rows in a chunk, instead.", rich_help_panel=_HOW)
+]
+MaxRowsPerSecond = Annotated[
+    int | None,
+    typer.Option("--max-rows-per-second", min=1, help="How fast to read at most, each side.", rich_help_panel=_HOW),
+]
+RecheckAfter = Annotated[
+    float | None,
+    typer.Option(
+        "--recheck-after",
+        metavar="TIME",
+        parser=parse_duration,
+        rich_help_panel=_HOW,
+        help="How long to wait before a difference in a live table is looked at again.",
+    ),
+]
+RecheckTimes = Annotated[
+    int | None, typer.Option("--recheck-times", min=0, help="How often it is looked at again.", rich_help_panel=_HOW)
+]
+Resume = Annotated[
+    str | None,
+    typer.Option(
+        "--resume", metavar="JOB", help="Go on with a job that was interrupted, paused or failed.", rich_help_panel=_HOW
+    ),
+]
+
+Limit = Annotated[
+    str | None,
+    typer.Option("--limit", metavar="N|none", help="The most differences to list and keep.", rich_help_panel=_WHAT),
+]
+Explain = Annotated[
+    bool,
+    typer.Option("--explain", help="Say what would be compared, how and why; read no rows.", rich_help_panel=_WHAT),
+]
+RepairSql = Annotated[
+    Path | None,
+    typer.Option(
+        "--repair-sql", metavar="FILE", help="Write statements that make the target equal.", rich_help_panel=_WHAT
+    ),
+]

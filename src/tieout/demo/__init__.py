@@ -1,0 +1,1 @@
+"""The product on an embedded pair of databases: made, verified, spoilt, found out, repaired."""

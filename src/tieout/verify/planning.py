@@ -1,0 +1,113 @@
+"""What would be compared, and how: from two catalogs and a request to a plan for each table."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tieout.connectors.base import Endpoint, HashSpec
+from tieout.errors import UnsupportedError
+from tieout.model.requests import VerifyOptions, VerifyRequest
+from tieout.model.results import Explanation, Strategy
+from tieout.model.tables import Table, TableName
+from tieout.verify.bucketing import bucket_count
+from tieout.verify.columns import SchemaComparison, compare_schemas
+from tieout.verify.pairing import NamePair, Names, pair_tables
+from tieout.verify.plan import Side, TablePlan, scans
+from tieout.verify.strategy import Choice, choose_strategy
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """A pair of tables as planned: with a plan, or with the reason why there is none."""
+
+    pair: NamePair
+    comparison: SchemaComparison | None = None
+    plan: TablePlan | None = None
+    explanation: Explanation | None = None
+    failure: str | None = None
+
+
+def plan_tables(
+    source: Endpoint, target: Endpoint, request: VerifyRequest, seed: int | None = None
+) -> list[PlannedTable]:
+    """What would be compared, and how. Reads catalogs, no rows."""
+    left = Names(tuple(source.tables()), source.default_schema())
+    right = Names(tuple(target.tables()), target.default_schema())
+    pairs = pair_tables(left, right, request.tables)
+    sources = _described(source, [pair.source for pair in pairs if pair.source and pair.target])
+    targets = _described(target, [pair.target for pair in pairs if pair.source and pair.target])
+    spec_seed = secrets.randbits(62) if seed is None else seed
+    planned = []
+    for pair in pairs:
+        if pair.source is None or pair.target is None:
+            planned.append(PlannedTable(pair))
+        else:
+            planned.append(
+                _plan(source, target, pair, (sources[pair.source], targets[pair.target]), request.options, spec_seed)
+            )
+    return planned
+
+
+def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table]:
+    return dict(zip(names, endpoint.describe(names), strict=True)) if names else {}
+
+
+def _plan(
+    source: Endpoint, target: Endpoint, pair: NamePair, tables: tuple[Table, Table], options: VerifyOptions, seed: int
+) -> PlannedTable:
+    request = pair.request
+    comparison = compare_schemas(*tables, request, options)
+    if not comparison.pairs:
+        return PlannedTable(pair, comparison, failure="the two tables have no column in common that can be compared")
+    where = (request.source_where or request.where, request.target_where or request.where)
+    left, right, aligned = scans(*tables, comparison, where)
+    try:
+        choice = _choice(source, target, comparison, options, aligned)
+    except UnsupportedError as error:
+        return PlannedTable(pair, comparison, failure=str(error))
+    strategy = choice.strategy
+    estimates = [t.estimated_rows for t in tables if t.estimated_rows is not None]
+    plan = TablePlan(
+        name=str(pair.source),
+        source=Side(source.reader(), left),
+        target=Side(target.reader(), right),
+        columns=tuple(p.source.name for p in comparison.pairs),
+        key=comparison.key,
+        aligned=aligned,
+        strategy=strategy,
+        hash=_hash_spec(strategy, options, seed),
+        buckets=0 if aligned else bucket_count(max(estimates, default=None)),
+    )
+    reasons = (*choice.reasons, _alignment(comparison, aligned))
+    return PlannedTable(pair, comparison, plan, Explanation(strategy, "ranges" if aligned else "buckets", reasons))
+
+
+def _choice(
+    source: Endpoint, target: Endpoint, comparison: SchemaComparison, options: VerifyOptions, aligned: bool
+) -> Choice:
+    if options.counts_only:
+        return Choice(Strategy.COUNTS, ("counts: nothing else was asked for",))
+    if aligned:
+        return choose_strategy(options.strategy, source.capabilities, target.capabilities, comparison.pairs)
+    if options.strategy in (Strategy.NATIVE, Strategy.PUSHDOWN):
+        raise UnsupportedError(
+            f"{options.strategy} can't be used: there is no key that both sides sort alike", "use --strategy auto"
+        )
+    return Choice(Strategy.PULL, ("pull: only hashed on the executors do rows meet whose sides sort differently",))
+
+
+def _hash_spec(strategy: Strategy, options: VerifyOptions, seed: int) -> HashSpec | None:
+    if strategy is Strategy.NATIVE:
+        return HashSpec(True, options.hash_bits, seed)
+    return HashSpec(False, 128, seed) if strategy is Strategy.PUSHDOWN else None
+
+
+def _alignment(comparison: SchemaComparison, aligned: bool) -> str:
+    names = ", ".join(comparison.pairs[place].source.name for place in comparison.key)
+    if aligned:
+        return f"ranges of ({names}): both sides sort it the same way"
+    if names:
+        return f"buckets by the hash of ({names}): the two sides do not sort it alike"
+    return "buckets by the hash of the row: there is no key, rows are a multiset"

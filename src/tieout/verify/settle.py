@@ -1,0 +1,93 @@
+"""Rows that differ while their table is written to: another look before they count."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tieout.model.differences import Difference
+from tieout.model.keys import Key
+from tieout.verify.compare import Comparison, compare_rows, selected
+from tieout.verify.found import Found
+from tieout.verify.plan import TablePlan
+from tieout.verify.rows import look_up_rows
+
+MOST_SUSPECTS = 20_000
+"""Keys that wait for another look at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to give a row that differs, if its table is being written to.
+
+    `marks` are the two sides' activity marks from before anything was read; None: it can't be told, so
+    assume writes.
+    """
+
+    after: float
+    times: int
+    marks: tuple[str | None, str | None]
+
+
+class Settler:
+    """Takes differences to `found`: at once if nothing was written since the verification began, else after
+    their rows were read again, up to so many times, and still differ. Rows wait together, not one by one."""
+
+    def __init__(self, plan: TablePlan, patience: Patience, found: Found) -> None:
+        self._plan = plan
+        self._patience = patience
+        self._found = found
+        self._suspects: list[Key] = []
+
+    def add(self, comparison: Comparison) -> None:
+        if not comparison.pairs or not self._must_wait():
+            self._found.add(comparison)
+            return
+        keys = [(pair, comparison.key(pair)) for pair in comparison.pairs]
+        # A row without a key, or with one that no literal finds again, can't be looked up.
+        self._found.add(selected(comparison, [pair for pair, key in keys if key is None]))
+        self._wait_for([key for _, key in keys if key is not None])
+
+    def add_differences(self, differences: Mapping[Key, Sequence[Difference]]) -> None:
+        """The same for differences whose rows are not held any more."""
+        if not differences or not self._must_wait():
+            for each in differences.values():
+                self._found.add_all(each)
+            return
+        self._wait_for(list(differences))
+
+    def finish(self) -> None:
+        """After the last difference: looks again at all that wait."""
+        keys, self._suspects = self._suspects, []
+        if not keys:
+            return
+        for _ in range(self._patience.times):
+            time.sleep(self._patience.after)
+            self._found.rechecked += len(keys)
+            comparison = self._look_again(keys)
+            certain = {key for pair in comparison.pairs if (key := comparison.key(pair)) is not None}
+            keys = [key for key in keys if key in certain]
+            if not keys:
+                break
+        self._found.add(comparison)
+
+    def _must_wait(self) -> bool:
+        return self._patience.times > 0 and written(self._plan, self._patience)
+
+    def _wait_for(self, keys: list[Key]) -> None:
+        self._suspects += keys
+        if len(self._suspects) >= MOST_SUSPECTS:
+            self.finish()
+
+    def _look_again(self, keys: Sequence[Key]) -> Comparison:
+        """Both sides of these keys, read anew."""
+        source = look_up_rows(self._plan.source.reader, self._plan.source.scan, keys)
+        target = look_up_rows(self._plan.target.reader, self._plan.target.scan, keys)
+        return compare_rows(self._found.shape, source, target)
+
+
+def written(plan: TablePlan, patience: Patience) -> bool:
+    """Whether either side may have been written to since the verification began."""
+    now = (plan.source.reader.activity(), plan.target.reader.activity())
+    return None in now or None in patience.marks or now != patience.marks
