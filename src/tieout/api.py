@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.registry import open_endpoint
-from tieout.meta import DEFAULT_URL, open_store
+from tieout.meta import DEFAULT_URL, Job, JobState, JobTable, Wanted, open_store
+from tieout.model.forecast import Forecast, Preflight
 from tieout.model.progress import Listener, Progress, silence
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import VerificationResult
@@ -100,3 +101,57 @@ def _session(spark: SparkSession | SparkSettings | None) -> SparkSession:
 def request_document(request: VerifyRequest, shown: tuple[str, str]) -> dict[str, Any]:
     """The request as kept with its job: without secrets."""
     return {**asdict(request), "source": shown[0], "target": shown[1]}
+
+
+@dataclass(frozen=True, slots=True)
+class JobDetails:
+    """A job, its tables, and its result document if it has one."""
+
+    job: Job
+    tables: tuple[JobTable, ...]
+    result: Mapping[str, Any] | None
+
+
+def list_jobs(
+    meta: str = DEFAULT_URL, *, limit: int = 20, state: str | None = None, task: str | None = None
+) -> list[Job]:
+    """The newest jobs first."""
+    with open_store(meta) as store:
+        return store.jobs.list(limit=limit, state=JobState(state) if state else None, task=task)
+
+
+def show_job(reference: str, meta: str = DEFAULT_URL) -> JobDetails:
+    """A job by its id, by the beginning of one, or the newest for `last`."""
+    with open_store(meta) as store:
+        job = store.jobs.get(reference)
+        return JobDetails(job, store.tables.all(job.id), store.jobs.result(job.id))
+
+
+def pause_job(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """Asks the process that runs the job to stop and keep what it has."""
+    with open_store(meta) as store:
+        return store.jobs.set_wanted(reference, Wanted.PAUSE)
+
+
+def cancel_job(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """Ends a job for good: at once, or by asking the process that runs it."""
+    with open_store(meta) as store:
+        return store.jobs.set_wanted(reference, Wanted.CANCEL)
+
+
+def explain(request: VerifyRequest) -> Forecast:
+    """What would be compared, how and why. Reads catalogs, no rows; needs no Spark."""
+    from tieout.verify.forecast import forecast_of
+    from tieout.verify.planning import plan_tables
+
+    urls = parse_url(request.source), parse_url(request.target)
+    with closing(open_endpoint(urls[0])) as source, closing(open_endpoint(urls[1])) as target:
+        tables = tuple(forecast_of(table) for table in plan_tables(source, target, request))
+    return Forecast(urls[0].redacted(), urls[1].redacted(), tables)
+
+
+def preflight(request: VerifyRequest, meta: str = DEFAULT_URL) -> Preflight:
+    """Every problem of a verification at once, each with its fix, and what its answer would be worth."""
+    from tieout.verify.readiness import examine
+
+    return examine(request, (parse_url(request.source), parse_url(request.target)), meta)

@@ -36,7 +36,10 @@ def date(kind: Kind, array: pa.Array) -> Field:
 def timestamp(kind: Kind, array: pa.Array) -> Field:
     """Microseconds since 1970-01-01 00:00:00: of the wall clock, or in UTC if the type has a zone."""
     if is_textual(array) or is_bytes(array):
-        return _parsed(array, _microseconds, "<i8", _show_moment)
+        plain = _plain_moments(array)
+        if plain is None:
+            return _parsed(array, _microseconds, "<i8", _show_moment)
+        array = plain
     if pa.types.is_date(array.type):
         data = to_numpy(array.cast(pa.int32()), "<i8") * np.int64(_DAY)
     else:
@@ -54,6 +57,22 @@ def time(kind: Kind, array: pa.Array) -> Field:
         array = array.cast(pa.time64("us")).cast(pa.int64())
     data = to_numpy(array, "<i8")
     return Field(status_of(array), data, None, lambda row: _show_time(int(data[row])))
+
+
+def _plain_moments(array: pa.Array) -> pa.Array | None:
+    """Text that is all in the usual form, parsed at once; None if any of it is not."""
+    import polars as pl
+
+    try:
+        texts = pl.Series(array.cast(pa.large_string()))
+    except pa.ArrowInvalid:  # no UTF-8
+        return None
+    usual = texts.str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?$")
+    if not usual.all():
+        return None
+    moments = texts.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+    # What looks right and is no moment (a zero date, hour 24) is for the slow way to judge.
+    return None if moments.null_count() != texts.null_count() else moments.to_arrow()
 
 
 def _parsed(array: pa.Array, parse: Callable[[str], int | None], dtype: str, show: Callable[[int], str]) -> Field:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tieout.cli import verify
+from tieout.cli import config, demo, init, jobs, preflight, repair, verify, version
 
 app = typer.Typer(
     name="tieout",
@@ -15,10 +15,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
-
-@app.callback()
-def _tieout() -> None:
-    pass
-
-
+app.command("demo")(demo.demo)
+app.command("init")(init.init)
+app.command("preflight")(preflight.preflight)
 app.command("verify")(verify.verify)
+app.add_typer(repair.app, name="repair")
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(config.app, name="config")
+app.command("version")(version.version)

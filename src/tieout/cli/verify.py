@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-
 from tieout.cli import options as common
 from tieout.cli import verify_options as o
-from tieout.cli.interrupts import told_how_to_resume
 from tieout.cli.option_words import OptionWords
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
+from tieout.cli.resuming import resumed_request
 from tieout.cli.table_words import TableWords
+from tieout.cli.verification import Telling, run_and_tell
 from tieout.cli.verify_request import asked_request
+from tieout.model.requests import VerifyRequest
 from tieout.report.render import OutputFormat
 
 
@@ -51,36 +51,35 @@ def verify(
 ) -> int:
     """Compares the tables of two databases: all equal, or exactly which rows and columns differ."""
     here = place(config, meta, master, required=task is not None)
-    request = asked_request(
-        here.settings,
-        task,
-        (source, target),
-        TableWords(table, exclude, where, source_where, target_where, key, columns, exclude_columns, tolerance, expr),
-        OptionWords(
-            strategy,
-            hash_bits,
-            counts_only,
-            exact_scale,
-            limit,
-            chunk_seconds,
-            chunk_rows,
-            max_rows_per_second,
-            recheck_after,
-            recheck_times,
-        ),
+    tables = TableWords(
+        table, exclude, where, source_where, target_where, key, columns, exclude_columns, tolerance, expr
     )
-    from tieout import api
-    from tieout.report.progress import progress_listener
-    from tieout.report.render import write
+    options = OptionWords(
+        strategy,
+        hash_bits,
+        counts_only,
+        exact_scale,
+        limit,
+        chunk_seconds,
+        chunk_rows,
+        max_rows_per_second,
+        recheck_after,
+        recheck_times,
+    )
+    if resume is not None:
+        request = resumed_request(here, resume, task, (source, target), tables, options)
+    else:
+        request = asked_request(here.settings, task, (source, target), tables, options)
+    if explain:
+        return _explain(request, output)
+    return run_and_tell(request, here, Telling(output, quiet, verbose, repair_sql), resume)
 
-    with told_how_to_resume(), progress_listener(sys.stderr, quiet) as listener:
-        result = api.run_verification(
-            request,
-            spark=api.SparkSettings(here.master, here.conf, verbose),
-            meta=here.meta,
-            listener=listener,
-            resume=resume,
-        )
+
+def _explain(request: VerifyRequest, output: OutputFormat) -> int:
+    from tieout import api
+    from tieout.report.forecast import write_forecast
+
+    forecast = api.explain(request)
     with result_stream() as stream:
-        write(result, output, stream, explain)
-    return result.exit_code
+        write_forecast(forecast, output, stream)
+    return 0

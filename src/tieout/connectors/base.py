@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
 from tieout.model.kinds import Kind
 from tieout.model.tables import Column, Table, TableName
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # which a command that only lists jobs does not wait for
 
 T = TypeVar("T")
 

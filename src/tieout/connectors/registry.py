@@ -7,18 +7,28 @@ from typing import cast
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint
+from tieout.connectors.writing import Writer
 from tieout.errors import UnsupportedError
 
-_MODULES = {
-    "mysql": "tieout.connectors.mysql.endpoint",
-    "postgresql": "tieout.connectors.postgres.endpoint",
-    "sqlite": "tieout.connectors.sqlite.endpoint",
+_FOLDERS = {
+    "mysql": "tieout.connectors.mysql",
+    "postgresql": "tieout.connectors.postgres",
+    "sqlite": "tieout.connectors.sqlite",
 }
 
 
 def open_endpoint(url: EndpointUrl) -> Endpoint:
     """Connects; raises an EndpointError that says what to do if it can't."""
-    module = _MODULES.get(url.scheme)
-    if module is None:
+    return cast(Endpoint, import_module(f"{_folder(url)}.endpoint").open_endpoint(url))
+
+
+def open_writer(url: EndpointUrl) -> Writer:
+    """Connects to change rows; raises an EndpointError that says what to do if it can't."""
+    return cast(Writer, import_module(f"{_folder(url)}.writer").open_writer(url))
+
+
+def _folder(url: EndpointUrl) -> str:
+    folder = _FOLDERS.get(url.scheme)
+    if folder is None:
         raise UnsupportedError(f"{url.scheme}:// is not served by a connector")
-    return cast(Endpoint, import_module(module).open_endpoint(url))
+    return folder

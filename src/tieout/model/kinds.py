@@ -93,6 +93,9 @@ def common_kind(
     if tolerance is not None:
         return _tolerant_kind(a, b, tolerance)
     names = {a.name, b.name}
+    if TypeName.UNKNOWN in names:
+        unread = a if a.name is TypeName.UNKNOWN else b
+        return Incomparable(f"values of type {unread.native} can't be read exactly")
     if a.name is TypeName.OPAQUE or b.name is TypeName.OPAQUE:
         return _opaque_kind(a, b)
     if a.name is b.name and a.name in _WITH_ITSELF:

@@ -55,7 +55,11 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`key` is the primary key, else a unique key without NULLs, else empty: rows are a multiset."""
+    """`key` is the primary key, else a unique key without NULLs, else empty: rows are a multiset.
+
+    `sampled_keys` are values of a key of one column that divide its rows into equal parts, as far as the
+    engine's statistics know, in order; empty if they are missing or out of date.
+    """
 
     name: TableName
     columns: tuple[Column, ...]
@@ -65,6 +69,7 @@ class Table:
     estimated_rows: int | None = None
     average_row_bytes: int | None = None
     engine: str | None = None
+    sampled_keys: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column:
         for column in self.columns:

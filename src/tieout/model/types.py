@@ -29,6 +29,7 @@ class TypeName(StrEnum):
     UUID = "uuid"
     ARRAY = "array"
     OPAQUE = "opaque"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class LogicalType:
 
     `precision` and `scale` are those of DECIMAL (None: unbounded), the fraction digits of temporal
     types, the length of text, CHAR, BINARY and BITS, the bits of INTEGER (all in `precision`). `values` are
-    the labels of ENUM and SET. OPAQUE compares only with the same `native` type of the same engine.
+    the labels of ENUM and SET. OPAQUE compares only with the same `native` type of the same engine, UNKNOWN
+    with nothing: no exact form of its values can be read.
     """
 
     name: TypeName

@@ -44,7 +44,7 @@ def _write_text(columns: Sequence[str], rows: Sequence[Row], stream: TextIO) -> 
         return
     numeric = {index for index, name in enumerate(columns) if all(_is_number(row[name]) for row in rows)}
     heading = [Text(one_line(name.replace("_", " ")), HEADING) for name in columns]
-    cells = [[Text(_shown(value)) for value in row.values()] for row in rows]
+    cells = [[Text(shown_value(value)) for value in row.values()] for row in rows]
     write_lines(aligned([heading, *cells], numeric), console_on(stream))
 
 
@@ -52,7 +52,8 @@ def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """A value as people read it in a list."""
     match value:
         case None:
             return "-"

@@ -45,7 +45,9 @@ def plan_tables(
             planned.append(PlannedTable(pair))
         else:
             planned.append(
-                _plan(source, target, pair, (sources[pair.source], targets[pair.target]), request.options, spec_seed)
+                plan_pair(
+                    source, target, pair, (sources[pair.source], targets[pair.target]), request.options, spec_seed
+                )
             )
     return planned
 
@@ -54,9 +56,10 @@ def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName
     return dict(zip(names, endpoint.describe(names), strict=True)) if names else {}
 
 
-def _plan(
+def plan_pair(
     source: Endpoint, target: Endpoint, pair: NamePair, tables: tuple[Table, Table], options: VerifyOptions, seed: int
 ) -> PlannedTable:
+    """The plan of one pair. UsageError if the request names a column that no side has."""
     request = pair.request
     comparison = compare_schemas(*tables, request, options)
     if not comparison.pairs:

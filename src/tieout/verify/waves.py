@@ -77,12 +77,19 @@ class DigestStage:
             self._between()
 
     def _plan_without_walking(self, run: TableRun, lane: Lane) -> None:
-        """A small table, or one that can't be cut, is one range."""
+        """A small table, or one that can't be cut, is one range; one that was sampled is cut by its sample."""
         side = run.walked(lane)
-        estimate = side.scan.table.estimated_rows
-        small = estimate is not None and estimate * 2 < lane.chunk_rows
-        if lane.rest == EVERYTHING and (small or not side.scan.ordered_by):
+        table = side.scan.table
+        estimate = table.estimated_rows
+        if lane.rest != EVERYTHING:
+            return
+        if not side.scan.ordered_by or (estimate is not None and estimate * 2 < lane.chunk_rows):
             self._plan(run, lane, [], 1)
+        elif (
+            estimate and len(side.scan.ordered_by) == 1 and estimate <= lane.chunk_rows * (len(table.sampled_keys) - 1)
+        ):
+            bounds = sampled_bounds(table.sampled_keys, estimate, lane.chunk_rows)
+            self._plan(run, lane, bounds, len(bounds) + 1)
 
     def _plan(self, run: TableRun, lane: Lane, bounds: list[Key], asked: int) -> None:
         first = lane.planned
@@ -207,6 +214,12 @@ class DigestStage:
         fitting = rows / max(seconds, 0.01) * self._options.chunk_seconds
         fitting = min(max(fitting, lane.chunk_rows / 4), lane.chunk_rows * 4)
         lane.chunk_rows = int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
+
+
+def sampled_bounds(sample: Sequence[str], rows: int, chunk_rows: int) -> list[Key]:
+    """Every so many-th value of a sample that divides `rows` rows into equal parts."""
+    step = max(1, round(chunk_rows * (len(sample) - 1) / rows))
+    return [(value,) for value in sample[step:-1:step]]
 
 
 def dealt(items: Sequence[T], hands: int) -> list[Sequence[T]]:

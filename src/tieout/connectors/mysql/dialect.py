@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
 from tieout.connectors.mysql.flavour import Flavour
@@ -58,6 +59,12 @@ class MySQLDialect:
             return f"X'{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
         if column.type.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIME) and _is_plain(text):
             return f"'{text}'"
+        if column.type.name is TypeName.INSTANT and (seconds := _unix_seconds(text)):
+            # A literal would be read in the session's time zone, which is the server's own choice.
+            return f"FROM_UNIXTIME({seconds})"
+        if column.type.name is TypeName.BITS and text.isdigit():
+            # All its bits, or the number, for a column that is compared with integers.
+            return f"b'{text}'" if len(text) == (column.type.precision or 1) and not text.strip("01") else text
         # Hexadecimal: no quote or backslash can end it, whatever the sql_mode. A literal takes the column's collation.
         return f"_utf8mb4 X'{text.encode().hex()}'"
 
@@ -104,6 +111,14 @@ class MySQLDialect:
         if name is TypeName.BINARY:
             return f"HEX({value})"
         return f"CAST({self.wire(column, value)} AS CHAR)"
+
+
+def _unix_seconds(text: str) -> str | None:
+    try:
+        micros = (datetime.fromisoformat(text) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    except ValueError:
+        return None
+    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
 
 
 def _is_plain(text: str) -> bool:

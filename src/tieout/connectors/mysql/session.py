@@ -15,7 +15,7 @@ _INIT = (
 )
 
 
-def connect(url: EndpointUrl) -> Any:
+def connect(url: EndpointUrl, *, client_flag: int = 0) -> Any:
     """A pymysql connection in autocommit mode, in UTC."""
     import pymysql
 
@@ -32,6 +32,7 @@ def connect(url: EndpointUrl) -> Any:
         connect_timeout=max(1, ceil(url.connect_timeout or 10)),
         read_timeout=url.read_timeout,
         ssl=_tls(url),
+        client_flag=client_flag,
     )
 
 

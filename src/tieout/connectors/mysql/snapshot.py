@@ -54,7 +54,7 @@ class MySQLReader:
             for batch in arrow_batches(
                 self.url, sql.select(self._dialect, scan, condition), scan.table.average_row_bytes
             ):
-                yield _zero_moments(scan, batch)
+                yield zero_moments(scan, batch)
         except DriverPanic as panic:
             if self.safe:
                 raise ReadError(f"{self.url.redacted()}: {scan.table.name} can't be read: {panic}") from None
@@ -96,11 +96,11 @@ class MySQLReader:
             return cursor.fetchone()
 
 
-def _zero_moments(scan: Scan, batch: pa.RecordBatch) -> pa.RecordBatch:
+def zero_moments(scan: Scan, batch: pa.RecordBatch) -> pa.RecordBatch:
     """UNIX_TIMESTAMP gives 0 for '0000-00-00 00:00:00', which is not 1970: say so."""
     columns = list(batch.columns)
     for place, column in enumerate(scan.columns):
-        if column.column.type.name is not TypeName.INSTANT:
+        if column.column.type.name is not TypeName.INSTANT or columns[place].null_count == len(columns[place]):
             continue
         zero = pc.fill_null(pc.equal(columns[place], 0), False)
         if pc.any(zero).as_py():

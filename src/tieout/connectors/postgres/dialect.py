@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
-from tieout.connectors.sql import reference
+from tieout.connectors.sql import aggregate, reference
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
@@ -56,6 +56,8 @@ class PostgresDialect:
         if name is TypeName.ARRAY:
             if column.kind.form is Form.JSON:
                 return f"to_json({reference})::text"
+            if column.kind.form is Form.OPAQUE:
+                return f"{reference}::text"
             array = f"json_build_array(array_dims({reference}), {reference})"
             return f"CASE WHEN {reference} IS NOT NULL THEN {array}::text END"
         if name is TypeName.BITS and column.kind.form is Form.INTEGER:
@@ -66,14 +68,19 @@ class PostgresDialect:
         if column.type.name in _NUMERIC and text.removeprefix("-").replace(".", "", 1).isdigit():
             return text
         if column.type.name is TypeName.BINARY:
-            return f"'\\x{bytes.fromhex(text.removeprefix('0x')).hex()}'"
+            return f"'\\x{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
         # standard_conforming_strings is on in our sessions: a quote is the only special character.
         return "'" + text.replace("'", "''") + "'"
 
-    def digest_columns(self, scan: Scan, spec: HashSpec) -> str:
+    def digest(self, scan: Scan, condition: str, spec: HashSpec) -> str:
         """Count and sums (as text) of one or two 64-bit hashes of each row."""
-        lanes = self._native_lanes(scan, spec) if spec.native else self._cryptographic_lanes(scan)
-        return ", ".join(["count(*)", *(f"coalesce(sum({lane}), 0)::text" for lane in lanes)])
+        if spec.native:
+            lanes = self._native_lanes(scan, spec)
+            return aggregate(self, scan, condition, ", ".join(["count(*)", *map(_sum, lanes)]))
+        hashed = aggregate(self, scan, condition, f"{self._sha256(scan)} AS h")
+        lanes = [f"('x' || substr(h, {start}, 16))::bit(64)::int8" for start in (1, 17)]
+        # OFFSET 0 keeps the planner from writing the hash into both sums.
+        return f"SELECT {', '.join(['count(*)', *map(_sum, lanes)])} FROM ({hashed} OFFSET 0) AS hashed"
 
     def _native_lanes(self, scan: Scan, spec: HashSpec) -> list[str]:
         row = ", ".join(self._sent(c) for c in scan.columns)
@@ -84,13 +91,12 @@ class PostgresDialect:
             for seed in (spec.seed, spec.seed ^ 0x5BD1E995)[: spec.bits // 64]
         ]
 
-    def _cryptographic_lanes(self, scan: Scan) -> list[str]:
+    def _sha256(self, scan: Scan) -> str:
         parts = []
         for column in scan.columns:
             text = f"({self._text(column)})"
             parts.append(f"CASE WHEN {text} IS NULL THEN 'N' ELSE octet_length({text}) || ':' || {text} END")
-        hashed = f"encode(sha256(convert_to({' || '.join(parts)}, 'UTF8')), 'hex')"
-        return [f"('x' || substr({hashed}, {start}, 16))::bit(64)::int8" for start in (1, 17)]
+        return f"encode(sha256(convert_to({' || '.join(parts)}, 'UTF8')), 'hex')"
 
     def _sent(self, column: ScanColumn) -> str:
         name = column.column.type.name
@@ -105,3 +111,7 @@ class PostgresDialect:
         if name is TypeName.DECIMAL and column.kind.form is not Form.SCALED_NUMBER:
             return f"trim_scale({value})::text"
         return f"{value}::text"
+
+
+def _sum(lane: str) -> str:
+    return f"coalesce(sum({lane}), 0)::text"

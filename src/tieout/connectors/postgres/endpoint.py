@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
@@ -15,6 +16,7 @@ from tieout.connectors.postgres.snapshot import PostgresReader
 from tieout.connectors.postgres.types import RawType, logical_type, order_of
 from tieout.errors import MissingObjectError
 from tieout.model.tables import Column, Constraint, Index, Table, TableName
+from tieout.model.types import TypeName
 
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -53,10 +55,21 @@ SELECT c.conrelid, c.conname, c.contype, pg_get_constraintdef(c.oid),
 FROM pg_constraint c WHERE c.conrelid = ANY(%s) ORDER BY 1, 2"""
 
 _SIZES = """
-SELECT n.nspname, c.relname, c.oid, c.reltuples::int8, pg_relation_size(c.oid), c.relkind::text
+SELECT n.nspname, c.relname, c.oid, c.reltuples::int8, pg_relation_size(c.oid), c.relpages, c.relkind::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
   AND (n.nspname, c.relname) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"""
+
+_HISTOGRAMS = """
+SELECT ((quote_ident(s.schemaname) || '.' || quote_ident(s.tablename))::regclass)::oid, s.attname,
+  s.histogram_bounds::text::text[]
+FROM pg_stats s JOIN unnest(%s::text[], %s::text[]) AS wanted(schema, name)
+  ON s.schemaname = wanted.schema AND s.tablename = wanted.name
+WHERE s.histogram_bounds IS NOT NULL AND NOT s.inherited"""
+
+_PAGE = 8192
+_FRESH = 1.2
+"""How much a table may have grown since its statistics were made for ranges to be cut by them."""
 
 _KINDS = {"c": "check", "f": "foreign key", "p": "primary key", "u": "unique", "x": "exclusion", "t": "trigger"}
 
@@ -96,10 +109,22 @@ class PostgresEndpoint:
         columns = self._grouped(_COLUMNS, oids)
         indexes = self._grouped(_INDEXES, oids)
         constraints = self._grouped(_CONSTRAINTS, oids)
-        return [
+        tables = [
             _table(name, sizes[name], columns[sizes[name][0]], indexes[sizes[name][0]], constraints[sizes[name][0]])
             for name in names
         ]
+        histograms = self._histograms(names)
+        fresh = [size[2] <= size[3] * _PAGE * _FRESH for size in (sizes[t.name] for t in tables)]
+        return [
+            replace(t, sampled_keys=_sample(t, histograms[sizes[t.name][0]])) if is_fresh else t
+            for t, is_fresh in zip(tables, fresh, strict=True)
+        ]
+
+    def _histograms(self, names: Sequence[TableName]) -> dict[int, dict[str, list[str]]]:
+        found: dict[int, dict[str, list[str]]] = defaultdict(dict)
+        for oid, column, bounds in self._all(_HISTOGRAMS, [[n.schema for n in names], [n.name for n in names]]):
+            found[oid][column] = bounds
+        return found
 
     def reader(self) -> PostgresReader:
         return PostgresReader(self.url)
@@ -128,7 +153,7 @@ def _table(
     indexes: list[tuple[Any, ...]],
     constraints: list[tuple[Any, ...]],
 ) -> Table:
-    _, estimate, size_bytes, relation_kind = size
+    _, estimate, size_bytes, pages, relation_kind = size
     described = tuple(_column(row) for row in columns)
     known = tuple(
         Index(index, tuple(names), bool(unique), bool(primary))
@@ -138,6 +163,9 @@ def _table(
     )
     # Never analysed, or a partitioned table: no estimate.
     rows = int(estimate) if estimate is not None and estimate > 0 and relation_kind == "r" else None
+    if rows and pages:
+        # As the planner does: what was counted last time, scaled to the size of today.
+        rows = int(rows * max(1.0, size_bytes / (pages * _PAGE)))
     return Table(
         name,
         described,
@@ -147,6 +175,12 @@ def _table(
         rows,
         int(size_bytes / rows) if rows else None,
     )
+
+
+def _sample(table: Table, histograms: dict[str, list[str]]) -> tuple[str, ...]:
+    if len(table.key) != 1 or table.column(table.key[0]).type.name is not TypeName.INTEGER:
+        return ()
+    return tuple(histograms.get(table.key[0], ()))
 
 
 def _column(row: tuple[Any, ...]) -> Column:

@@ -40,14 +40,14 @@ def translated(url: EndpointUrl) -> Iterator[None]:
     try:
         yield
     except (psycopg.Error, adbc_driver_manager.Error) as error:
-        raise _translate(url, str(error), getattr(error, "sqlstate", None)) from None
+        raise translate(url, str(error), getattr(error, "sqlstate", None)) from None
     except UnicodeError:
         # A host name that can't be encoded never reaches the resolver.
         raise UnreachableError(f"{url.redacted()}: no such host", "check the host in the URL") from None
 
 
-def _translate(url: EndpointUrl, text: str, state: str | None) -> EndpointError:
-    where = f"{url.redacted()}: {_first_line(text)}"
+def translate(url: EndpointUrl, text: str, state: str | None) -> EndpointError:
+    where = f"{url.redacted()}: {first_line(text)}"
     if state:
         for prefixes, kind, hint in _HINTS:
             if state.startswith(prefixes):
@@ -59,7 +59,7 @@ def _translate(url: EndpointUrl, text: str, state: str | None) -> EndpointError:
     return ReadError(where)
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
     line = scrub(text).strip().splitlines()[0] if text.strip() else "unknown error"
     for noise in ("ERROR:", "FATAL:", "connection failed:"):
         line = line.split(noise, 1)[-1].strip() if noise in line else line

@@ -55,7 +55,7 @@ class PostgresReader:
 
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
         condition = sql.within(_DIALECT, scan, keys)
-        row = self._row(sql.aggregate(_DIALECT, scan, condition, _DIALECT.digest_columns(scan, spec)))
+        row = self._row(_DIALECT.digest(scan, condition, spec))
         total = sum(int(lane) << (64 * place) for place, lane in enumerate(row[1:]))
         return Digest(int(row[0]), total % MODULUS)
 

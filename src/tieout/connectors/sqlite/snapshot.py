@@ -48,7 +48,7 @@ class SQLiteReader:
             try:
                 cursor = connection.execute(statement)
                 while rows := cursor.fetchmany(_BATCH):
-                    arrays = [_array(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
+                    arrays = [array_of(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
                     yield pa.RecordBatch.from_arrays(arrays, names=names)
             finally:
                 connection.close()
@@ -90,7 +90,7 @@ class SQLiteReader:
                 connection.close()
 
 
-def _array(column: ScanColumn, values: list[Any]) -> pa.Array:
+def array_of(column: ScanColumn, values: list[Any]) -> pa.Array:
     """Values of whatever class, as an array that loses none of it."""
     form = column.kind.form
     classes = {type(v) for v in values if v is not None}

@@ -1,0 +1,33 @@
+"""tieout init"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tieout.cli import options as common
+from tieout.cli.output import result_stream
+from tieout.report.render import OutputFormat
+
+
+def init(
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Writes a commented tieout.yaml to begin with."""
+    from tieout.config.template import write_template
+
+    file = config or Path("tieout.yaml")
+    write_template(file, force)
+    with result_stream() as stream:
+        if output is OutputFormat.TEXT:
+            stream.write(f"wrote {file}: fill in the endpoints, then run 'tieout config check'\n")
+        else:
+            from tieout.report.record import write_record
+
+            write_record({"file": str(file)}, output, stream)

@@ -1,0 +1,133 @@
+"""tieout jobs: long work, seen and steered from any terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tieout.cli import options as common
+from tieout.cli import verify_options as o
+from tieout.cli.job_values import LISTED, TABLES, job_values, table_values
+from tieout.cli.output import result_stream
+from tieout.cli.place import place
+from tieout.report.render import OutputFormat
+
+if TYPE_CHECKING:
+    from tieout.meta import Job
+
+app = typer.Typer(help="Long work, seen and steered from any terminal.")
+
+Reference = Annotated[
+    str, typer.Argument(metavar="JOB", help="A job's id, the beginning of one, or 'last'.", show_default=False)
+]
+State = Literal["running", "paused", "done", "failed", "cancelled", "interrupted"]
+
+
+@app.command("list")
+def list_(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The most jobs to list.")] = 20,
+    state: Annotated[State | None, typer.Option("--state", help="Only jobs in this state.")] = None,
+    task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only jobs of this task.")] = None,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Lists jobs, the newest first."""
+    from tieout import api
+    from tieout.report.listing import write_listing
+
+    found = api.list_jobs(place(config, meta).meta, limit=limit, state=state, task=task)
+    with result_stream() as stream:
+        write_listing(LISTED, [job_values(job) for job in found], output, stream)
+
+
+@app.command("show")
+def show(
+    job: Reference,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Shows a job: its tables, how far it is, and (as JSON) what it was asked and what it found."""
+    from tieout import api
+    from tieout.report.listing import write_listing
+    from tieout.report.record import write_record
+
+    details = api.show_job(job, place(config, meta).meta)
+    values, tables = job_values(details.job), [table_values(table) for table in details.tables]
+    with result_stream() as stream:
+        if output is OutputFormat.TEXT:
+            write_record(values, output, stream)
+            stream.write("\n")
+            write_listing(TABLES, tables, output, stream)
+        else:
+            whole = {**values, "request": details.job.request, "tables": tables, "result": details.result}
+            write_record(whole, output, stream)
+
+
+@app.command("pause")
+def pause(
+    job: Reference,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Asks a running job to stop soon and keep what it has; `jobs resume` goes on."""
+    from tieout import api
+
+    asked = api.pause_job(job, place(config, meta).meta)
+    _told(asked, f"job {asked.id} will pause; go on with tieout jobs resume {asked.id}", output)
+
+
+@app.command("resume")
+def resume(
+    job: Reference,
+    source: o.Source = None,
+    target: o.Target = None,
+    master: common.Master = None,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> int:
+    """Goes on with a job here, as `tieout verify --resume` does."""
+    from tieout.cli.resuming import resumed_request
+    from tieout.cli.verification import Telling, run_and_tell
+
+    here = place(config, meta, master)
+    request = resumed_request(here, job, None, (source, target))
+    return run_and_tell(request, here, Telling(output, quiet, verbose), resume=job)
+
+
+@app.command("cancel")
+def cancel(
+    job: Reference,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Ends a job for good; what it found so far stays."""
+    from tieout import api
+
+    asked = api.cancel_job(job, place(config, meta).meta)
+    _told(asked, f"job {asked.id} {'is' if asked.state == 'cancelled' else 'will be'} cancelled", output)
+
+
+def _told(job: Job, line: str, output: OutputFormat) -> None:
+    from tieout.report.record import write_record
+
+    with result_stream() as stream:
+        if output is OutputFormat.TEXT:
+            stream.write(f"{line}\n")
+        else:
+            write_record(job_values(job), output, stream)

@@ -1,0 +1,52 @@
+"""tieout preflight"""
+
+from __future__ import annotations
+
+from tieout.cli import options as common
+from tieout.cli import verify_options as o
+from tieout.cli.option_words import OptionWords
+from tieout.cli.output import result_stream
+from tieout.cli.place import place
+from tieout.cli.table_words import TableWords
+from tieout.cli.verify_request import asked_request
+from tieout.report.render import OutputFormat
+
+
+def preflight(
+    task: o.Task = None,
+    source: o.Source = None,
+    target: o.Target = None,
+    table: o.Tables = None,
+    exclude: o.Exclude = None,
+    where: o.Where = None,
+    source_where: o.SourceWhere = None,
+    target_where: o.TargetWhere = None,
+    key: o.Key = None,
+    columns: o.Columns = None,
+    exclude_columns: o.ExcludeColumns = None,
+    tolerance: o.Tolerances = None,
+    expr: o.Expressions = None,
+    strategy: o.StrategyName = None,
+    hash_bits: o.HashBits = None,
+    exact_scale: o.ExactScale = False,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> int:
+    """Tells every problem at once, each with its fix, and what the guarantees will be. Reads no rows."""
+    here = place(config, meta, required=task is not None)
+    tables = TableWords(
+        table, exclude, where, source_where, target_where, key, columns, exclude_columns, tolerance, expr
+    )
+    options = OptionWords(strategy, hash_bits, exact_scale=exact_scale)
+    request = asked_request(here.settings, task, (source, target), tables, options)
+
+    from tieout import api
+    from tieout.report.forecast import write_preflight
+
+    found = api.preflight(request, here.meta)
+    with result_stream() as stream:
+        write_preflight(found, output, stream)
+    return found.exit_code

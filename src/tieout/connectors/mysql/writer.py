@@ -1,0 +1,182 @@
+"""Writes to MySQL servers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tieout.config.secrets import scrub
+from tieout.config.urls import EndpointUrl
+from tieout.connectors import changes, sql
+from tieout.connectors.base import Scan, ScanColumn
+from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.faults import translate, translated
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.literals import MySQLChangeDialect
+from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.snapshot import zero_moments
+from tieout.connectors.writing import Reference, Refused, Row, TryAgain
+from tieout.errors import AccessError, MissingObjectError, UnreachableError
+from tieout.model.keys import Key
+from tieout.model.kinds import Form, Kind, common_kind
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
+
+# An id of 0 is kept, not replaced by the next number; what the source holds of invalid dates is taken as it is.
+_MODE = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+
+_OPENING = (
+    "SET NAMES utf8mb4",
+    "SET @tieout_time_zone = @@SESSION.time_zone, @tieout_sql_mode = @@SESSION.sql_mode",
+    f"SET SESSION time_zone = '+00:00', sql_mode = '{_MODE}'",
+    "START TRANSACTION",
+)
+_CLOSING = ("COMMIT", "SET SESSION time_zone = @tieout_time_zone, sql_mode = @tieout_sql_mode")
+
+_REFERENCES = """
+SELECT u.constraint_name, u.table_schema, u.table_name, u.column_name, u.referenced_column_name, r.delete_rule
+FROM information_schema.key_column_usage u JOIN information_schema.referential_constraints r
+  ON r.constraint_schema = u.constraint_schema AND r.constraint_name = u.constraint_name AND r.table_name = u.table_name
+WHERE u.referenced_table_schema = %s AND u.referenced_table_name = %s ORDER BY 2, 3, 1, u.ordinal_position"""
+
+_CONTENTION = {1205, 1213, 1020}
+_COLLISIONS = {1062, 1586}
+_READ_ONLY = {1290, 1792, 1836}
+
+_MOMENTS = {TypeName.INSTANT, TypeName.TIMESTAMP}
+
+
+def open_writer(url: EndpointUrl) -> MySQLWriter:
+    from pymysql.constants import CLIENT
+
+    with translated(url):
+        # Rows that were found count as changed, also if they had the values already.
+        connection = connect(url, client_flag=CLIENT.FOUND_ROWS)
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET SESSION sql_mode = '{_MODE}', innodb_lock_wait_timeout = 10")
+            cursor.execute("SELECT VERSION()")
+            version = cursor.fetchone()
+        return MySQLWriter(url, connection, Flavour.of(str(version[0])))
+
+
+@dataclass(frozen=True)
+class MySQLStatements:
+    dialect: MySQLChangeDialect
+
+    def opening(self) -> Sequence[str]:
+        return _OPENING
+
+    def closing(self) -> Sequence[str]:
+        return _CLOSING
+
+    def insert(self, table: Table, row: Row) -> str:
+        return changes.insert(self.dialect, table, row)
+
+    def update(self, table: Table, key: Row, row: Row) -> str:
+        # A column may be ON UPDATE CURRENT_TIMESTAMP: told its own value, it stays.
+        keep = [c for c in table.columns if c.type.name in _MOMENTS and not c.generated]
+        return changes.update(self.dialect, table, key, row, keep=keep)
+
+    def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
+        return changes.delete(self.dialect, table, key, unless)
+
+
+class MySQLWriter:
+    def __init__(self, url: EndpointUrl, connection: Any, flavour: Flavour) -> None:
+        self.url = url
+        self.statements = MySQLStatements(MySQLChangeDialect(flavour))
+        self._connection = connection
+        self._dialect = _RowDialect(flavour, safe=True)
+
+    def exact(self, column: Column) -> Kind:
+        if column.type.name in (TypeName.JSON, TypeName.SET):
+            return Kind(Form.TEXT)
+        kind = common_kind(column.type, column.type, exact_scale=True)
+        assert isinstance(kind, Kind), "a type compares with itself"
+        return kind
+
+    def references(self, table: Table) -> Sequence[Reference]:
+        grouped: dict[tuple[Any, ...], list[tuple[str, str]]] = defaultdict(list)
+        for name, schema, child, column, to, rule in self._all(_REFERENCES, [table.name.schema, table.name.name]):
+            grouped[name, schema, child, rule].append((column, to))
+        return [
+            Reference(name, TableName(schema, child), tuple(c for c, _ in pairs), tuple(t for _, t in pairs), rule)
+            for (name, schema, child, rule), pairs in grouped.items()
+        ]
+
+    def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
+        statement = sql.select(self._dialect, scan, sql.among(self._dialect, scan, keys))
+        rows = self._all(statement + " FOR UPDATE" if lock else statement)
+        yield zero_moments(scan, batch_of(rows, len(scan.columns)))
+
+    def begin(self, *, deferred: bool = False) -> None:
+        self._run("START TRANSACTION")
+
+    def execute(self, statement: str) -> int:
+        self._run("SAVEPOINT tieout")
+        try:
+            return self._run(statement)
+        except Refused:
+            self._run("ROLLBACK TO SAVEPOINT tieout")
+            raise
+
+    def commit(self) -> None:
+        self._run("COMMIT")
+
+    def rollback(self) -> None:
+        with suppress(Exception):
+            self._connection.rollback()
+
+    def close(self) -> None:
+        with suppress(Exception):
+            self._connection.close()
+
+    def _run(self, statement: str) -> int:
+        with self._answered(), self._connection.cursor() as cursor:
+            return int(cursor.execute(statement))
+
+    def _all(self, statement: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        with self._answered(), self._connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return list(cursor.fetchall())
+
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
+        """What the server objects to is Refused; what has nothing to do with the statement stays an error."""
+        import pymysql
+
+        try:
+            yield
+        except (OSError, pymysql.err.InterfaceError) as error:
+            raise UnreachableError(f"{self.url.redacted()}: {scrub(str(error))}", "the connection was lost") from None
+        except pymysql.MySQLError as error:
+            code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+            text = str(error.args[1]) if len(error.args) > 1 else str(error)
+            if code in _CONTENTION:
+                raise TryAgain(scrub(text)) from None
+            if code in _READ_ONLY:
+                raise AccessError(f"{self.url.redacted()}: {scrub(text)}", "the server takes no changes") from None
+            fault = translate(self.url, code, text)
+            if isinstance(fault, AccessError):
+                hint = "GRANT the user INSERT, UPDATE and DELETE on the tables to be repaired"
+                raise AccessError(fault.message, hint) from None
+            if isinstance(fault, UnreachableError | MissingObjectError):
+                raise fault from None
+            raise Refused(
+                scrub(text).splitlines()[0] if text else f"error {code}", collides=code in _COLLISIONS
+            ) from None
+
+
+class _RowDialect(MySQLDialect):
+    """What pymysql reads exactly: a FLOAT has six digits as text, and all of them as a DOUBLE."""
+
+    def wire(self, column: ScanColumn, reference: str) -> str:
+        if column.column.type.name is TypeName.FLOAT32:
+            return f"CAST({reference} AS DOUBLE)"
+        return super().wire(column, reference)

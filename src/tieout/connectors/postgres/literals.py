@@ -1,0 +1,52 @@
+"""Canonical text as PostgreSQL literals, for a session with standard_conforming_strings and in UTC."""
+
+from __future__ import annotations
+
+import re
+
+from tieout.connectors.postgres.arrays import array_literal
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.years import to_postgres
+from tieout.connectors.writing import Refused
+from tieout.model.tables import Column
+from tieout.model.types import TypeName
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
+_MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
+
+
+class PostgresChangeDialect(PostgresDialect):
+    """A literal without a cast takes the type of its column, by that type's own input function."""
+
+    def value(self, column: Column, text: str) -> str:
+        name = column.type.name
+        if name in _NUMERIC and _NUMBER.fullmatch(text):
+            return text
+        if name is TypeName.BINARY:
+            return f"'\\x{_bytes(column, text).hex()}'"
+        if name is TypeName.BITS and len(text) != column.type.precision and text.strip("01"):
+            return f"{int(text):d}::bit({column.type.precision or 64:d})" if text.isdigit() else _quoted(column, text)
+        if name is TypeName.ARRAY:
+            return _quoted(column, array_literal(text))
+        if name in _MOMENTS:
+            return _quoted(column, to_postgres(text))
+        return _quoted(column, text)
+
+
+def _bytes(column: Column, text: str) -> bytes:
+    try:
+        return bytes.fromhex(text.removeprefix("0x").replace("-", ""))
+    except ValueError:
+        raise Refused(f"column {column.name}: {text[:40]!r} is no binary value") from None
+
+
+def _quoted(column: Column, text: str) -> str:
+    if "\0" in text:
+        raise Refused(f"column {column.name}: PostgreSQL can't hold the character NUL in a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Refused(f"column {column.name} holds text that is not valid Unicode") from None
+    # A quote is the only special character where standard_conforming_strings is on.
+    return "'" + text.replace("'", "''") + "'"

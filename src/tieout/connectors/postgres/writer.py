@@ -1,0 +1,185 @@
+"""Writes to PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pyarrow as pa
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors import changes, sql
+from tieout.connectors.base import Scan, ScanColumn
+from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.faults import first_line, translate, translated
+from tieout.connectors.postgres.literals import PostgresChangeDialect
+from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.years import from_postgres
+from tieout.connectors.writing import Reference, Refused, Row, TryAgain
+from tieout.errors import AccessError, MissingObjectError, UnreachableError
+from tieout.model.keys import Key
+from tieout.model.kinds import Form, Kind, common_kind
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
+
+# LOCAL: the session is left as it was found.
+_OPENING = (
+    "BEGIN",
+    "SET LOCAL client_encoding = 'UTF8'",
+    "SET LOCAL standard_conforming_strings = on",
+    "SET LOCAL TimeZone = 'UTC'",
+    "SET LOCAL DateStyle = 'ISO, YMD'",
+    "SET CONSTRAINTS ALL DEFERRED",
+)
+
+_REFERENCES = """
+SELECT c.conname, n.nspname, t.relname, c.confdeltype::text,
+  (SELECT array_agg(a.attname ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY AS k(attnum, place)
+   JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.attnum),
+  (SELECT array_agg(a.attname ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY AS k(attnum, place)
+   JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum)
+FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+JOIN pg_class p ON p.oid = c.confrelid JOIN pg_namespace q ON q.oid = p.relnamespace
+WHERE c.contype = 'f' AND c.conparentid = 0 AND q.nspname = %s AND p.relname = %s ORDER BY 2, 3, 1"""
+
+_RULES = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
+
+_CONTENTION = ("40001", "40P01", "55P03")
+_COLLISIONS = ("23505", "23P01")
+_READ_ONLY = "25006"
+
+_MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
+
+
+def open_writer(url: EndpointUrl) -> PostgresWriter:
+    with translated(url):
+        connection = connect(url, "tieout repair")
+        connection.execute("SET lock_timeout = '10s'")
+        return PostgresWriter(url, connection)
+
+
+class PostgresStatements:
+    _dialect = PostgresChangeDialect()
+
+    def opening(self) -> Sequence[str]:
+        return _OPENING
+
+    def closing(self) -> Sequence[str]:
+        return ("COMMIT",)
+
+    def insert(self, table: Table, row: Row) -> str:
+        # A column GENERATED ALWAYS AS IDENTITY takes no value otherwise; where there is none, it means nothing.
+        return changes.insert(self._dialect, table, row, override="OVERRIDING SYSTEM VALUE ")
+
+    def update(self, table: Table, key: Row, row: Row) -> str:
+        return changes.update(self._dialect, table, key, row)
+
+    def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
+        return changes.delete(self._dialect, table, key, unless)
+
+
+class PostgresWriter:
+    def __init__(self, url: EndpointUrl, connection: Any) -> None:
+        self.url = url
+        self.statements = PostgresStatements()
+        self._connection = connection
+        self._dialect = _RowDialect()
+
+    def exact(self, column: Column) -> Kind:
+        if column.type.name is TypeName.JSON:
+            return Kind(Form.TEXT)
+        if column.type.name is TypeName.ARRAY:
+            return Kind(Form.OPAQUE)
+        kind = common_kind(column.type, column.type, exact_scale=True)
+        assert isinstance(kind, Kind), "a type compares with itself"
+        return kind
+
+    def references(self, table: Table) -> Sequence[Reference]:
+        return [
+            Reference(name, TableName(schema, child), tuple(columns), tuple(to), _RULES[rule])
+            for name, schema, child, rule, columns, to in self._all(_REFERENCES, [table.name.schema, table.name.name])
+        ]
+
+    def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
+        statement = sql.select(self._dialect, scan, sql.among(self._dialect, scan, keys))
+        rows = self._all(statement + " FOR UPDATE" if lock else statement)
+        moments = {place for place, column in enumerate(scan.columns) if column.column.type.name in _MOMENTS}
+        if moments:
+            rows = [tuple(_moment(v) if place in moments else v for place, v in enumerate(row)) for row in rows]
+        yield batch_of(rows, len(scan.columns))
+
+    def begin(self, *, deferred: bool = False) -> None:
+        self._run("BEGIN")
+        # At once, a refusal names the statement; at the end, it would name none.
+        self._run(f"SET CONSTRAINTS ALL {'DEFERRED' if deferred else 'IMMEDIATE'}")
+
+    def execute(self, statement: str) -> int:
+        self._run("SAVEPOINT tieout")
+        try:
+            changed = self._run(statement)
+        except Refused:
+            self._run("ROLLBACK TO SAVEPOINT tieout")
+            raise
+        self._run("RELEASE SAVEPOINT tieout")
+        return changed
+
+    def commit(self) -> None:
+        self._run("COMMIT")
+
+    def rollback(self) -> None:
+        with suppress(Exception):
+            self._connection.rollback()
+
+    def close(self) -> None:
+        with suppress(Exception):
+            self._connection.close()
+
+    def _run(self, statement: str) -> int:
+        with self._answered():
+            return int(self._connection.execute(statement).rowcount)
+
+    def _all(self, statement: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        with self._answered():
+            return list(self._connection.execute(statement, parameters).fetchall())
+
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
+        """What the server objects to is Refused; what has nothing to do with the statement stays an error."""
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            state = error.sqlstate
+            if state is None or self._connection.closed:
+                hint = "the server closed the connection"
+                raise UnreachableError(f"{self.url.redacted()}: {first_line(str(error))}", hint) from None
+            if state in _CONTENTION:
+                raise TryAgain(first_line(str(error))) from None
+            fault = translate(self.url, str(error), state)
+            if state == _READ_ONLY:
+                raise AccessError(fault.message, "the server takes no changes") from None
+            if isinstance(fault, AccessError):
+                hint = "GRANT the user SELECT, INSERT, UPDATE and DELETE on the tables to be repaired"
+                raise AccessError(fault.message, hint) from None
+            if isinstance(fault, UnreachableError | MissingObjectError):
+                raise fault from None
+            raise Refused(first_line(str(error)), collides=state in _COLLISIONS) from None
+
+
+class _RowDialect(PostgresDialect):
+    """Values as text: psycopg has no date for infinity, for years before Christ and beyond 9999."""
+
+    def wire(self, column: ScanColumn, reference: str) -> str:
+        name = column.column.type.name
+        if name in (TypeName.BINARY, TypeName.BOOLEAN):
+            return reference
+        if name in (TypeName.FLOAT32, TypeName.FLOAT64):
+            return f"({reference})::float8::text"
+        return f"({super().wire(column, reference)})::text"
+
+
+def _moment(value: Any) -> Any:
+    return from_postgres(value) if isinstance(value, str) else value

@@ -1,0 +1,96 @@
+"""Canonical text as SQLite literals. A value keeps its class, as far as its column's affinity lets it."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sqlite3
+
+from tieout.connectors.sqlite.dialect import SQLiteDialect
+from tieout.connectors.writing import Refused
+from tieout.model.tables import Column
+from tieout.model.types import TypeName
+
+_INTEGER = re.compile(r"-?\d+")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+_HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/@+=()\[\]{}<>?!#$&*|~-]*")
+_NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT64, TypeName.BOOLEAN}
+_TRUTH = {"true": "1", "false": "0"}
+_INFINITY = {"Infinity": "9e999", "inf": "9e999", "-Infinity": "-9e999", "-inf": "-9e999"}
+
+_BLOB = "\0blob "
+"""How a blob is read where none is expected; the reader marks other classes among blobs alike."""
+
+
+class SQLiteChangeDialect(SQLiteDialect):
+    def value(self, column: Column, text: str) -> str:
+        name = column.type.name
+        if text.startswith(_BLOB):
+            return _blob(column, text.removeprefix(_BLOB))
+        if name is TypeName.BOOLEAN and text in _TRUTH:
+            return _TRUTH[text]
+        if name is TypeName.FLOAT64 and text in _INFINITY:
+            return _INFINITY[text]
+        if name in _NUMERIC and _NUMBER.fullmatch(text):
+            return _number(text)
+        if name is TypeName.BINARY:
+            return _bytes(column, text)
+        return _text(column, text)
+
+
+def _number(text: str) -> str:
+    return text if _INTEGER.fullmatch(text) else real(float(text))
+
+
+def real(number: float) -> str:
+    """SQL that is exactly this number: SQLite (3.40, for one) gets the last bit of some decimal literals wrong."""
+    plain = repr(number)
+    if plain in _INFINITY:
+        return _INFINITY[plain]
+    if _evaluator().execute(f"SELECT {plain}").fetchone()[0] == number:
+        return plain
+    numerator, denominator = number.as_integer_ratio()
+    shift = max(0, abs(numerator).bit_length() - 53)
+    # Integers up to 2^53 and powers of two are exact, and so are the steps between them.
+    steps = ["*" + step for step in _powers(shift)] + ["/" + step for step in _powers(denominator.bit_length() - 1)]
+    return f"({numerator >> shift}.0{''.join(steps)})"
+
+
+def _powers(exponent: int) -> list[str]:
+    return [f"{1 << min(62, exponent - done)}" for done in range(0, exponent, 62)]
+
+
+@functools.cache
+def _evaluator() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", check_same_thread=False)
+
+
+def _bytes(column: Column, text: str) -> str:
+    if not text.startswith("0x"):
+        return _blob(column, text.replace("-", ""))
+    raw = bytes.fromhex(text[2:])
+    mark, _, rest = raw.partition(b" ")
+    if mark == b"\0int":
+        return rest.decode()
+    if mark == b"\0float":
+        return real(float(rest))
+    if mark == b"\0str":
+        return f"CAST(X'{rest.hex()}' AS TEXT)"
+    return f"X'{raw.hex()}'"
+
+
+def _blob(column: Column, digits: str) -> str:
+    try:
+        return f"X'{bytes.fromhex(digits).hex()}'"
+    except ValueError:
+        raise Refused(f"column {column.name}: {digits[:40]!r} is no binary value") from None
+
+
+def _text(column: Column, text: str) -> str:
+    if _HARMLESS.fullmatch(text):
+        return f"'{text}'"
+    try:
+        # Hexadecimal: nothing can end it, and a NUL would end the statement.
+        return f"CAST(X'{text.encode().hex()}' AS TEXT)"
+    except UnicodeEncodeError:
+        raise Refused(f"column {column.name} holds text that is not valid Unicode") from None

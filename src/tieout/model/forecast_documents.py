@@ -1,0 +1,68 @@
+"""The stable JSON shape of a forecast and of a preflight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tieout.model.forecast import EndpointFacts, Forecast, Guarantee, Preflight, Problem, TableForecast
+
+
+def forecast_document(forecast: Forecast) -> dict[str, Any]:
+    return {
+        "kind": "plan",
+        "source": forecast.source,
+        "target": forecast.target,
+        "tables": [table_forecast_document(table) for table in forecast.tables],
+    }
+
+
+def preflight_document(preflight: Preflight) -> dict[str, Any]:
+    return {
+        "kind": "preflight",
+        "ready": preflight.exit_code != 2,
+        "source": _endpoint(preflight.source),
+        "target": _endpoint(preflight.target),
+        "problems": [problem_document(problem) for problem in preflight.problems],
+        "tables": [table_forecast_document(table) for table in preflight.tables],
+    }
+
+
+def problem_document(problem: Problem) -> dict[str, Any]:
+    return {
+        "severity": problem.severity.value,
+        "side": problem.side,
+        "table": problem.table,
+        "message": problem.message,
+        "fix": problem.fix,
+    }
+
+
+def table_forecast_document(table: TableForecast) -> dict[str, Any]:
+    explanation = table.explanation
+    return {
+        "source_table": table.source_table,
+        "target_table": table.target_table,
+        "strategy": explanation.strategy.value if explanation else None,
+        "alignment": explanation.alignment if explanation else None,
+        "reasons": list(explanation.reasons) if explanation else [],
+        "problem": table.problem,
+        "key": list(table.key),
+        "guarantee": _guarantee(table.guarantee) if table.guarantee else None,
+        "unverified_columns": [{"column": c.column, "reason": c.reason} for c in table.unverified_columns],
+        "schema": [
+            {"aspect": f.aspect, "column": f.column, "message": f.message, "breaks": f.breaks} for f in table.schema
+        ],
+    }
+
+
+def _endpoint(facts: EndpointFacts) -> dict[str, Any]:
+    return {"url": facts.url, "version": facts.version}
+
+
+def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    return {
+        "hash_bits": guarantee.hash_bits,
+        "collision": guarantee.collision,
+        "rechecks": guarantee.rechecks,
+        "resumes": guarantee.resumes,
+    }

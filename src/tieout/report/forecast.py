@@ -1,0 +1,118 @@
+"""A plan, or a preflight, for people: problems first, each with its fix, then tables and what their answer is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from rich.text import Text
+
+from tieout.errors import UsageError
+from tieout.model.forecast import EndpointFacts, Forecast, Preflight, Problem, Severity, TableForecast
+from tieout.model.forecast_documents import forecast_document, preflight_document
+from tieout.report.json import json_text
+from tieout.report.palette import FAINT, HEADING
+from tieout.report.printable import one_line, printable
+from tieout.report.remarks import schema_text
+from tieout.report.render import OutputFormat
+from tieout.report.terminal import console_on, write_lines
+from tieout.report.words import plural
+
+_STYLE = {
+    Severity.PREVENTS: "bold red",
+    Severity.UNVERIFIED: "bold yellow",
+    Severity.DIFFERENT: "red",
+    Severity.NOTE: FAINT,
+}
+
+
+def write_forecast(forecast: Forecast, format: OutputFormat, stream: TextIO) -> None:
+    """What --explain says."""
+    if not _written_as_json(forecast_document(forecast), format, stream):
+        lines = [Text(f"{one_line(forecast.source)} → {one_line(forecast.target)}", FAINT)]
+        write_lines([*lines, *(line for table in forecast.tables for line in _table(table))], console_on(stream))
+
+
+def write_preflight(preflight: Preflight, format: OutputFormat, stream: TextIO) -> None:
+    if not _written_as_json(preflight_document(preflight), format, stream):
+        write_lines(_preflight(preflight), console_on(stream))
+
+
+def _written_as_json(document: object, format: OutputFormat, stream: TextIO) -> bool:
+    if format in (OutputFormat.JSON, OutputFormat.NDJSON):
+        stream.write(json_text(document, indent=2 if format is OutputFormat.JSON else None) + "\n")
+        return True
+    if format is not OutputFormat.TEXT:
+        raise UsageError(f"this can't be written as {format}", "use --output text or json")
+    return False
+
+
+def _preflight(preflight: Preflight) -> Iterator[Text]:
+    yield Text(_headline(preflight), {0: "green", 2: "bold red", 3: "bold yellow"}[preflight.exit_code])
+    yield _endpoint("source", preflight.source)
+    yield _endpoint("target", preflight.target)
+    yield from _section(line for problem in preflight.problems for line in _problem(problem))
+    yield from _section(line for table in preflight.tables for line in _table(table, guarantee=True))
+
+
+def _section(lines: Iterable[Text]) -> Iterator[Text]:
+    for index, line in enumerate(lines):
+        if index == 0:
+            yield Text()
+        yield line
+
+
+def _headline(preflight: Preflight) -> str:
+    of = {each: sum(problem.severity is each for problem in preflight.problems) for each in Severity}
+    if preflight.exit_code == 2:
+        return f"not ready: {plural(of[Severity.PREVENTS], 'thing')} to fix first"
+    if preflight.exit_code == 3:
+        return f"ready, but not everything would be verified: {plural(of[Severity.UNVERIFIED], 'gap')}"
+    found = f", {plural(of[Severity.DIFFERENT], 'difference')} in the schemas" if of[Severity.DIFFERENT] else ""
+    return f"ready: {plural(len(preflight.tables), 'table')}{found}"
+
+
+def _endpoint(side: str, facts: EndpointFacts) -> Text:
+    reached = f" ({one_line(facts.version)})" if facts.version else " (not reached)"
+    return Text(f"{side} {one_line(facts.url)}{reached}", FAINT)
+
+
+def _problem(problem: Problem) -> Iterator[Text]:
+    where = " ".join(part for part in (problem.side, printable(problem.table or "")) if part)
+    head = f" {where}:" if where else ""
+    severity = (f"{problem.severity.value:<10}", _STYLE[problem.severity])
+    yield Text.assemble(severity, f"{head} {one_line(problem.message)}")
+    if problem.fix:
+        yield Text(f"{'':<10} → {one_line(problem.fix)}")
+
+
+def _table(table: TableForecast, guarantee: bool = False) -> Iterator[Text]:
+    explanation = table.explanation
+    if explanation is None:
+        yield Text.assemble((_title(table), HEADING), f": {one_line(table.problem or 'not compared')}")
+        return
+    how = f": strategy {explanation.strategy}, alignment {one_line(explanation.alignment)}"
+    yield Text.assemble((_title(table), HEADING), how)
+    yield from (Text(f"  - {one_line(reason)}") for reason in explanation.reasons)
+    if guarantee and table.guarantee:
+        yield Text(f"  guarantee: {'; '.join(_guarantee(table))}")
+    if not guarantee:
+        yield from (Text(f"  {schema_text(finding)}") for finding in table.schema)
+        for column in table.unverified_columns:
+            yield Text(f"  unverified column {printable(column.column)}: {one_line(column.reason)}")
+
+
+def _guarantee(table: TableForecast) -> Iterator[str]:
+    assert table.guarantee is not None
+    yield one_line(table.guarantee.collision)
+    if table.guarantee.hash_bits is not None:
+        live = "are looked at again" if table.guarantee.rechecks else "can't be looked at again (no key)"
+        yield f"rows that differ in a live table {live}"
+        yield "resumable by range" if table.guarantee.resumes else "after a crash the table starts over"
+
+
+def _title(table: TableForecast) -> str:
+    source, target = table.source_table, table.target_table
+    if source is None or target is None or source == target:
+        return printable(source or target or "?")
+    return f"{printable(source)} → {printable(target)}"

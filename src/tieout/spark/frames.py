@@ -1,0 +1,114 @@
+"""Tables that only a Spark session can read, with the face of an endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.base import Capabilities, HashSpec, Scan
+from tieout.errors import MissingObjectError, UnsupportedError
+from tieout.model.digests import Digest
+from tieout.model.keys import Key, KeyRange
+from tieout.model.tables import Column, Table, TableName
+from tieout.spark.faults import spark_faults
+from tieout.spark.types import logical_type
+
+CAPABILITIES = Capabilities(family="spark", native_hash=True)
+
+_STRICT = {
+    # Whatever the session says: a file that is left out would pass as equal.
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    # The files of a table may have grown columns: all of them are compared.
+    "mergeSchema": "true",
+}
+
+
+@dataclass(frozen=True)
+class FrameReader:
+    """How the session reads a frame endpoint's tables: `places` are paths of a `format`, or names if it is None.
+
+    A Reader, so that it stands where one does; but executors have no session, and only the driver can ask
+    it for a `frame`. All that a Reader does on executors it refuses.
+    """
+
+    format: str | None = None
+    places: Mapping[TableName, str] = field(default_factory=dict)
+
+    def frame(self, spark: SparkSession, name: TableName) -> DataFrame:
+        with spark_faults(self.place(name)):
+            if self.format is None:
+                return spark.table(self.places[name])
+            return spark.read.format(self.format).options(**_STRICT).load(self.places[name])
+
+    def place(self, name: TableName) -> str:
+        """Where a table is, for people."""
+        return str(name) if self.format is None else self.places[name]
+
+    def activity(self) -> str | None:
+        return None
+
+    def cautious(self) -> FrameReader:
+        return self
+
+    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
+        self._refuse()
+
+    def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
+        self._refuse()
+
+    def count(self, scan: Scan, keys: KeyRange) -> int:
+        self._refuse()
+
+    def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
+        self._refuse()
+
+    def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UnsupportedError("a table that only a Spark session can read has no ranges of keys")
+
+
+class FrameEndpoint:
+    """The tables of a lake or of a session. No table has a key: the request or the other side names one."""
+
+    capabilities = CAPABILITIES
+
+    def __init__(self, url: EndpointUrl, spark: SparkSession, schema: str, reader: FrameReader) -> None:
+        self.url = url
+        self.version = f"Spark {spark.version}"
+        self._spark = spark
+        self._schema = schema
+        self._reader = reader
+
+    def default_schema(self) -> str:
+        return self._schema
+
+    def tables(self) -> list[TableName]:
+        return sorted(self._reader.places)
+
+    def describe(self, names: Sequence[TableName]) -> list[Table]:
+        for name in names:
+            if name not in self._reader.places:
+                raise MissingObjectError(f"{self.url.redacted()}: there is no table {name}", "check its name")
+        return [describe_frame(name, self._reader.frame(self._spark, name)) for name in names]
+
+    def reader(self) -> FrameReader:
+        return self._reader
+
+    def position(self) -> str | None:
+        return None
+
+    def close(self) -> None:
+        """The session is not the endpoint's to stop."""
+
+
+def describe_frame(name: TableName, frame: DataFrame) -> Table:
+    """A frame as a table without a key. A file's columns may all hold NULL, whatever wrote it."""
+    return Table(name, tuple(Column(f.name, logical_type(f), f.nullable) for f in frame.schema.fields))

@@ -1,0 +1,100 @@
+"""How a wide table is made and changed on each engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from tests.integration.matrix.columns import KEYS, MARIADB, POSTGRES, ROWS, SQLITE, Column
+
+# Zero dates are wanted; TIMESTAMPs are written in UTC, whatever the server's time zone.
+_MARIADB_SESSION = "SET SESSION sql_mode = '', time_zone = '+00:00'"
+
+
+class TestDatabase:
+    """A database of the matrix: one engine, one side."""
+
+    __test__ = False
+
+    def __init__(self, engine: str, database: Any, *, is_source: bool) -> None:
+        self.engine = engine
+        self.database = database
+        self.is_source = is_source
+
+    @property
+    def url(self) -> str:
+        return str(self.database.url)
+
+    def quote(self, name: str) -> str:
+        return f"`{name}`" if self.engine == MARIADB else f'"{name}"'
+
+    def run(self, statements: Iterable[str | tuple[str, Sequence[Any]]]) -> None:
+        """All in one connection; a parameter is written as %s."""
+        with self.database.connect() as connection:
+            cursor = connection.cursor()
+            if self.engine == MARIADB:
+                cursor.execute(_MARIADB_SESSION)
+            elif self.engine == POSTGRES:
+                cursor.execute("SET TimeZone = 'UTC'")
+            for statement in statements:
+                text, params = (statement, ()) if isinstance(statement, str) else statement
+                if not params:
+                    cursor.execute(text)
+                elif self.engine == SQLITE:
+                    cursor.execute(text.replace("%s", "?"), [_sqlite(p) for p in params])
+                else:
+                    cursor.execute(text, [_text(p) for p in params])
+
+    def set_up(self) -> None:
+        if self.engine == POSTGRES:
+            self.run(
+                [
+                    "CREATE TYPE matrix_size AS ENUM ('small', 'größe', 'it''s', 'Small')",
+                    "CREATE COLLATION matrix_insensitive "
+                    "(provider = icu, locale = 'und-u-ks-level1', deterministic = false)",
+                ]
+            )
+
+    def create_wide(self, name: str, columns: Sequence[Column]) -> None:
+        parts = [f"{self.quote('id')} {'INTEGER' if self.engine == SQLITE else 'BIGINT'} PRIMARY KEY"]
+        for column in columns:
+            declared = f"{self.quote(column.name)} {column.type_on(self.engine, is_source=self.is_source)}"
+            if column.generated:
+                stored = "VIRTUAL" if column.name == "virtual" else "STORED"
+                declared += f" GENERATED ALWAYS AS ({column.generated[self.engine]}) {stored}"
+            parts.append(declared)
+        tail = " CHARACTER SET utf8mb4" if self.engine == MARIADB else ""
+        self.run([f"CREATE TABLE {self.quote(name)} ({', '.join(parts)}){tail}"])
+
+    def fill_wide(self, name: str, columns: Sequence[Column]) -> None:
+        stored = [c for c in columns if not c.generated]
+        names = ", ".join(self.quote(n) for n in ("id", *(c.name for c in stored)))
+        marks = ", ".join(["%s"] * (len(stored) + 1))
+        statement = f"INSERT INTO {self.quote(name)} ({names}) VALUES ({marks})"
+        self.run(
+            (statement, [key, *(c.value(row, self.engine) for c in stored)])
+            for key, row in zip(KEYS, range(ROWS), strict=True)
+        )
+
+    def copy_wide(self, name: str, original: str, columns: Sequence[Column]) -> None:
+        self.create_wide(name, columns)
+        names = ", ".join(self.quote(n) for n in ("id", *(c.name for c in columns if not c.generated)))
+        table = self.quote(name)
+        self.run([f"INSERT INTO {table} ({names}) SELECT {names} FROM {self.quote(original)}"])
+
+    def settle(self) -> None:
+        """Statistics for the planner of work, as a database in use has them."""
+        if self.engine == POSTGRES:
+            self.run(["ANALYZE"])
+
+
+def _text(value: Any) -> Any:
+    """Everything but bytes as text, which the server reads by the column's type."""
+    return (
+        value if value is None or isinstance(value, bytes) else repr(value) if isinstance(value, float) else str(value)
+    )
+
+
+def _sqlite(value: Any) -> Any:
+    return str(value) if isinstance(value, UUID) else value

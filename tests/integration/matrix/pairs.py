@@ -1,0 +1,111 @@
+"""The pairs of databases, the strategies that fit them, and how they are filled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.integration.matrix.columns import MARIADB, POSTGRES, SQLITE, Column, columns_of
+from tests.integration.matrix.engines import TestDatabase
+from tests.integration.matrix.faults import FAULTS, Edit, Fault, Found, shown
+from tieout.model.results import Strategy
+
+WIDE = "wide"
+
+
+@dataclass(frozen=True)
+class How:
+    """A strategy, and the bits of its hash."""
+
+    strategy: Strategy
+    bits: int = 64
+
+    def __str__(self) -> str:
+        return f"{self.strategy}{self.bits}" if self.strategy is Strategy.NATIVE else str(self.strategy)
+
+
+PULL, PUSHDOWN = How(Strategy.PULL), How(Strategy.PUSHDOWN)
+NATIVE, NATIVE_128 = How(Strategy.NATIVE, 64), How(Strategy.NATIVE, 128)
+
+
+@dataclass(frozen=True)
+class Pair:
+    source: str
+    target: str
+    ways: tuple[How, ...] = (PULL,)
+
+    def __str__(self) -> str:
+        return f"{self.source}-{self.target}"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return columns_of(self.source, self.target)
+
+    @property
+    def faults(self) -> tuple[tuple[str, Fault], ...]:
+        """Those that this pair can have, with the table of each."""
+        names = {column.name for column in self.columns}
+        return tuple((f"fault_{i:03d}", fault) for i, fault in enumerate(FAULTS) if fault.columns <= names)
+
+    def found(self, fault: Fault, table: Sequence[Column]) -> list[Found]:
+        """What must be reported, in the words of this pair."""
+        engines, names = {self.source, self.target}, {c.name for c in table}
+        return [
+            Found(
+                found.kind,
+                found.key,
+                {
+                    column: (shown(column, texts[0], engines), shown(column, texts[1], engines))
+                    for column, texts in found.columns.items()
+                    if column in names
+                },
+            )
+            for found in fault.found
+        ]
+
+    def columns_for(self, fault: Fault) -> tuple[Column, ...]:
+        if fault.wide:
+            return self.columns
+        wanted = fault.columns | {"vc", "vc2"}
+        if "int" in wanted:
+            wanted |= {"made"}
+        return tuple(c for c in self.columns if c.name in wanted)
+
+
+PAIRS = (
+    Pair(MARIADB, MARIADB, (PULL, PUSHDOWN)),
+    Pair(POSTGRES, POSTGRES, (PULL, NATIVE, NATIVE_128, PUSHDOWN)),
+    Pair(MARIADB, POSTGRES),
+    Pair(SQLITE, MARIADB),
+    Pair(SQLITE, POSTGRES),
+    Pair(SQLITE, SQLITE),
+)
+
+CASES = [(pair, how) for pair in PAIRS for how in pair.ways]
+
+
+def fill(pair: Pair, source: TestDatabase, target: TestDatabase) -> None:
+    """The wide table, equal on both sides, and a faulty copy for each fault."""
+    columns = pair.columns
+    for side in (source, target):
+        side.set_up()
+        side.create_wide(WIDE, columns)
+        side.fill_wide(WIDE, columns)
+        for table, fault in pair.faults:
+            side.copy_wide(table, WIDE, pair.columns_for(fault))
+            lost = fault.extra if side is source else fault.lost
+            edits = fault.both if side is source else (*fault.both, *fault.target)
+            side.run([*(_update(side, table, columns, edit) for edit in edits), *_deletes(side, table, lost)])
+        side.settle()
+
+
+def _update(side: TestDatabase, table: str, columns: Sequence[Column], edit: Edit) -> tuple[str, Sequence[Any]]:
+    column = next(c for c in columns if c.name == edit.column)
+    value = column.spell(edit.value, side.engine)
+    statement = f"UPDATE {side.quote(table)} SET {side.quote(edit.column)} = %s WHERE {side.quote('id')} = {edit.key}"
+    return statement, [value]
+
+
+def _deletes(side: TestDatabase, table: str, keys: Sequence[int]) -> list[str]:
+    return [f"DELETE FROM {side.quote(table)} WHERE {side.quote('id')} = {key}" for key in keys]
