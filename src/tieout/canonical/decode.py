@@ -15,7 +15,7 @@ _DECODERS: dict[Form, Callable[[Kind, pa.Array], Field]] = {
     Form.INTEGER: numbers.integer,
     Form.DECIMAL: numbers.decimal,
     Form.NUMBER: numbers.number,
-    Form.SCALED_NUMBER: texts.text,
+    Form.SCALED_NUMBER: texts.scaled_number,
     Form.FLOAT32: numbers.float32,
     Form.FLOAT64: numbers.float64,
     Form.TEXT: texts.text,

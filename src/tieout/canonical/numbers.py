@@ -182,20 +182,28 @@ def _floats_one_by_one(array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
     return pa.array(result, pa.float64()), odd
 
 
-def _cells(exact: npt.NDArray[np.floating], tolerance: Tolerance) -> npt.NDArray[np.generic]:
+CELL_LAYOUT = np.dtype([("sort", "i1"), ("cell", "<f8")])
+"""Cells of several sorts never meet: the sign of a relative one, GRID of an absolute one, OWN of a value that is its own."""
+
+GRID, OWN = 2, 3
+
+
+def _cells(exact: npt.NDArray[np.floating], tolerance: Tolerance) -> npt.NDArray[np.void]:
     """Numbers in one cell lie within the tolerance; neighbours in two cells are compared row by row."""
+    result = np.zeros(len(exact), dtype=CELL_LAYOUT)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if tolerance.relative:
-            cell = np.sign(exact) * (np.floor(np.log(np.abs(exact)) / np.log1p(tolerance.amount)) + 0.5)
-            # log of zero: zero has a cell of its own.
-            cell = np.where(exact == 0, 0.0, cell)
+            cell = np.floor(np.log(np.abs(exact)) / np.log1p(tolerance.amount))
+            sort = np.nan_to_num(np.sign(exact)).astype(np.int8)
         else:
             cell = np.floor(exact / tolerance.amount)
+            sort = np.full(len(exact), GRID, dtype=np.int8)
         # Beyond 2^53 cells the grid is finer than a double can count: the value is its own cell.
-        cell = np.where(np.abs(cell) < 2.0**53, cell, exact)
-    cell = cell + 0.0
-    cell[np.isnan(cell)] = np.nan
-    return cell
+        counted = np.abs(cell) < 2.0**53
+    result["sort"] = np.where(counted, sort, OWN)
+    result["cell"] = np.where(counted, cell, exact) + 0.0
+    result["cell"][np.isnan(result["cell"])] = np.nan
+    return result
 
 
 def within(a: float, b: float, tolerance: Tolerance) -> bool:

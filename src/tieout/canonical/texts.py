@@ -20,6 +20,13 @@ def text(kind: Kind, array: pa.Array) -> Field:
     return Field(status_of(values), None, values, lambda row: python_text(values[row].as_py()))
 
 
+def scaled_number(kind: Kind, array: pa.Array) -> Field:
+    """A decimal as it is written, scale included: 1.00 is not 1.0. Never with an exponent."""
+    if pa.types.is_decimal(array.type):
+        array = pa.array([None if v is None else format(v, "f") for v in array.to_pylist()], pa.large_string())
+    return text(kind, array)
+
+
 def binary(kind: Kind, array: pa.Array) -> Field:
     values = as_binary(array)
     return Field(status_of(values), None, values, lambda row: "0x" + values[row].as_py().hex())

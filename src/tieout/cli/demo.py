@@ -1,2 +1,4 @@
 """tieout demo"""
+
+
 def demo() -> None: ...

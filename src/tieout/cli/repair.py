@@ -1,5 +1,8 @@
 import typer
+
 app = typer.Typer(help="Makes a target equal to its source, and back.")
+
+
 @app.command("plan")
 def plan() -> None: ...
 @app.command("apply")

@@ -35,7 +35,9 @@ def resumed_request(
     options = options or OptionWords()
     given = [*(tables.given if tables else ()), *options.given_for_the_plan]
     if given:
-        raise UsageError(f"a resumed job compares what it was asked to: {given[0]} can't be given again", "leave it out")
+        raise UsageError(
+            f"a resumed job compares what it was asked to: {given[0]} can't be given again", "leave it out"
+        )
     job = api.show_job(reference, here.meta).job
     if task is not None and task != job.task:
         raise UsageError(f"job {job.id} is not of the task {task}", "leave it out")

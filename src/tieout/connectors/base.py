@@ -124,7 +124,8 @@ class Endpoint(Protocol):
     capabilities: Capabilities
     version: str
 
-    def tables(self) -> list[TableName]: ...
+    def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
+        """The tables of these schemas, of those there are; of the default one if none is named."""
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         """The tables in the order asked; MissingObjectError if one is not there."""
@@ -132,6 +133,10 @@ class Endpoint(Protocol):
     def default_schema(self) -> str: ...
 
     def reader(self) -> Reader: ...
+
+    @property
+    def round_trip(self) -> float:
+        """Seconds until the smallest of answers: what tells a slow link from a fast one."""
 
     def position(self) -> str | None:
         """The place in the change log that a read begun now would see, where there is one."""

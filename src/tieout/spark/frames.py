@@ -90,7 +90,7 @@ class FrameEndpoint:
     def default_schema(self) -> str:
         return self._schema
 
-    def tables(self) -> list[TableName]:
+    def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
         return sorted(self._reader.places)
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
@@ -101,6 +101,8 @@ class FrameEndpoint:
 
     def reader(self) -> FrameReader:
         return self._reader
+
+    round_trip = 0.0
 
     def position(self) -> str | None:
         return None

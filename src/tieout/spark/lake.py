@@ -18,7 +18,9 @@ from tieout.spark.frames import FrameEndpoint, FrameReader
 _PART = re.compile(r"part[-._].*|(data|chunk)?[-_]?\d+|[0-9a-f-]{32,}.*", re.IGNORECASE)
 """Names that writers give to the pieces of one table (Spark, Hive, Dask, DuckDB, Polars); nobody calls a table that."""
 
-_ENDING = re.compile(r"(\.(snappy|gz|gzip|zstd|lz4|brotli|zlib|c\d+))?\.(parquet|parq|orc|delta|iceberg)$", re.IGNORECASE)
+_ENDING = re.compile(
+    r"(\.(snappy|gz|gzip|zstd|lz4|brotli|zlib|c\d+))?\.(parquet|parq|orc|delta|iceberg)$", re.IGNORECASE
+)
 _OWN_FILES = {"_delta_log", "metadata", "_SUCCESS", "_metadata", "_common_metadata"}
 
 

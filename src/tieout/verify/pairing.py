@@ -32,6 +32,13 @@ class Names:
 EVERYTHING = TableRequest("*")
 
 
+def schemas_named(requests: Sequence[TableRequest], default: str, *, of_target: bool) -> list[str]:
+    """The schemas to look for tables in: those that requests name, and the default one."""
+    texts = [(r.target or "") if of_target else r.source for r in requests]
+    named = {text.split(".", 1)[0] for text in texts if "." in text}
+    return sorted({default, *(schema for schema in named if not _is_pattern(schema))})
+
+
 def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) -> list[NamePair]:
     """The pairs in the order asked; each table once, by the first request that names it.
 

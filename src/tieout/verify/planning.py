@@ -13,9 +13,12 @@ from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Table, TableName
 from tieout.verify.bucketing import bucket_count
 from tieout.verify.columns import SchemaComparison, compare_schemas
-from tieout.verify.pairing import NamePair, Names, pair_tables
+from tieout.verify.pairing import NamePair, Names, pair_tables, schemas_named
 from tieout.verify.plan import Side, TablePlan, scans
 from tieout.verify.strategy import Choice, choose_strategy
+
+SLOW_LINK = 0.02
+"""Seconds of a round trip from which on rows are better hashed where they are than fetched."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,7 @@ def plan_tables(
     source: Endpoint, target: Endpoint, request: VerifyRequest, seed: int | None = None
 ) -> list[PlannedTable]:
     """What would be compared, and how. Reads catalogs, no rows."""
-    left = Names(tuple(source.tables()), source.default_schema())
-    right = Names(tuple(target.tables()), target.default_schema())
+    left, right = _names(source, request, of_target=False), _names(target, request, of_target=True)
     pairs = pair_tables(left, right, request.tables)
     sources = _described(source, [pair.source for pair in pairs if pair.source and pair.target])
     targets = _described(target, [pair.target for pair in pairs if pair.source and pair.target])
@@ -50,6 +52,11 @@ def plan_tables(
                 )
             )
     return planned
+
+
+def _names(endpoint: Endpoint, request: VerifyRequest, *, of_target: bool) -> Names:
+    default = endpoint.default_schema()
+    return Names(tuple(endpoint.tables(schemas_named(request.tables, default, of_target=of_target))), default)
 
 
 def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table]:
@@ -93,7 +100,10 @@ def _choice(
     if options.counts_only:
         return Choice(Strategy.COUNTS, ("counts: nothing else was asked for",))
     if aligned:
-        return choose_strategy(options.strategy, source.capabilities, target.capabilities, comparison.pairs)
+        slow = options.strategy is Strategy.AUTO and max(source.round_trip, target.round_trip) > SLOW_LINK
+        return choose_strategy(
+            options.strategy, source.capabilities, target.capabilities, comparison.pairs, slow_link=slow
+        )
     if options.strategy in (Strategy.NATIVE, Strategy.PUSHDOWN):
         raise UnsupportedError(
             f"{options.strategy} can't be used: there is no key that both sides sort alike", "use --strategy auto"

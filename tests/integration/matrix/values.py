@@ -96,7 +96,7 @@ TEXTS = (
 )
 
 LATIN_TEXTS = ("é", "€", "ÿ", "", None, "Œuvre ", "naïve", "œ", "plain", "\u00a0")
-GBK_TEXTS = ("中文", "啊", "", None, "plain", "€", "一", "\\", "碶")
+GBK_TEXTS = ("中文", "啊", "", None, "plain", "一", "\\", "碶")
 SJIS_TEXTS = ("カタカナ", "ソース", "表", "", None, "plain", "能")
 
 BYTES = (

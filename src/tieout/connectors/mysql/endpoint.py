@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
+from timeit import repeat
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
@@ -19,7 +21,7 @@ from tieout.model.tables import Column, Constraint, Index, Table, TableName
 
 _TABLES = """
 SELECT table_schema, table_name FROM information_schema.tables
-WHERE table_schema = %s AND table_type = 'BASE TABLE' ORDER BY 1, 2"""
+WHERE table_schema IN ({}) AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY 1, 2"""
 
 _SIZES = """
 SELECT table_schema, table_name, table_rows, avg_row_length, engine
@@ -72,8 +74,10 @@ class MySQLEndpoint:
     def default_schema(self) -> str:
         return self.url.database or ""
 
-    def tables(self) -> list[TableName]:
-        return [TableName(schema, name) for schema, name in self._all(_TABLES, [self.default_schema()])]
+    def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
+        wanted = list(schemas) or [self.default_schema()]
+        statement = _TABLES.format(", ".join(["%s"] * len(wanted)))
+        return [TableName(schema, name) for schema, name in self._all(statement, wanted)]
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         sizes = self._about(_SIZES, names)
@@ -91,6 +95,10 @@ class MySQLEndpoint:
 
     def reader(self) -> MySQLReader:
         return MySQLReader(self.url, self.flavour)
+
+    @cached_property
+    def round_trip(self) -> float:
+        return min(repeat(lambda: self._all("SELECT 1", []), number=1, repeat=3))
 
     def position(self) -> str | None:
         try:

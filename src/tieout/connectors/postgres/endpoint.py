@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
+from timeit import repeat
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
@@ -20,7 +22,7 @@ from tieout.model.types import TypeName
 
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname = %s ORDER BY 1, 2"""
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname = ANY(%s) ORDER BY 1, 2"""
 
 _COLUMNS = """
 WITH RECURSIVE base AS (
@@ -92,8 +94,9 @@ class PostgresEndpoint:
     def default_schema(self) -> str:
         return self.url.schema or "public"
 
-    def tables(self) -> list[TableName]:
-        return [TableName(schema, name) for schema, name in self._all(_TABLES, [self.default_schema()])]
+    def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
+        wanted = list(schemas) or [self.default_schema()]
+        return [TableName(schema, name) for schema, name in self._all(_TABLES, [wanted])]
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         sizes = {
@@ -128,6 +131,10 @@ class PostgresEndpoint:
 
     def reader(self) -> PostgresReader:
         return PostgresReader(self.url)
+
+    @cached_property
+    def round_trip(self) -> float:
+        return min(repeat(lambda: self._all("SELECT 1", []), number=1, repeat=3))
 
     def position(self) -> str | None:
         return self.reader().activity()

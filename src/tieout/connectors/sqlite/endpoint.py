@@ -40,7 +40,7 @@ class SQLiteEndpoint:
     def default_schema(self) -> str:
         return _SCHEMA
 
-    def tables(self) -> list[TableName]:
+    def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
         statement = (
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1"
         )
@@ -51,6 +51,8 @@ class SQLiteEndpoint:
 
     def reader(self) -> SQLiteReader:
         return SQLiteReader(self.url)
+
+    round_trip = 0.0
 
     def position(self) -> str | None:
         return None

@@ -1,0 +1,1 @@
+"""Benchmarks: Tieout beside its peers, in the same run. They report; they do not judge."""

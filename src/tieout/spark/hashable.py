@@ -1,0 +1,85 @@
+"""Values as Spark hashes them: two hash alike only if they are the same in their canonical form.
+
+Not the other way round: the same value may hash differently on the two sides (a UUID in upper case). Its row is
+then read and compared in canonical form, so a form here may be finer than the canonical one, never coarser.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+from pyspark.sql.types import DataType
+
+from tieout.model.kinds import Form, Kind, Tolerance
+from tieout.spark.nested import json_text, utc_text
+from tieout.spark.types import is_collated, is_nested
+
+_MOMENTS = (spark.TimestampType, spark.TimestampNTZType, spark.DateType)
+_DAY_MICROS = 86_400_000_000
+_DIGITS = {"ByteType": 3, "ShortType": 5, "IntegerType": 10, "LongType": 19, "BooleanType": 1}
+
+
+def hashable(value: Column, kind: Kind, ours: DataType, theirs: DataType) -> tuple[Column, ...]:
+    """What to hash for a value of type `ours` that is compared with values of type `theirs`."""
+    if kind.tolerance is not None:
+        return _cell(value.cast("double"), kind.tolerance)
+    if is_nested(ours):
+        return (json_text(value, ours, entries=is_nested(theirs)),)
+    if is_collated(ours) or is_collated(theirs):
+        # Spark hashes what a collation takes for equal alike.
+        return (value.cast("binary"),)
+    return (value,) if ours == theirs else (_in_common(value, kind, ours, theirs),)
+
+
+def _in_common(value: Column, kind: Kind, ours: DataType, theirs: DataType) -> Column:
+    if kind.form is Form.INTEGER:
+        return value.cast("bigint")
+    if kind.form is Form.FLOAT64:
+        return value.cast("double")
+    if kind.form is Form.DECIMAL:
+        return value.cast(_common_decimal(ours, theirs, kind.scale))
+    if kind.form is Form.NUMBER:
+        return _trimmed(value.cast("string"))
+    if isinstance(ours, _MOMENTS) and isinstance(theirs, _MOMENTS):
+        return _micros(value, ours)
+    return utc_text(value) if isinstance(ours, spark.TimestampType) else value.cast("string")
+
+
+def _common_decimal(ours: DataType, theirs: DataType, scale: int) -> spark.DecimalType:
+    """Small if it can be: up to 18 digits Spark keeps in a long."""
+    whole = 0
+    for t in (ours, theirs):
+        digits = t.precision - t.scale if isinstance(t, spark.DecimalType) else _DIGITS.get(type(t).__name__, 38)
+        whole = max(whole, digits)
+    return spark.DecimalType(min(38, whole + scale), scale)
+
+
+def _trimmed(number: Column) -> Column:
+    """A decimal's text without zeros after the last digit behind the point."""
+    return F.when(number.contains("."), F.rtrim(F.rtrim(number, F.lit("0")), F.lit("."))).otherwise(number)
+
+
+def _micros(moment: Column, t: DataType) -> Column:
+    """Microseconds since 1970, of the wall clock or in UTC; no session's time zone is in them."""
+    if isinstance(t, spark.TimestampType):
+        return F.unix_micros(moment)
+    if isinstance(t, spark.DateType):
+        return F.unix_date(moment).cast("bigint") * F.lit(_DAY_MICROS)
+    return F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), moment)
+
+
+def _cell(number: Column, tolerance: Tolerance) -> tuple[Column, ...]:
+    """The cell of a grid in which all numbers lie within the tolerance, like that of the canonical form."""
+    if tolerance.relative:
+        # Spark's ln(0) is NULL, and so is the place; zero is its own cell then.
+        place = F.ln(F.abs(number)) / F.lit(math.log1p(tolerance.amount))
+        sort = F.signum(number).cast("tinyint")
+    else:
+        place = number / F.lit(tolerance.amount)
+        sort = F.lit(2).cast("tinyint")
+    counted = F.coalesce(F.abs(place) < F.lit(2.0**53), F.lit(False))
+    cell = F.when(counted, F.floor(place).cast("double")).otherwise(number)
+    return F.when(number.isNotNull(), F.when(counted, sort).otherwise(F.lit(3).cast("tinyint"))), cell
