@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pymysql
 
-from benchmarks.rows import COLUMNS
+from benchmarks.rows import COLUMNS, write_text
 from tests.servers.mariadb import start_mariadb
 from tests.servers.postgres import start_postgres
 from tests.servers.server import Database, Server
@@ -68,10 +69,6 @@ class Databases:
     def across(self) -> Pair:
         return Pair(self.mariadb.source, self.postgres.target)
 
-    @property
-    def targets(self) -> tuple[Database, Database]:
-        return self.mariadb.target, self.postgres.target
-
 
 @contextmanager
 def servers() -> Iterator[Databases]:
@@ -95,8 +92,16 @@ def servers() -> Iterator[Databases]:
         )
 
 
-def load(database: Database, file: Path) -> None:
-    """The table, made anew from the file."""
+def load_all(databases: Iterable[Database], rows: pl.DataFrame, scratch: Path) -> None:
+    """The table, made anew from one file, in each of the databases."""
+    file = scratch / "rows.tsv"
+    write_text(rows, file)
+    for database in dict.fromkeys(databases):
+        _load(database, file)
+    file.unlink()
+
+
+def _load(database: Database, file: Path) -> None:
     database.execute(f"DROP TABLE IF EXISTS {TABLE}")
     scheme = database.server.scheme
     nullable = {"name"}

@@ -8,12 +8,32 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from benchmarks.databases import Pair
+from benchmarks.databases import Databases, Pair, load_all
 from benchmarks.ours import command, wrong_output
-from benchmarks.states import State
+from benchmarks.rows import make_rows
+from benchmarks.settings import Settings
+from benchmarks.sheet import Measurement
+from benchmarks.states import State, states
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _EVERY = 0.05
+_BAR = 1.10
+
+
+def compare_memory(settings: Settings, databases: Databases, scratch: Path) -> Measurement:
+    """Of a large table beside a small one, pulled from both sides: what takes the most memory of ours."""
+    pair = databases.across
+    peaks: list[float] = []
+    wrongs: list[str | None] = []
+    for count in settings.memory_rows:
+        rows = make_rows(count)
+        load_all([pair.source, pair.target], rows, scratch)
+        peak, wrong = peak_memory(pair, states(rows)[0], scratch)
+        peaks.append(peak)
+        wrongs.append(wrong)
+    small, large = settings.memory_rows
+    wrong = next(filter(None, wrongs), None)
+    return Measurement(f"memory/{large:,} rows", peaks[1], f"ours, {small:,} rows", peaks[0], _BAR, "MB", wrong)
 
 
 def peak_memory(pair: Pair, state: State, scratch: Path) -> tuple[float, str | None]:

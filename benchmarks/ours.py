@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from benchmarks.databases import TABLE, Pair
+from benchmarks.sheet import Timed
 from benchmarks.states import State
 from tieout import api
 from tieout.spark.session import start_session
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """Seconds, and what was wrong with the answer, if anything was."""
-
-    seconds: float
-    wrong: str | None = None
 
 
 def start_warm_session() -> SparkSession:
@@ -55,9 +47,7 @@ def start_warm_session() -> SparkSession:
 
 def verify(spark: SparkSession, pair: Pair, bits: int, state: State, scratch: Path) -> Timed:
     started = time.perf_counter()
-    result = api.verify(
-        pair.source.url, pair.target.url, [TABLE], spark=spark, meta=_meta(scratch), hash_bits=bits
-    )
+    result = api.verify(pair.source.url, pair.target.url, [TABLE], spark=spark, meta=_meta(scratch), hash_bits=bits)
     seconds = time.perf_counter() - started
     (table,) = result.tables
     differences = table.differences

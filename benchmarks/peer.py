@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.databases import TABLE, Pair
-from benchmarks.ours import Timed
 from benchmarks.rows import COLUMNS
+from benchmarks.sheet import Timed
 from benchmarks.states import State
 from tests.servers.server import Database
 

@@ -19,7 +19,7 @@ class Settings:
 
     def wants(self, case: str) -> bool:
         """Whether a case (`pair/state/…`) is asked for: by its whole name, or by the first part of it."""
-        names = (case, case.split("/")[0])
+        names = (case, case.partition("/")[0])
         return not self.cases or any(fnmatchcase(name, pattern) for name in names for pattern in self.cases)
 
 

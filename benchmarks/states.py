@@ -11,6 +11,8 @@ from benchmarks.databases import TABLE
 from tieout.model.differences import DifferenceCounts
 from tieout.model.results import Verdict
 
+NAMES = ("equal", "three-rows", "one-percent")
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -32,15 +34,15 @@ def states(rows: pl.DataFrame) -> list[State]:
     extra = neighbour + 1  # no two keys are neighbours
     everywhere = int((rows["qty"] % 100 == 0).sum())
     return [
-        State("equal"),
+        State(NAMES[0]),
         State(
-            "three-rows",
+            NAMES[1],
             (_serial("+", f"id = {changed}"), _moved(missing, extra)),
             (_serial("-", f"id = {changed}"), _moved(extra, missing)),
             DifferenceCounts(missing=1, extra=1, changed=1),
         ),
         State(
-            "one-percent",
+            NAMES[2],
             (_serial("+", "MOD(qty, 100) = 0"),),
             (_serial("-", "MOD(qty, 100) = 0"),),
             DifferenceCounts(changed=everywhere),

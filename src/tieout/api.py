@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.registry import open_endpoint
-from tieout.meta import DEFAULT_URL, Job, JobState, JobTable, Wanted, open_store
+from tieout.errors import UsageError
+from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, Wanted, open_store
 from tieout.model.forecast import Forecast, Preflight
 from tieout.model.progress import Listener, Progress, silence
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
@@ -125,6 +126,15 @@ def show_job(reference: str, meta: str = DEFAULT_URL) -> JobDetails:
     with open_store(meta) as store:
         job = store.jobs.get(reference)
         return JobDetails(job, store.tables.all(job.id), store.jobs.result(job.id))
+
+
+def resumable_job(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """The job, if a verification can go on with it: known before Spark is started."""
+    with open_store(meta) as store:
+        job = store.jobs.get(reference)
+    if job.kind is not JobKind.VERIFICATION or job.state in (JobState.DONE, JobState.CANCELLED):
+        raise UsageError(f"job {job.id} is a {job.kind} that is {job.state}: it can't be resumed", "start a new one")
+    return job
 
 
 def pause_job(reference: str, meta: str = DEFAULT_URL) -> Job:

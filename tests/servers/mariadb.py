@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -89,10 +89,11 @@ class MariaDB(Server):
             statements += _statements(cursor.fetchall(), control.thread_id())
 
 
-def start_mariadb(time_zone: str, server_id: int) -> MariaDB:
+def start_mariadb(time_zone: str, server_id: int, settings: Mapping[str, str] | None = None) -> MariaDB:
+    """`settings` go before those of the tests."""
     process = ServerProcess("mariadb", accounts=("mysql", "nobody"), stop_signal=signal.SIGTERM)
     data = process.directory / "data"
-    settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+    chosen = {**SETTINGS, **(settings or {})}
     try:
         process.run(
             program("mariadb-install-db"),
@@ -100,7 +101,7 @@ def start_mariadb(time_zone: str, server_id: int) -> MariaDB:
             f"--datadir={data}",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
-            f"--innodb-log-file-size={SETTINGS['innodb-log-file-size']}",
+            f"--innodb-log-file-size={chosen['innodb-log-file-size']}",
         )
         server = MariaDB(process, port=free_port())
         process.start(
@@ -113,7 +114,7 @@ def start_mariadb(time_zone: str, server_id: int) -> MariaDB:
             f"--server-id={server_id}",
             f"--default-time-zone={time_zone}",
             f"--init-file={process.write('init.sql', INIT_SQL)}",
-            *settings,
+            *(f"--{name}={value}" for name, value in chosen.items()),
         )
         process.wait_until(lambda: server.execute(None, "SELECT 1"))
     except BaseException:

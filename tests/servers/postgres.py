@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -77,7 +77,8 @@ class Postgres(Server):
             statements += _statements(log.read().decode(errors="replace"))
 
 
-def start_postgres() -> Postgres:
+def start_postgres(settings: Mapping[str, str] | None = None) -> Postgres:
+    """`settings` go before those of the tests."""
     # SIGINT is the fast shutdown: it does not wait for clients, as SIGTERM does.
     process = ServerProcess("postgres", accounts=("postgres", "nobody"), stop_signal=signal.SIGINT)
     data = process.directory / "data"
@@ -94,8 +95,8 @@ def start_postgres() -> Postgres:
             "--no-sync",
         )
         server = Postgres(process, port=free_port())
-        settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
-        process.start(programs / "postgres", "-D", data, f"--port={server.port}", *settings)
+        options = [f"--{name}={value}" for name, value in {**SETTINGS, **(settings or {})}.items()]
+        process.start(programs / "postgres", "-D", data, f"--port={server.port}", *options)
         process.wait_until(lambda: server.execute(None, "SELECT 1"))
     except BaseException:
         process.stop()

@@ -1,4 +1,121 @@
 """tieout demo"""
 
+from __future__ import annotations
 
-def demo() -> None: ...
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tieout.cli import options as common
+from tieout.cli.interrupts import told_how_to_resume
+from tieout.cli.output import result_stream, say
+from tieout.errors import UsageError
+from tieout.report.render import OutputFormat
+
+if TYPE_CHECKING:
+    from tieout.demo.story import DemoResult
+
+DEFAULT_REPORT = Path("tieout-demo.html")
+
+
+def demo(
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", metavar="DIR", help="Make the databases in this new directory, and leave them there."),
+    ] = None,
+    report: Annotated[
+        Path, typer.Option("--report", metavar="FILE", help="Where the HTML report goes.")
+    ] = DEFAULT_REPORT,
+    master: common.Master = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> int:
+    """Shows the product on an embedded pair of databases: faults are made, found, repaired."""
+    if output not in (OutputFormat.TEXT, OutputFormat.JSON):
+        raise UsageError(f"the demo can't be written as {output}", "use --output text or json")
+    _check_writable(report)
+
+    from tieout.api import SparkSettings
+    from tieout.demo.story import run_demo
+
+    def tell(line: str) -> None:
+        if output is OutputFormat.TEXT:
+            with result_stream() as stream:
+                stream.write(f"{line}\n")
+        elif not quiet:
+            say(line)
+
+    with told_how_to_resume(), _directory(keep) as directory:
+        result = run_demo(directory, report, tell, SparkSettings(master or "local[*]", {}, verbose))
+    if output is OutputFormat.TEXT:
+        tell(_ending(result, keep))
+    else:
+        _write_json(result, keep)
+    return 0 if result.succeeded else 1
+
+
+@contextmanager
+def _directory(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="tieout-demo-") as temporary:
+            yield Path(temporary)
+        return
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+        if any(keep.iterdir()):
+            raise UsageError(f"{keep} is not empty", "give --keep a new directory")
+    except OSError as error:
+        raise UsageError(f"--keep {keep}: {error.strerror}", "give another directory") from None
+    yield keep.resolve()
+
+
+def _check_writable(report: Path) -> None:
+    """Before the work, not after it."""
+    try:
+        with report.open("a"):
+            pass
+    except OSError as error:
+        raise UsageError(f"the report can't be written to {report}: {error.strerror}", "give --report FILE") from None
+
+
+def _ending(result: DemoResult, keep: Path | None) -> str:
+    from tieout.report.words import duration
+
+    verdict = (
+        f"All {len(result.faults)} faults were found and repaired"
+        if result.succeeded
+        else "The demo failed: see above what was not found, or not equal"
+    )
+    lines = [f"\n{verdict}; {duration(result.seconds)} in all.", f"HTML report: {result.report.resolve()}"]
+    if keep is not None:
+        urls = f"--source sqlite:///{keep.resolve() / 'source.db'} --target sqlite:///{keep.resolve() / 'target.db'}"
+        lines.append(f"Try it: tieout verify {urls}")
+    else:
+        lines.append("Try your own: tieout verify --source URL --target URL (tieout demo --keep DIR leaves these two)")
+    return "\n".join(lines)
+
+
+def _write_json(result: DemoResult, keep: Path | None) -> None:
+    from tieout.report.json import json_text
+
+    document = {
+        "kind": "demo",
+        "succeeded": result.succeeded,
+        "rows": result.rows,
+        "faults": [{"fault": each.fault.name, "found": each.found} for each in result.faults],
+        "unexpected_differences": result.unexpected,
+        "equal_before": result.equal_before,
+        "repaired": result.repaired,
+        "equal_after": result.equal_after,
+        "report": str(result.report.resolve()),
+        "directory": str(keep.resolve()) if keep else None,
+        "seconds": round(result.seconds, 3),
+    }
+    with result_stream() as stream:
+        stream.write(json_text(document, indent=2) + "\n")

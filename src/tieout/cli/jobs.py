@@ -103,8 +103,8 @@ def resume(
     from tieout.cli.verification import Telling, run_and_tell
 
     here = place(config, meta, master)
-    request = resumed_request(here, job, None, (source, target))
-    return run_and_tell(request, here, Telling(output, quiet, verbose), resume=job)
+    job_id, request = resumed_request(here, job, (source, target))
+    return run_and_tell(request, here, Telling(output, quiet, verbose), resume=job_id)
 
 
 @app.command("cancel")

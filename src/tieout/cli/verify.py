@@ -11,6 +11,7 @@ from tieout.cli.resuming import resumed_request
 from tieout.cli.table_words import TableWords
 from tieout.cli.verification import Telling, run_and_tell
 from tieout.cli.verify_request import asked_request
+from tieout.errors import UsageError
 from tieout.model.requests import VerifyRequest
 from tieout.report.render import OutputFormat
 
@@ -67,7 +68,9 @@ def verify(
         recheck_times,
     )
     if resume is not None:
-        request = resumed_request(here, resume, task, (source, target), tables, options)
+        if task is not None:
+            raise UsageError("a job knows its task", "give --resume JOB without a task")
+        resume, request = resumed_request(here, resume, (source, target), tables, options)
     else:
         request = asked_request(here.settings, task, (source, target), tables, options)
     if explain:

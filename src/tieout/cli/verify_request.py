@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tieout.cli.job_urls import Sides
 from tieout.cli.option_words import OptionWords, verify_options
 from tieout.cli.table_words import TableWords, table_requests
 from tieout.errors import UsageError
@@ -12,8 +13,6 @@ from tieout.model.requests import VerifyOptions, VerifyRequest
 
 if TYPE_CHECKING:
     from tieout.config.settings import Settings
-
-Sides = tuple[str | None, str | None]
 
 
 def asked_request(

@@ -26,12 +26,14 @@ class Capabilities:
     """What an endpoint can do; a capability that it lacks is refused or planned around, with a reason.
 
     `native_hash`: the engine's own hash, mixed so that its sum is a digest. `sql_hash`: a cryptographic
-    hash of canonical text. `activity`: can tell that nothing was written between two moments.
+    hash of canonical text. `bucket_hash`: its own hash by bucket of the key, so that no common order is needed.
+    `activity`: can tell that nothing was written between two moments.
     `family` is the same for endpoints whose own hashes are comparable. `untested` names a dialect that no test runs on.
     """
 
     family: str
     native_hash: bool = False
+    bucket_hash: bool = False
     sql_hash: bool = False
     activity: bool = False
     writable: bool = False

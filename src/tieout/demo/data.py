@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import UUID
 
 CUSTOMERS, ORDERS, EVENTS, VISITS = 5_000, 20_000, 18_000, 2_000
 
@@ -88,7 +89,7 @@ def _events(random: Random) -> Iterator[tuple[Any, ...]]:
     for number in range(EVENTS):
         happened = _START + timedelta(seconds=61 * number, microseconds=random.randrange(1_000_000))
         payload = f'{{"session": {random.getrandbits(60)}, "page": {number % 40}}}' if number % 5 else None
-        yield f"{random.getrandbits(64):016x}-{number}", _text(happened), random.choice(_KINDS), payload
+        yield str(UUID(int=random.getrandbits(128), version=4)), _text(happened), random.choice(_KINDS), payload
 
 
 def _visits(random: Random) -> Iterator[tuple[Any, ...]]:

@@ -39,10 +39,10 @@ def inject_faults(path: Path) -> list[Fault]:
 
 
 def _lost_update(connection: sqlite3.Connection) -> Fault:
-    order, total = connection.execute("SELECT id, total FROM orders WHERE id = 4711").fetchone()
-    _change(connection, "UPDATE orders SET total = ?, status = 'placed' WHERE id = ?", f"{total + 7:.2f}", order)
-    changed = _changed("main.orders", {"id": str(order)}, "status", "total")
-    return Fault("lost update", f"order {order} was paid and its total corrected, and the target never heard", changed)
+    (order,) = connection.execute("SELECT min(id) FROM orders WHERE status = 'sent' AND id > 4700").fetchone()
+    _change(connection, "UPDATE orders SET status = 'packed' WHERE id = ?", order)
+    story = f"order {order} was sent, and the target still has it packed"
+    return Fault("lost update", story, _changed("main.orders", {"id": str(order)}, "status"))
 
 
 def _missing_row(connection: sqlite3.Connection) -> Fault:

@@ -18,7 +18,7 @@ from tieout.model.tables import Column, Table, TableName
 from tieout.spark.faults import spark_faults
 from tieout.spark.types import logical_type
 
-CAPABILITIES = Capabilities(family="spark", native_hash=True)
+CAPABILITIES = Capabilities(family="spark", native_hash=True, bucket_hash=True)
 
 _STRICT = {
     # Whatever the session says: a file that is left out would pass as equal.
@@ -33,22 +33,32 @@ _STRICT = {
 class FrameReader:
     """How the session reads a frame endpoint's tables: `places` are paths of a `format`, or names if it is None.
 
-    A Reader, so that it stands where one does; but executors have no session, and only the driver can ask
-    it for a `frame`. All that a Reader does on executors it refuses.
+    A Reader, so that it stands where one does; but executors have no session, and only the driver can ask it
+    for a `frame`. All that a Reader does on executors it refuses.
     """
 
     format: str | None = None
     places: Mapping[TableName, str] = field(default_factory=dict)
+    opened: dict[TableName, DataFrame] = field(default_factory=dict, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[FrameReader], tuple[str | None, dict[TableName, str]]]:
+        return FrameReader, (self.format, dict(self.places))  # a frame can't leave the driver
 
     def frame(self, spark: SparkSession, name: TableName) -> DataFrame:
-        with spark_faults(self.place(name)):
-            if self.format is None:
-                return spark.table(self.places[name])
-            return spark.read.format(self.format).options(**_STRICT).load(self.places[name])
+        """Opened once: the files that it was digested from are those that its rows come from."""
+        if name not in self.opened:
+            with spark_faults(self.place(name)):
+                self.opened[name] = self._open(spark, self.places[name])
+        return self.opened[name]
+
+    def _open(self, spark: SparkSession, place: str) -> DataFrame:
+        if self.format is None:
+            return spark.table(place)
+        return spark.read.format(self.format).options(**_STRICT).load(place)
 
     def place(self, name: TableName) -> str:
         """Where a table is, for people."""
-        return str(name) if self.format is None else self.places[name]
+        return self.places[name] if self.format is not None else str(name)
 
     def activity(self) -> str | None:
         return None
@@ -103,6 +113,9 @@ class FrameEndpoint:
         return self._reader
 
     round_trip = 0.0
+
+    def round_trip(self) -> float:
+        return 0.0
 
     def position(self) -> str | None:
         return None

@@ -13,11 +13,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 from pyspark.sql.types import DataType
 
-from tieout.model.kinds import Form, Kind, Tolerance
+from tieout.model.kinds import MAX_DECIMAL_DIGITS, Form, Kind, Tolerance
 from tieout.spark.nested import json_text, utc_text
 from tieout.spark.types import is_collated, is_nested
 
 _MOMENTS = (spark.TimestampType, spark.TimestampNTZType, spark.DateType)
+_WHOLE = (spark.IntegralType, spark.BooleanType)
 _DAY_MICROS = 86_400_000_000
 _DIGITS = {"ByteType": 3, "ShortType": 5, "IntegerType": 10, "LongType": 19, "BooleanType": 1}
 
@@ -35,26 +36,28 @@ def hashable(value: Column, kind: Kind, ours: DataType, theirs: DataType) -> tup
 
 
 def _in_common(value: Column, kind: Kind, ours: DataType, theirs: DataType) -> Column:
-    if kind.form is Form.INTEGER:
+    """A form that holds values of both types; what none holds exactly is text."""
+    both = (ours, theirs)
+    if all(isinstance(t, _WHOLE) for t in both):
         return value.cast("bigint")
-    if kind.form is Form.FLOAT64:
+    if all(isinstance(t, spark.FractionalType) and not isinstance(t, spark.DecimalType) for t in both):
         return value.cast("double")
-    if kind.form is Form.DECIMAL:
-        return value.cast(_common_decimal(ours, theirs, kind.scale))
-    if kind.form is Form.NUMBER:
-        return _trimmed(value.cast("string"))
-    if isinstance(ours, _MOMENTS) and isinstance(theirs, _MOMENTS):
+    if all(isinstance(t, (*_WHOLE, spark.DecimalType)) for t in both) and kind.form is not Form.SCALED_NUMBER:
+        common = _common_decimal(ours, theirs)
+        return _trimmed(value.cast("string")) if common is None else value.cast(common)
+    if all(isinstance(t, _MOMENTS) for t in both):
         return _micros(value, ours)
     return utc_text(value) if isinstance(ours, spark.TimestampType) else value.cast("string")
 
 
-def _common_decimal(ours: DataType, theirs: DataType, scale: int) -> spark.DecimalType:
-    """Small if it can be: up to 18 digits Spark keeps in a long."""
-    whole = 0
-    for t in (ours, theirs):
-        digits = t.precision - t.scale if isinstance(t, spark.DecimalType) else _DIGITS.get(type(t).__name__, 38)
-        whole = max(whole, digits)
-    return spark.DecimalType(min(38, whole + scale), scale)
+def _common_decimal(ours: DataType, theirs: DataType) -> spark.DecimalType | None:
+    """Small if it can be (up to 18 digits Spark keeps in a long); None if 38 digits are not enough."""
+    sizes = [
+        (t.precision - t.scale, t.scale) if isinstance(t, spark.DecimalType) else (_DIGITS[type(t).__name__], 0)
+        for t in (ours, theirs)
+    ]
+    whole, scale = (max(parts) for parts in zip(*sizes, strict=True))
+    return spark.DecimalType(whole + scale, scale) if whole + scale <= MAX_DECIMAL_DIGITS else None
 
 
 def _trimmed(number: Column) -> Column:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def java_version() -> str | None:
-    """The version that the runtime says of itself in its `release` file; "unknown" if it says none, None without Java."""
+    """As the runtime says in its `release` file; "unknown" if it says nothing, None if there is no Java."""
     program = java_program()
     if program is None:
         return None

@@ -87,7 +87,7 @@ def plan_pair(
         key=comparison.key,
         aligned=aligned,
         strategy=strategy,
-        hash=_hash_spec(strategy, options, seed),
+        hash=_hash_spec(strategy, options.hash_bits if aligned else 128, seed),
         buckets=0 if aligned else bucket_count(max(estimates, default=None)),
     )
     reasons = (*choice.reasons, _alignment(comparison, aligned))
@@ -104,6 +104,8 @@ def _choice(
         return choose_strategy(
             options.strategy, source.capabilities, target.capabilities, comparison.pairs, slow_link=slow
         )
+    if _hash_in_buckets(source, target) and options.strategy in (Strategy.AUTO, Strategy.NATIVE):
+        return Choice(Strategy.NATIVE, ("native: Spark reads both sides, and hashes them itself",))
     if options.strategy in (Strategy.NATIVE, Strategy.PUSHDOWN):
         raise UnsupportedError(
             f"{options.strategy} can't be used: there is no key that both sides sort alike", "use --strategy auto"
@@ -111,9 +113,14 @@ def _choice(
     return Choice(Strategy.PULL, ("pull: only hashed on the executors do rows meet whose sides sort differently",))
 
 
-def _hash_spec(strategy: Strategy, options: VerifyOptions, seed: int) -> HashSpec | None:
+def _hash_in_buckets(source: Endpoint, target: Endpoint) -> bool:
+    left, right = source.capabilities, target.capabilities
+    return left.bucket_hash and right.bucket_hash and left.family == right.family
+
+
+def _hash_spec(strategy: Strategy, bits: int, seed: int) -> HashSpec | None:
     if strategy is Strategy.NATIVE:
-        return HashSpec(True, options.hash_bits, seed)
+        return HashSpec(True, bits, seed)
     return HashSpec(False, 128, seed) if strategy is Strategy.PUSHDOWN else None
 
 

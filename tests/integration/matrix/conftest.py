@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,52 +11,47 @@ import pytest
 from tests.integration.matrix.columns import MARIADB, POSTGRES
 from tests.integration.matrix.engines import TestDatabase
 from tests.integration.matrix.pairs import How, Pair, fill
+from tests.servers.sqlite import SqliteDatabase
 from tieout import api
 from tieout.model.results import VerificationResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.servers.mariadb import MariaDB
+    from tests.servers.postgres import Postgres
+
 Verified = Callable[[Pair, How], VerificationResult]
 
 
 @pytest.fixture(scope="session")
 def filled(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    mariadb: MariaDB, mariadb_b: MariaDB, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[Pair], tuple[TestDatabase, TestDatabase]]]:
     """Both sides of a pair, made on first use. No two servers have the same time zone."""
     made: dict[str, tuple[TestDatabase, TestDatabase]] = {}
     with ExitStack() as stack:
 
         def open_side(engine: str, is_source: bool) -> TestDatabase:
-            return TestDatabase(
-                engine,
-                _database(request, stack, engine, is_source, tmp_path_factory.mktemp("matrix")),
-                is_source=is_source,
-            )
+            database: Any
+            if engine == MARIADB:
+                database = stack.enter_context((mariadb if is_source else mariadb_b).fresh_database())
+            elif engine == POSTGRES:
+                database = stack.enter_context(postgres.fresh_database())
+                postgres.set_time_zone(database.name, "Asia/Kolkata" if is_source else "America/St_Johns")
+            else:
+                database = SqliteDatabase(tmp_path_factory.mktemp("matrix") / "side.db")
+            return TestDatabase(engine, database, is_source=is_source)
 
         def get(pair: Pair) -> tuple[TestDatabase, TestDatabase]:
             if str(pair) not in made:
                 sides = open_side(pair.source, True), open_side(pair.target, False)
-                fill(pair, *sides)
+                for side in sides:
+                    fill(pair, side)
                 made[str(pair)] = sides
             return made[str(pair)]
 
         yield get
-
-
-def _database(request: pytest.FixtureRequest, stack: ExitStack, engine: str, is_source: bool, path: Path) -> Any:
-    if engine == MARIADB:
-        server = request.getfixturevalue("mariadb" if is_source else "mariadb_b")
-        return stack.enter_context(server.fresh_database())
-    if engine == POSTGRES:
-        server = request.getfixturevalue("postgres")
-        database = stack.enter_context(server.fresh_database())
-        server.set_time_zone(database.name, "Asia/Kolkata" if is_source else "America/St_Johns")
-        return database
-    from tests.servers.sqlite import SqliteDatabase
-
-    return SqliteDatabase(path / "side.db")
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from tests.integration.matrix.columns import KEYS, MARIADB, POSTGRES, ROWS, SQLITE, Column
+from tests.integration.matrix.columns import KEYS, MARIADB, POSTGRES, SQLITE, Column
 
-# Zero dates are wanted; TIMESTAMPs are written in UTC, whatever the server's time zone.
-_MARIADB_SESSION = "SET SESSION sql_mode = '', time_zone = '+00:00'"
+_SESSIONS = {
+    # Zero dates are wanted; TIMESTAMPs are written in UTC, whatever the server's time zone.
+    MARIADB: "SET SESSION sql_mode = '', time_zone = '+00:00'",
+    POSTGRES: "SET TimeZone = 'UTC'",
+}
 
 
 class TestDatabase:
@@ -21,6 +25,7 @@ class TestDatabase:
         self.engine = engine
         self.database = database
         self.is_source = is_source
+        self._cursor: Any = None
 
     @property
     def url(self) -> str:
@@ -29,32 +34,29 @@ class TestDatabase:
     def quote(self, name: str) -> str:
         return f"`{name}`" if self.engine == MARIADB else f'"{name}"'
 
-    def run(self, statements: Iterable[str | tuple[str, Sequence[Any]]]) -> None:
-        """All in one connection; a parameter is written as %s."""
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """One connection for everything that is run inside."""
         with self.database.connect() as connection:
-            cursor = connection.cursor()
-            if self.engine == MARIADB:
-                cursor.execute(_MARIADB_SESSION)
-            elif self.engine == POSTGRES:
-                cursor.execute("SET TimeZone = 'UTC'")
-            for statement in statements:
-                text, params = (statement, ()) if isinstance(statement, str) else statement
-                if not params:
-                    cursor.execute(text)
-                elif self.engine == SQLITE:
-                    cursor.execute(text.replace("%s", "?"), [_sqlite(p) for p in params])
-                else:
-                    cursor.execute(text, [_text(p) for p in params])
+            self._cursor = connection.cursor()
+            if self.engine != SQLITE:
+                self._cursor.execute(_SESSIONS[self.engine])
+            yield
+
+    def run(self, statement: str, params: Sequence[Any] = ()) -> None:
+        """A parameter is written as %s."""
+        if not params:
+            self._cursor.execute(statement)
+        elif self.engine == SQLITE:
+            self._cursor.execute(statement.replace("%s", "?"), [_sqlite(p) for p in params])
+        else:
+            self._cursor.execute(statement, [_text(p) for p in params])
 
     def set_up(self) -> None:
         if self.engine == POSTGRES:
-            self.run(
-                [
-                    "CREATE TYPE matrix_size AS ENUM ('small', 'größe', 'it''s', 'Small')",
-                    "CREATE COLLATION matrix_insensitive "
-                    "(provider = icu, locale = 'und-u-ks-level1', deterministic = false)",
-                ]
-            )
+            self.run("CREATE TYPE matrix_size AS ENUM ('small', 'größe', 'it''s', 'Small')")
+            ignoring_case = "provider = icu, locale = 'und-u-ks-level1', deterministic = false"
+            self.run(f"CREATE COLLATION matrix_insensitive ({ignoring_case})")
 
     def create_wide(self, name: str, columns: Sequence[Column]) -> None:
         parts = [f"{self.quote('id')} {'INTEGER' if self.engine == SQLITE else 'BIGINT'} PRIMARY KEY"]
@@ -65,28 +67,26 @@ class TestDatabase:
                 declared += f" GENERATED ALWAYS AS ({column.generated[self.engine]}) {stored}"
             parts.append(declared)
         tail = " CHARACTER SET utf8mb4" if self.engine == MARIADB else ""
-        self.run([f"CREATE TABLE {self.quote(name)} ({', '.join(parts)}){tail}"])
+        self.run(f"CREATE TABLE {self.quote(name)} ({', '.join(parts)}){tail}")
 
     def fill_wide(self, name: str, columns: Sequence[Column]) -> None:
         stored = [c for c in columns if not c.generated]
         names = ", ".join(self.quote(n) for n in ("id", *(c.name for c in stored)))
         marks = ", ".join(["%s"] * (len(stored) + 1))
         statement = f"INSERT INTO {self.quote(name)} ({names}) VALUES ({marks})"
-        self.run(
-            (statement, [key, *(c.value(row, self.engine) for c in stored)])
-            for key, row in zip(KEYS, range(ROWS), strict=True)
-        )
+        for row, key in enumerate(KEYS):
+            self.run(statement, [key, *(c.value(row, self.engine) for c in stored)])
 
     def copy_wide(self, name: str, original: str, columns: Sequence[Column]) -> None:
         self.create_wide(name, columns)
         names = ", ".join(self.quote(n) for n in ("id", *(c.name for c in columns if not c.generated)))
         table = self.quote(name)
-        self.run([f"INSERT INTO {table} ({names}) SELECT {names} FROM {self.quote(original)}"])
+        self.run(f"INSERT INTO {table} ({names}) SELECT {names} FROM {self.quote(original)}")
 
     def settle(self) -> None:
         """Statistics for the planner of work, as a database in use has them."""
         if self.engine == POSTGRES:
-            self.run(["ANALYZE"])
+            self.run("ANALYZE")
 
 
 def _text(value: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tests.integration.matrix.columns import MARIADB, POSTGRES, SQLITE, Column, columns_of
 from tests.integration.matrix.engines import TestDatabase
@@ -85,27 +84,26 @@ PAIRS = (
 CASES = [(pair, how) for pair in PAIRS for how in pair.ways]
 
 
-def fill(pair: Pair, source: TestDatabase, target: TestDatabase) -> None:
+def fill(pair: Pair, side: TestDatabase) -> None:
     """The wide table, equal on both sides, and a faulty copy for each fault."""
     columns = pair.columns
-    for side in (source, target):
+    with side.open():
         side.set_up()
         side.create_wide(WIDE, columns)
         side.fill_wide(WIDE, columns)
         for table, fault in pair.faults:
             side.copy_wide(table, WIDE, pair.columns_for(fault))
-            lost = fault.extra if side is source else fault.lost
-            edits = fault.both if side is source else (*fault.both, *fault.target)
-            side.run([*(_update(side, table, columns, edit) for edit in edits), *_deletes(side, table, lost)])
+            for edit in fault.both if side.is_source else (*fault.both, *fault.target):
+                _update(side, table, columns, edit)
+            for key in fault.extra if side.is_source else fault.lost:
+                side.run(f"DELETE FROM {side.quote(table)} WHERE {side.quote('id')} = {key}")
         side.settle()
 
 
-def _update(side: TestDatabase, table: str, columns: Sequence[Column], edit: Edit) -> tuple[str, Sequence[Any]]:
+def _update(side: TestDatabase, table: str, columns: Sequence[Column], edit: Edit) -> None:
     column = next(c for c in columns if c.name == edit.column)
-    value = column.spell(edit.value, side.engine)
-    statement = f"UPDATE {side.quote(table)} SET {side.quote(edit.column)} = %s WHERE {side.quote('id')} = {edit.key}"
-    return statement, [value]
-
-
-def _deletes(side: TestDatabase, table: str, keys: Sequence[int]) -> list[str]:
-    return [f"DELETE FROM {side.quote(table)} WHERE {side.quote('id')} = {key}" for key in keys]
+    where = f"{side.quote('id')} = {edit.key}"
+    side.run(
+        f"UPDATE {side.quote(table)} SET {side.quote(edit.column)} = %s WHERE {where}",
+        [column.spell(edit.value, side.engine)],
+    )

@@ -151,7 +151,8 @@ class MySQLEndpoint:
         size = fraction if fraction is not None else length
         kind = logical_type(base, full, _int(precision), _int(scale), _int(size), is_json=is_json)
         generated = "GENERATED" in extra.upper() and "DEFAULT_GENERATED" not in extra.upper()
-        order = order_of(kind, self.flavour, collation)
+        release = ".".join(self.version.split(".")[:2])
+        order = order_of(kind, f"{self.flavour} {release}", collation)
         return Column(name, kind, nullable == "YES", generated, default, collation, charset, order)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from tieout.connectors.mysql.flavour import Flavour
 from tieout.model.types import LogicalType, TypeName
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
@@ -58,17 +57,18 @@ def logical_type(
     return LogicalType(TypeName.OPAQUE, full)
 
 
-def order_of(t: LogicalType, flavour: Flavour, collation: str | None) -> str | None:
+def order_of(t: LogicalType, server: str, collation: str | None) -> str | None:
     """The name of the order in which the server sorts a type; None where ranges are not to be cut in it.
 
+    `server` is flavour and release: a collation of the same name may sort otherwise in another one.
     TIMESTAMP has none: a literal would be read in the session's time zone, with an hour twice a year.
     """
     if t.name in (TypeName.INTEGER, TypeName.DECIMAL):
         return "numeric"
     if t.name in (TypeName.TEXT, TypeName.CHAR) and collation:
-        return f"{flavour}:{collation}"
+        return f"{server}:{collation}"
     if t.name is TypeName.UUID:
-        return f"{flavour}:uuid"
+        return f"{server}:uuid"
     return _ORDERS.get(t.name)
 
 

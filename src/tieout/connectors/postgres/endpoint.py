@@ -15,7 +15,7 @@ from tieout.connectors.keys import choose_key
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import PostgresReader
-from tieout.connectors.postgres.types import RawType, logical_type, order_of
+from tieout.connectors.postgres.types import BY_CODE_POINT, RawType, logical_type, order_of
 from tieout.errors import MissingObjectError
 from tieout.model.tables import Column, Constraint, Index, Table, TableName
 from tieout.model.types import TypeName
@@ -108,12 +108,13 @@ class PostgresEndpoint:
                 raise MissingObjectError(
                     f"{self.url.redacted()}: there is no table {name}", "check its schema and name"
                 )
+        server = f"at {self.url.host}:{self.url.port}"
         oids = [size[0] for size in sizes.values()]
         columns = self._grouped(_COLUMNS, oids)
         indexes = self._grouped(_INDEXES, oids)
         constraints = self._grouped(_CONSTRAINTS, oids)
         tables = [
-            _table(name, sizes[name], columns[sizes[name][0]], indexes[sizes[name][0]], constraints[sizes[name][0]])
+            _table(name, server, sizes[name], *(facts[sizes[name][0]] for facts in (columns, indexes, constraints)))
             for name in names
         ]
         histograms = self._histograms(names)
@@ -155,13 +156,14 @@ class PostgresEndpoint:
 
 def _table(
     name: TableName,
+    server: str,
     size: tuple[Any, ...],
     columns: list[tuple[Any, ...]],
     indexes: list[tuple[Any, ...]],
     constraints: list[tuple[Any, ...]],
 ) -> Table:
     _, estimate, size_bytes, pages, relation_kind = size
-    described = tuple(_column(row) for row in columns)
+    described = tuple(_column(row, server) for row in columns)
     known = tuple(
         Index(index, tuple(names), bool(unique), bool(primary))
         for index, unique, primary, names in indexes
@@ -190,7 +192,7 @@ def _sample(table: Table, histograms: dict[str, list[str]]) -> tuple[str, ...]:
     return tuple(histograms.get(table.key[0], ()))
 
 
-def _column(row: tuple[Any, ...]) -> Column:
+def _column(row: tuple[Any, ...], server: str) -> Column:
     (name, type_name, native, category, modifier, element, labels, nullable, generated, default) = row[:10]
     collation, provider, deterministic, version, database_collation, database_version = row[10:]
     raw = RawType(type_name, native, category, modifier, element, tuple(labels or ()))
@@ -199,6 +201,7 @@ def _column(row: tuple[Any, ...]) -> Column:
         effective, version = database_collation, database_version
     ordered = None
     if effective is not None:
-        bare = effective in ("C", "POSIX", "ucs_basic")
-        ordered = effective if bare else f"{effective}:{version}" if deterministic else None
+        bare = effective in BY_CODE_POINT
+        # Without a version there is no telling whether two servers sort alike: then only a server does with itself.
+        ordered = effective if bare else f"{effective}:{version or server}" if deterministic else None
     return Column(name, logical_type(raw), nullable, generated, default, effective, None, order_of(raw, ordered))

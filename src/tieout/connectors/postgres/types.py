@@ -31,6 +31,9 @@ _BY_NAME = {
 
 _BITS = {"int2": 16, "int4": 32, "int8": 64}
 
+BY_CODE_POINT = {"C", "POSIX", "ucs_basic", "C.UTF-8", "C.utf8"}
+"""Collations that sort text by its bytes; and UTF-8 keeps the order of code points."""
+
 _ORDERS = {
     "int2": "numeric",
     "int4": "numeric",
@@ -78,8 +81,7 @@ def order_of(raw: RawType, collation: str | None) -> str | None:
     if raw.name in _ORDERS:
         return _ORDERS[raw.name]
     if raw.name in ("text", "varchar") and collation:
-        # Under C, text sorts by its bytes, and UTF-8 keeps the order of code points.
-        return "bytes-of-text" if collation in ("C", "POSIX", "ucs_basic") else f"postgres:{collation}"
+        return "code points" if collation in BY_CODE_POINT else f"postgres:{collation}"
     return None
 
 

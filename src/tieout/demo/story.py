@@ -1,0 +1,141 @@
+"""The demo from end to end: two equal databases, faults, all of them found, repaired, equal again."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tieout import api
+from tieout.demo.data import create_shop
+from tieout.demo.faults import Fault, inject_faults, trace
+from tieout.model.requests import VerifyRequest
+from tieout.model.results import Verdict, VerificationResult
+from tieout.report.render import OutputFormat, render
+from tieout.report.words import counts_text, duration, plural
+from tieout.spark.session import start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFault:
+    fault: Fault
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """What the demo came to. `unexpected` counts differences that no fault accounts for."""
+
+    rows: int
+    faults: tuple[FoundFault, ...]
+    unexpected: int
+    equal_before: bool
+    repaired: int
+    equal_after: bool
+    report: Path
+    seconds: float
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether each fault was found, nothing else was, and the two databases are equal in the end."""
+        every = bool(self.faults) and all(each.found for each in self.faults)
+        return self.equal_before and every and not self.unexpected and self.equal_after
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The two databases and their meta store, in one directory, and the Spark session that compares them."""
+
+    directory: Path
+    spark: SparkSession
+
+    @property
+    def source(self) -> str:
+        return f"sqlite:///{self.directory / 'source.db'}"
+
+    @property
+    def target(self) -> str:
+        return f"sqlite:///{self.directory / 'target.db'}"
+
+    @property
+    def meta(self) -> str:
+        return f"sqlite:///{self.directory / 'meta.db'}"
+
+    def verify(self) -> VerificationResult:
+        return api.run_verification(VerifyRequest(self.source, self.target), spark=self.spark, meta=self.meta)
+
+
+def run_demo(directory: Path, report: Path, tell: Tell, spark: api.SparkSettings) -> DemoResult:
+    """Plays the demo in an empty directory; `tell` gets each line of the story as it happens."""
+    began = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        # Spark takes seconds to start: meanwhile the databases are made.
+        session = pool.submit(start_session, spark.master, spark.conf, verbose=spark.verbose)
+        rows = create_shop(directory / "source.db")
+        shutil.copyfile(directory / "source.db", directory / "target.db")
+        tell(f"A shop in two SQLite files: {plural(rows, 'row')} in 5 tables, the same on both sides.")
+        tell(f"  source {directory / 'source.db'}\n  target {directory / 'target.db'}\n")
+        stage = Stage(directory, session.result())
+    before = stage.verify()
+    tell(_verified("1. Verify", before))
+
+    faults = inject_faults(directory / "target.db")
+    tell(f"\n2. Spoil the target: {len(faults)} faults as they happen in practice")
+    for fault in faults:
+        tell(f"   {fault.name}: {fault.story}")
+
+    spoilt = stage.verify()
+    tell(f"\n{_verified('3. Verify again', spoilt)}")
+    found, unexpected = _compare(faults, spoilt)
+    for each in found:
+        tell(f"   {'✓' if each.found else '✗'} {each.fault.name} {'found' if each.found else 'NOT FOUND'}")
+    if unexpected:
+        tell(f"   ✗ {plural(unexpected, 'difference')} that nobody made")
+    report.write_text(render(spoilt, OutputFormat.HTML), encoding="utf-8")
+
+    repaired = _repair(stage, spoilt.job, tell)
+    after = stage.verify()
+    tell(f"\n{_verified('5. Verify once more', after)}")
+    return DemoResult(
+        rows,
+        found,
+        unexpected,
+        before.verdict is Verdict.EQUAL,
+        repaired,
+        after.verdict is Verdict.EQUAL,
+        report,
+        time.monotonic() - began,
+    )
+
+
+def _verified(title: str, result: VerificationResult) -> str:
+    counts = sum((table.differences for table in result.tables[1:]), result.tables[0].differences)
+    found = f" ({counts_text(counts)})" if counts else ""
+    rows = sum(table.rows.source or 0 for table in result.tables)
+    return f"{title}: {result.verdict}{found}; {plural(rows, 'row')} a side in {duration(result.seconds)}"
+
+
+def _compare(faults: list[Fault], result: VerificationResult) -> tuple[tuple[FoundFault, ...], int]:
+    """Each fault with whether all its differences were found, and how many differences are left over."""
+    seen = {trace(difference) for difference in result.differences}
+    expected = frozenset[object]().union(*(fault.traces for fault in faults))
+    return tuple(FoundFault(fault, fault.traces <= seen) for fault in faults), len(seen - expected)
+
+
+def _repair(stage: Stage, job: str, tell: Tell) -> int:
+    plan = api.plan_repair(job, stage.source, stage.target, meta=stage.meta)
+    tell(
+        f"\n4. Repair: {plan.inserts} to insert, {plan.updates} to update, {plan.deletes} to delete (plan {plan.plan})"
+    )
+    done = api.apply_repair(plan.plan, stage.source, stage.target, meta=stage.meta)
+    tell(f"   {plural(done.done, 'row')} changed, each looked at again first; the old ones are kept for undo")
+    return done.done

@@ -1,0 +1,29 @@
+"""Whether the rows of a plan are equal now, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+
+from tieout.meta import MetaStore, RepairPlan
+from tieout.model.differences import Difference
+from tieout.verify.compare import compare_rows
+from tieout.verify.localise import shape_of
+from tieout.verify.repair.deciding import key_of
+from tieout.verify.repair.sides import Sides
+from tieout.verify.rows import look_up_rows
+
+BATCH = 500
+
+
+def still_different(store: MetaStore, plan: RepairPlan, sides: Sides) -> Iterator[Difference]:
+    """The differences that are left among the rows of the plan, read anew, compared as the verification does."""
+    for name, changes in groupby(store.repairs.changes(plan.id), key=lambda change: change.table):
+        table = sides.tables.get(name)
+        if table is None:
+            continue
+        keys = (key for change in changes if (key := key_of(table, change.key)) is not None)
+        while part := list(islice(keys, BATCH)):
+            source = look_up_rows(table.plan.source.reader, table.plan.source.scan, part)
+            target = look_up_rows(table.plan.target.reader, table.plan.target.scan, part)
+            yield from compare_rows(shape_of(table.plan), source, target).differences()

@@ -1,0 +1,77 @@
+"""Rows that want each other's unique values: no order of updates can do it, so they are deleted and inserted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+from tieout.connectors.writing import Refused, Row, Writer
+from tieout.model.tables import Table
+from tieout.verify.repair.steps import Step
+from tieout.verify.repair.transaction import End, Intend, Outcome, transact, unexpected
+
+
+def exchange(writer: Writer, steps: Sequence[Step], intend: Intend) -> Iterator[list[Outcome]]:
+    """Each circle of updates in a transaction of its own, all of it or nothing."""
+    for circle in circles(steps):
+        try:
+            yield transact(writer, circle, intend, lambda ready: _replace(writer, ready), deferred=True)
+        except Refused as refusal:
+            yield [Outcome(step, End.REFUSED, refusal.message) for step in circle]
+
+
+def _replace(writer: Writer, steps: Sequence[Step]) -> list[Outcome]:
+    statements = writer.statements
+    for step in steps:
+        changed = writer.execute(statements.delete(step.table.table, step.target_key, step.table.losing))
+        if changed != 1:
+            raise Refused(unexpected(step, changed).message or "it could not be deleted and inserted again")
+    for step in steps:
+        writer.execute(statements.insert(step.table.table, step.whole))
+    return [Outcome(step, End.DONE) for step in steps]
+
+
+def circles(steps: Sequence[Step]) -> list[list[Step]]:
+    """The steps in groups: each wants a value that another of its group has."""
+    holders = {value: place for place, step in enumerate(steps) for value in held(step)}
+    group = list(range(len(steps)))
+    for place, step in enumerate(steps):
+        for value in wanted(step):
+            holder = holders.get(value)
+            if holder is not None and _root(group, holder) != _root(group, place):
+                group[_root(group, place)] = _root(group, holder)
+    grouped: dict[int, list[Step]] = defaultdict(list)
+    for place, step in enumerate(steps):
+        grouped[_root(group, place)].append(step)
+    return list(grouped.values())
+
+
+def _root(group: list[int], place: int) -> int:
+    while group[place] != place:
+        group[place] = group[group[place]]
+        place = group[place]
+    return place
+
+
+def held(step: Step) -> Iterable[Hashable]:
+    """The unique values that an update's row has before, and gives up."""
+    before = {**step.whole, **(step.change.new_row or {})} if step.backwards else (step.change.old_row or {})
+    return _unique_values(step, before)
+
+
+def wanted(step: Step) -> Iterable[Hashable]:
+    """The unique values that an update's row is to have."""
+    return _unique_values(step, step.whole)
+
+
+def _unique_values(step: Step, row: Row) -> Iterator[Hashable]:
+    table = step.table.table
+    for index in unique_indexes(table, step.table.key):
+        texts = [row.get(name) for name in index]
+        if None not in texts and step.values.keys() & set(index):
+            # Collations take more for equal than texts do; a group that is too large does no harm.
+            yield str(table.name), index, tuple((text or "").casefold().rstrip() for text in texts)
+
+
+def unique_indexes(table: Table, key: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return (index.columns for index in table.indexes if index.unique and set(index.columns) != set(key))
