@@ -1,1 +1,54 @@
-"""Tieout: move data between databases on Spark, and prove that it arrived."""
+"""Tieout: move data between databases on Spark, and prove that it arrived.
+
+The public face, loaded as it is used: `import tieout` imports neither Spark nor a driver.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tieout.api import compare, verify
+    from tieout.errors import TieoutError
+    from tieout.model.differences import Difference, DifferenceKind
+    from tieout.model.requests import TableRequest
+    from tieout.model.results import Strategy, TableResult, Verdict, VerificationResult
+
+__all__ = [
+    "Difference",
+    "DifferenceKind",
+    "Strategy",
+    "TableRequest",
+    "TableResult",
+    "TieoutError",
+    "Verdict",
+    "VerificationResult",
+    "compare",
+    "verify",
+]
+
+_HOMES = {
+    "Difference": "tieout.model.differences",
+    "DifferenceKind": "tieout.model.differences",
+    "Strategy": "tieout.model.results",
+    "TableRequest": "tieout.model.requests",
+    "TableResult": "tieout.model.results",
+    "TieoutError": "tieout.errors",
+    "Verdict": "tieout.model.results",
+    "VerificationResult": "tieout.model.results",
+    "compare": "tieout.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "verify":
+        # A room has the function's name, and takes its place once anything in it is imported; so it can be called.
+        return import_module("tieout.verify")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'tieout' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.connectors.registry import open_endpoint
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, Wanted, open_store
 from tieout.model.forecast import Forecast, Preflight
@@ -69,7 +68,7 @@ def run_verification(
         pool = stack.enter_context(ThreadPoolExecutor(3))
         # Spark takes seconds to start: meanwhile the catalogs are read.
         session: Future[SparkSession] = pool.submit(_session, spark)
-        opened = [pool.submit(open_endpoint, url) for url in urls]
+        opened = [pool.submit(open_any, url, session.result) for url in urls]
         source, target = (stack.enter_context(closing(future.result())) for future in opened)
 
         from tieout.verify.job import VerificationJob
@@ -151,11 +150,15 @@ def cancel_job(reference: str, meta: str = DEFAULT_URL) -> Job:
 
 def explain(request: VerifyRequest) -> Forecast:
     """What would be compared, how and why. Reads catalogs, no rows; needs no Spark."""
+    from tieout.verify.endpoints import open_any
     from tieout.verify.forecast import forecast_of
     from tieout.verify.planning import plan_tables
 
+    def session() -> SparkSession:
+        return _session(spark)
+
     urls = parse_url(request.source), parse_url(request.target)
-    with closing(open_endpoint(urls[0])) as source, closing(open_endpoint(urls[1])) as target:
+    with closing(open_any(urls[0], session)) as source, closing(open_any(urls[1], session)) as target:
         tables = tuple(forecast_of(table) for table in plan_tables(source, target, request))
     return Forecast(urls[0].redacted(), urls[1].redacted(), tables)
 

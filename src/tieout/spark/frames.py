@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Capabilities, HashSpec, Scan
-from tieout.errors import MissingObjectError, UnsupportedError
-from tieout.model.digests import Digest
-from tieout.model.keys import Key, KeyRange
+from tieout.connectors.base import Capabilities
+from tieout.connectors.session_only import SessionOnly
+from tieout.errors import MissingObjectError
 from tieout.model.tables import Column, Table, TableName
 from tieout.spark.faults import spark_faults
 from tieout.spark.types import logical_type
@@ -30,12 +27,8 @@ _STRICT = {
 
 
 @dataclass(frozen=True)
-class FrameReader:
-    """How the session reads a frame endpoint's tables: `places` are paths of a `format`, or names if it is None.
-
-    A Reader, so that it stands where one does; but executors have no session, and only the driver can ask it
-    for a `frame`. All that a Reader does on executors it refuses.
-    """
+class FrameReader(SessionOnly):
+    """How the session reads a frame endpoint's tables: `places` are paths of a `format`, or names if it is None."""
 
     format: str | None = None
     places: Mapping[TableName, str] = field(default_factory=dict)
@@ -59,30 +52,6 @@ class FrameReader:
     def place(self, name: TableName) -> str:
         """Where a table is, for people."""
         return self.places[name] if self.format is not None else str(name)
-
-    def activity(self) -> str | None:
-        return None
-
-    def cautious(self) -> FrameReader:
-        return self
-
-    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        self._refuse()
-
-    def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        self._refuse()
-
-    def count(self, scan: Scan, keys: KeyRange) -> int:
-        self._refuse()
-
-    def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
-        self._refuse()
-
-    def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise UnsupportedError("a table that only a Spark session can read has no ranges of keys")
 
 
 class FrameEndpoint:
@@ -113,9 +82,6 @@ class FrameEndpoint:
         return self._reader
 
     round_trip = 0.0
-
-    def round_trip(self) -> float:
-        return 0.0
 
     def position(self) -> str | None:
         return None

@@ -30,6 +30,10 @@ def collision_bound(run: TableRun) -> str | None:
     if run.failure is not None or run.ranges == 0:
         return None
     spec = run.plan.hash
+    if spec is not None and not run.plan.aligned:
+        # Two lanes, each of which chains the columns through 64 bits: it may collide at any of them.
+        chances = len(run.source_buckets) * (len(run.plan.columns) + 1) ** 2
+        return _text(Fraction(max(chances, 1), 2**spec.bits))
     if spec is not None:
         return _text(Fraction(run.ranges * (2 if spec.native else 1), 2**spec.bits))
     variable = sum(column.kind.form not in _FIXED for column in run.plan.source.scan.columns)

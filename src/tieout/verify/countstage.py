@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from tieout.model.digests import Digest
-from tieout.model.keys import EVERYTHING
-from tieout.spark.work import run_work
+from tieout.verify.framejobs import count_work, run_mixed
 from tieout.verify.tablerun import TableRun
 from tieout.verify.waves import Slots, dealt
-from tieout.verify.work import CountRange
 
 
 class CountStage:
@@ -21,10 +19,10 @@ class CountStage:
 
     def run(self, runs: Sequence[TableRun]) -> None:
         """Leaves in each run the number of rows of both sides, and a note if they are not the same."""
-        source = dealt([(run, CountRange(run.plan.source, EVERYTHING)) for run in runs], self._slots.source)
-        target = dealt([(run, CountRange(run.plan.target, EVERYTHING)) for run in runs], self._slots.target)
+        source = dealt([(run, count_work(run.plan.source)) for run in runs], self._slots.source)
+        target = dealt([(run, count_work(run.plan.target)) for run in runs], self._slots.target)
         parts = [*source, *target]
-        outcomes = run_work(self._spark, [[work for _, work in part] for part in parts])
+        outcomes = run_mixed(self._spark, [[work for _, work in part] for part in parts])
         for number, (part, results) in enumerate(zip(parts, outcomes, strict=True)):
             for (run, _), outcome in zip(part, results, strict=True):
                 if outcome.error is not None:

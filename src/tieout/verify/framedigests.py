@@ -23,9 +23,7 @@ _WORDS = ("w0", "w1", "w2", "w3")
 _SCHEMA = "bucket int, rows long, " + ", ".join(f"{word} long" for word in _WORDS)
 
 
-def hashed_pair(
-    rows: tuple[DataFrame, DataFrame], scans: tuple[Scan, Scan], seed: int
-) -> tuple[DataFrame, DataFrame]:
+def hashed_pair(rows: tuple[DataFrame, DataFrame], scans: tuple[Scan, Scan], seed: int) -> tuple[DataFrame, DataFrame]:
     """The rows of two frames with hashes that compare."""
     types = [[field.dataType for field in frame.schema.fields] for frame in rows]
     left = Lanes(scans[0], types[1], seed).hashed(rows[0])

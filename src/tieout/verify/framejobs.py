@@ -38,10 +38,6 @@ class FrameWork(Protocol):
     def run(self) -> Iterator[Any]: ...
 
 
-def reads_frames(plan: TablePlan) -> bool:
-    return any(isinstance(side.reader, FrameReader) for side in (plan.source, plan.target))
-
-
 def is_native_pair(plan: TablePlan) -> bool:
     """Both sides are frames, hashed by Spark itself."""
     return plan.strategy is Strategy.NATIVE and not plan.aligned
@@ -103,7 +99,7 @@ class CountFrame(_OnDriver):
 
 
 def count_work(side: Side) -> Work:
-    return CountFrame(side) if isinstance(side.reader, FrameReader) else CountRange(side, EVERYTHING)
+    return CountFrame(side) if side.is_frame else CountRange(side, EVERYTHING)
 
 
 def run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:
@@ -135,4 +131,3 @@ def _outcome(spark: SparkSession, piece: FrameWork) -> Outcome:
 def _faults(side: Side) -> AbstractContextManager[None]:
     assert isinstance(side.reader, FrameReader)
     return spark_faults(side.reader.place(side.scan.table.name))
-

@@ -50,7 +50,11 @@ def bucket_rows(rows: DataFrame, send: SendRows) -> DataFrame:
 
 
 def suspect_rows(
-    rows: tuple[DataFrame, DataFrame], scans: tuple[Scan, Scan], seed: int, native: tuple[int, frozenset[int]], buckets: int
+    rows: tuple[DataFrame, DataFrame],
+    scans: tuple[Scan, Scan],
+    seed: int,
+    native: tuple[int, frozenset[int]],
+    buckets: int,
 ) -> DataFrame:
     """Payloads of the rows of two frames whose keys have not the same rows on both sides.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tieout.connectors.base import HashSpec, Reader, Scan, ScanColumn
+from tieout.connectors.session_only import SessionOnly
 from tieout.model.kinds import Tolerance
 from tieout.model.results import Strategy
 from tieout.model.tables import Table
@@ -17,6 +18,11 @@ class Side:
 
     reader: Reader
     scan: Scan
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether only a Spark session can read it: its work is the driver's to start, and it has no ranges."""
+        return isinstance(self.reader, SessionOnly)
 
 
 @dataclass(frozen=True)

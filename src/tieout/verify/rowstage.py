@@ -16,6 +16,8 @@ from tieout.model.requests import VerifyOptions
 from tieout.spark.work import run_work, spark_errors, work_frame
 from tieout.verify.bucketrows import CompareBuckets, ScanBuckets
 from tieout.verify.found import Localised
+from tieout.verify.framejobs import is_frame, is_native_pair, native_suspects, rows_of
+from tieout.verify.framerows import SendRows, bucket_rows
 from tieout.verify.ledger import Ledger
 from tieout.verify.localise import CompareRange, shape_of
 from tieout.verify.plan import Side
@@ -67,7 +69,10 @@ class RowStage:
     def _compare_buckets(self, run: TableRun) -> None:
         """Counts and differences of a table without common order; none of them, if a side could not be read."""
         plan, wanted = run.plan, frozenset(run.differing_buckets)
-        rows = self._scan(plan.source, True, run, wanted).unionByName(self._scan(plan.target, False, run, wanted))
+        if is_native_pair(plan):
+            rows = native_suspects(self._spark, run)
+        else:
+            rows = self._scan(plan.source, True, run, wanted).unionByName(self._scan(plan.target, False, run, wanted))
         compare = CompareBuckets(plan, shape_of(plan), KEPT_PER_RANGE, self._patience(run))
         # Whole buckets to a task, in order; as many tasks as connections, since each may look rows up again.
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
@@ -88,6 +93,8 @@ class RowStage:
             self._ledger.end_buckets(run)
 
     def _scan(self, side: Side, is_source: bool, run: TableRun, wanted: frozenset[int]) -> DataFrame:
+        if is_frame(side):
+            return bucket_rows(rows_of(self._spark, side), SendRows(side.scan, is_source, run.plan.buckets, wanted))
         lane = next(lane for lane in run.lanes if (lane.side is LaneSide.SOURCE) == is_source)
         work = [
             ScanBuckets(side, is_source, keys, part, run.plan.buckets, wanted) for part, keys in enumerate(lane.ranges)
@@ -95,7 +102,9 @@ class RowStage:
         return work_frame(self._spark, [work[task :: self._tasks] for task in range(min(self._tasks, len(work)))])
 
     def _patience(self, run: TableRun) -> Patience:
-        return Patience(self._options.recheck_after, self._options.recheck_times, run.marks)
+        # A frame's rows can't be looked up again.
+        frames = is_frame(run.plan.source) or is_frame(run.plan.target)
+        return Patience(self._options.recheck_after, 0 if frames else self._options.recheck_times, run.marks)
 
     def _take(self, run: TableRun, found: Localised) -> None:
         run.counts += found.counts

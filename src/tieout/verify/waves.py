@@ -18,8 +18,9 @@ from tieout.meta import Side as LaneSide
 from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
-from tieout.spark.work import Outcome, Work, run_work
+from tieout.spark.work import Outcome, Work
 from tieout.verify.bucketing import add_buckets, unpack_buckets
+from tieout.verify.framejobs import DigestFrame, is_frame, run_mixed
 from tieout.verify.ledger import Ledger
 from tieout.verify.plan import Side
 from tieout.verify.tablerun import Lane, Suspect, TableRun
@@ -126,7 +127,7 @@ class DigestStage:
         ]
         parts = [*dealt(source, self._slots.source), *dealt(target, self._slots.target)]
         walk_parts = dealt(list(zip(walks, walking, strict=True)), self._slots.source)
-        outcomes = run_work(self._spark, [[work for _, work in part] for part in [*parts, *walk_parts]])
+        outcomes = run_mixed(self._spark, [[work for _, work in part] for part in [*parts, *walk_parts]])
         self._digested(source, parts, outcomes)
         for part, results in zip(walk_parts, outcomes[len(parts) :], strict=True):
             for ((run, lane), _), outcome in zip(part, results, strict=True):
@@ -137,6 +138,8 @@ class DigestStage:
         pace = rate / max(self._slots.source, self._slots.target) if rate else None
         if unit.lane.side is LaneSide.BOTH:
             return DigestRange(side, unit.keys, unit.run.plan.hash, pace)
+        if is_frame(side):
+            return DigestFrame(unit.run.plan, unit.lane.side is LaneSide.SOURCE)
         return DigestBuckets(side, unit.keys, unit.run.plan.buckets, pace)
 
     def _walked(self, run: TableRun, lane: Lane, outcome: Outcome) -> None:

@@ -160,7 +160,7 @@ TEXTS = (
     Column(
         "enum",
         ("small", "größe", "it's", None),
-        everywhere("ENUM('small','größe','it''s','Small')", "matrix_size", "ENUM"),
+        everywhere("ENUM('small','größe','it''s','Small') COLLATE utf8mb4_bin", "matrix_size", "ENUM"),
     ),
     Column("set", ("b,a", "a", "", None, "b,a,c"), {MARIADB: "SET('b','a','c')", POSTGRES: "text"}),
     Column("insensitive", v.TEXTS, {POSTGRES: "text COLLATE matrix_insensitive"}),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from tests.integration.matrix.columns import KEYS, MARIADB, POSTGRES, SQLITE, Column
+from tests.integration.matrix.columns import MARIADB, POSTGRES, SQLITE, Column
 
 _SESSIONS = {
     # Zero dates are wanted; TIMESTAMPs are written in UTC, whatever the server's time zone.
@@ -47,10 +47,10 @@ class TestDatabase:
         """A parameter is written as %s."""
         if not params:
             self._cursor.execute(statement)
-        elif self.engine == SQLITE:
-            self._cursor.execute(statement.replace("%s", "?"), [_sqlite(p) for p in params])
-        else:
-            self._cursor.execute(statement, [_text(p) for p in params])
+            return
+        if self.engine == SQLITE:
+            statement = statement.replace("%s", "?")
+        self._cursor.execute(statement, [_AS_GIVEN[self.engine](p) for p in params])
 
     def set_up(self) -> None:
         if self.engine == POSTGRES:
@@ -69,12 +69,12 @@ class TestDatabase:
         tail = " CHARACTER SET utf8mb4" if self.engine == MARIADB else ""
         self.run(f"CREATE TABLE {self.quote(name)} ({', '.join(parts)}){tail}")
 
-    def fill_wide(self, name: str, columns: Sequence[Column]) -> None:
+    def fill_wide(self, name: str, columns: Sequence[Column], keys: Sequence[int]) -> None:
         stored = [c for c in columns if not c.generated]
         names = ", ".join(self.quote(n) for n in ("id", *(c.name for c in stored)))
         marks = ", ".join(["%s"] * (len(stored) + 1))
         statement = f"INSERT INTO {self.quote(name)} ({names}) VALUES ({marks})"
-        for row, key in enumerate(KEYS):
+        for row, key in enumerate(keys):
             self.run(statement, [key, *(c.value(row, self.engine) for c in stored)])
 
     def copy_wide(self, name: str, original: str, columns: Sequence[Column]) -> None:
@@ -89,12 +89,19 @@ class TestDatabase:
             self.run("ANALYZE")
 
 
-def _text(value: Any) -> Any:
+def _mariadb(value: Any) -> Any:
+    return repr(value) if isinstance(value, float) else str(value) if isinstance(value, UUID) else value
+
+
+def _postgres(value: Any) -> Any:
     """Everything but bytes as text, which the server reads by the column's type."""
-    return (
-        value if value is None or isinstance(value, bytes) else repr(value) if isinstance(value, float) else str(value)
-    )
+    if value is None or isinstance(value, bytes):
+        return value
+    return repr(value) if isinstance(value, float) else str(value)
 
 
 def _sqlite(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
+
+
+_AS_GIVEN = {MARIADB: _mariadb, POSTGRES: _postgres, SQLITE: _sqlite}

@@ -1,7 +1,8 @@
 """Single faults: what is done to the target (or to both sides first), and what must be reported.
 
-Every fault gets a table to itself on both sides: a copy of the wide one (`wide`), or of the columns it needs.
-A fault in a column that a pair does not have is no fault of that pair.
+`TABLES` are faults with a table to themselves on both sides: a copy of the wide one, or of the columns that the
+fault needs. `FINE` are faults with a row to themselves, all in one table. A fault in a column that a pair does
+not have is no fault of that pair.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from tests.integration.matrix import values as v
 from tests.integration.matrix.columns import MARIADB, SQLITE
 
 Texts = tuple[str | None, str | None]
+
+KEY = 5
+"""The row that a fault of one row is in."""
 
 
 @dataclass(frozen=True)
@@ -66,25 +70,23 @@ def shown(column: str, text: str | None, engines: set[str]) -> str | None:
     return text
 
 
-def change(name: str, column: str, before: Any, after: Any, texts: Texts, key: int = 5) -> Fault:
+def change(name: str, column: str, before: Any, after: Any, texts: Texts) -> Fault:
     return Fault(
         name,
-        (Found("changed", key, {column: texts}),),
-        both=(Edit(key, column, before),),
-        target=(Edit(key, column, after),),
+        (Found("changed", KEY, {column: texts}),),
+        both=(Edit(KEY, column, before),),
+        target=(Edit(KEY, column, after),),
     )
 
 
-def same(name: str, column: str, before: Any, after: Any, key: int = 5) -> Fault:
+def same(name: str, column: str, before: Any, after: Any) -> Fault:
     """No fault at all: two spellings of one value."""
-    return Fault(name, (), both=(Edit(key, column, before),), target=(Edit(key, column, after),))
+    return Fault(name, (), both=(Edit(KEY, column, before),), target=(Edit(KEY, column, after),))
 
 
 CHANGED = (
     change("changed integer", "int", 41, 42, ("41", "42")),
     change("changed text", "vc", "left", "right", ("left", "right")),
-    change("changed key's neighbour zero", "int", 0, 1, ("0", "1"), key=0),
-    change("changed at a negative key", "int", 0, 1, ("0", "1"), key=-3),
     change("sign", "int", 1, -1, ("1", "-1")),
     change("-1 and 2^32-1", "big", -1, 4294967295, ("-1", "4294967295")),
     change("-1 and 2^64-1 apart", "dec", "-1", "18446744073709551615", ("-1", "18446744073709551615")),
@@ -159,33 +161,33 @@ TEXT = (
     change("last byte of fixed bytes", "bin", b"1234567\0", b"1234567 ", ("0x3132333435363700", "0x3132333435363720")),
     Fault(
         "text moved to the neighbour",
-        (Found("changed", 5, {"vc": ("ab", "a"), "vc2": ("c", "bc")}),),
-        both=(Edit(5, "vc", "ab"), Edit(5, "vc2", "c")),
-        target=(Edit(5, "vc", "a"), Edit(5, "vc2", "bc")),
+        (Found("changed", KEY, {"vc": ("ab", "a"), "vc2": ("c", "bc")}),),
+        both=(Edit(KEY, "vc", "ab"), Edit(KEY, "vc2", "c")),
+        target=(Edit(KEY, "vc", "a"), Edit(KEY, "vc2", "bc")),
     ),
     Fault(
         "all of a text moved to the neighbour",
-        (Found("changed", 5, {"vc": ("abc", None), "vc2": (None, "abc")}),),
-        both=(Edit(5, "vc", "abc"), Edit(5, "vc2", None)),
-        target=(Edit(5, "vc", None), Edit(5, "vc2", "abc")),
+        (Found("changed", KEY, {"vc": ("abc", None), "vc2": (None, "abc")}),),
+        both=(Edit(KEY, "vc", "abc"), Edit(KEY, "vc2", None)),
+        target=(Edit(KEY, "vc", None), Edit(KEY, "vc2", "abc")),
     ),
     Fault(
         "a separator moved to the neighbour",
-        (Found("changed", 5, {"vc": ("a,b", "a"), "vc2": ("c", "b,c")}),),
-        both=(Edit(5, "vc", "a,b"), Edit(5, "vc2", "c")),
-        target=(Edit(5, "vc", "a"), Edit(5, "vc2", "b,c")),
+        (Found("changed", KEY, {"vc": ("a,b", "a"), "vc2": ("c", "b,c")}),),
+        both=(Edit(KEY, "vc", "a,b"), Edit(KEY, "vc2", "c")),
+        target=(Edit(KEY, "vc", "a"), Edit(KEY, "vc2", "b,c")),
     ),
     Fault(
         "lengths that look like text",
-        (Found("changed", 5, {"vc": ("1:a", "1"), "vc2": ("b", "a1:b")}),),
-        both=(Edit(5, "vc", "1:a"), Edit(5, "vc2", "b")),
-        target=(Edit(5, "vc", "1"), Edit(5, "vc2", "a1:b")),
+        (Found("changed", KEY, {"vc": ("1:a", "1"), "vc2": ("b", "a1:b")}),),
+        both=(Edit(KEY, "vc", "1:a"), Edit(KEY, "vc2", "b")),
+        target=(Edit(KEY, "vc", "1"), Edit(KEY, "vc2", "a1:b")),
     ),
     Fault(
         "neighbours exchanged",
-        (Found("changed", 5, {"vc": ("left", "right"), "vc2": ("right", "left")}),),
-        both=(Edit(5, "vc", "left"), Edit(5, "vc2", "right")),
-        target=(Edit(5, "vc", "right"), Edit(5, "vc2", "left")),
+        (Found("changed", KEY, {"vc": ("left", "right"), "vc2": ("right", "left")}),),
+        both=(Edit(KEY, "vc", "left"), Edit(KEY, "vc2", "right")),
+        target=(Edit(KEY, "vc", "right"), Edit(KEY, "vc2", "left")),
     ),
 )
 
@@ -210,7 +212,7 @@ NUMBERS = (
     change("a denormal", "double", 5e-324, 0.0, ("5e-324", "0.0")),
     change("last bit of a FLOAT", "single", v.single(0.1), v.next_single(0.1), ("0.1", "0.10000001")),
     change("last bit of a third", "single", _THIRD, v.next_single(1 / 3), ("0.33333334", "0.33333337")),
-    change("seventh digit of a FLOAT", "single", 1234567.0, 1234568.0, ("1234567.0", "1234568.0")),
+    change("seventh digit of a FLOAT", "single", 1234567.0, 1234568.0, ("1.234567e+06", "1.234568e+06")),
     change("tenth decimal", "dec", "0.1234567891", "0.1234567892", ("0.1234567891", "0.1234567892")),
     change(
         "fifteenth decimal",
@@ -313,6 +315,14 @@ DOCUMENTS = (
     change("array NULL and the word", "words", "{NULL}", '{"NULL"}', ('["[1:1]",[null]]', '["[1:1]",["NULL"]]')),
 )
 
+# Columns that are generated from others follow them, in tables that have them.
+_NUMBERS_EXCHANGED = ({"int": ("1", "2"), "made": ("2", "4")}, {"int": ("2", "1"), "made": ("4", "2")})
+_WORDS_EXCHANGED = (
+    {"vc": ("one", "two"), "virtual": ("one!", "two!")},
+    {"vc": ("two", "one"), "virtual": ("two!", "one!")},
+)
+_BEFORE_AFTER = {"vc": ("before", "after"), "virtual": ("before!", "after!")}
+
 ROWS = (
     Fault("lost row", (Found("missing", 7),), lost=(7,), wide=True),
     Fault("lost first row", (Found("missing", -3),), lost=(-3,)),
@@ -323,8 +333,8 @@ ROWS = (
     Fault(
         "values exchanged between two keys",
         (
-            Found("changed", 10, {"int": ("1", "2"), "vc": ("one", "two"), "made": ("2", "4")}),
-            Found("changed", 11, {"int": ("2", "1"), "vc": ("two", "one"), "made": ("4", "2")}),
+            Found("changed", 10, {**_NUMBERS_EXCHANGED[0], **_WORDS_EXCHANGED[0]}),
+            Found("changed", 11, {**_NUMBERS_EXCHANGED[1], **_WORDS_EXCHANGED[1]}),
         ),
         both=(Edit(10, "int", 1), Edit(10, "vc", "one"), Edit(11, "int", 2), Edit(11, "vc", "two")),
         target=(Edit(10, "int", 2), Edit(10, "vc", "two"), Edit(11, "int", 1), Edit(11, "vc", "one")),
@@ -338,7 +348,7 @@ ROWS = (
     ),
     Fault(
         "the same change made to two rows",
-        (Found("changed", 12, {"vc": ("before", "after")}), Found("changed", 13, {"vc": ("before", "after")})),
+        (Found("changed", 12, _BEFORE_AFTER), Found("changed", 13, _BEFORE_AFTER)),
         both=(Edit(12, "vc", "before"), Edit(13, "vc", "before")),
         target=(Edit(12, "vc", "after"), Edit(13, "vc", "after")),
         wide=True,
@@ -351,9 +361,9 @@ ROWS = (
     ),
     Fault(
         "a generated column follows",
-        (Found("changed", 5, {"int": ("3", "4"), "made": ("6", "8")}),),
-        both=(Edit(5, "int", 3),),
-        target=(Edit(5, "int", 4),),
+        (Found("changed", KEY, {"int": ("3", "4"), "made": ("6", "8")}),),
+        both=(Edit(KEY, "int", 3),),
+        target=(Edit(KEY, "int", 4),),
     ),
 )
 
@@ -368,4 +378,30 @@ NO_FAULTS = (
     same("scale in an array", "numbers", "{1.0}", "{1.00}"),
 )
 
-FAULTS: tuple[Fault, ...] = (*CHANGED, *EMPTINESS, *TEXT, *NUMBERS, *MOMENTS, *DOCUMENTS, *ROWS, *NO_FAULTS)
+FINE: tuple[Fault, ...] = (*CHANGED, *EMPTINESS, *TEXT, *NUMBERS, *MOMENTS, *DOCUMENTS, *NO_FAULTS)
+
+_ISSUE = {
+    "changed text",
+    "NULL to empty",
+    "empty to NULL",
+    "NULL to 0",
+    "0.0 to NULL",
+    "zero date to NULL",
+    "NaN to NULL",
+    "trailing space",
+    "case of a letter",
+    "case of a letter, where the collation ignores it",
+    "text moved to the neighbour",
+    "last bit of a DOUBLE",
+    "last bit of a FLOAT",
+    "tenth decimal",
+    "fifteenth decimal",
+    "one microsecond",
+    "one hour of time zone",
+    "unsigned above 2^63, off by one",
+    "JSON integer above 2^53, off by one",
+    "array bounds",
+}
+
+TABLES: tuple[Fault, ...] = (*ROWS, *(fault for fault in FINE if fault.name in _ISSUE))
+assert len(TABLES) == len(ROWS) + len(_ISSUE)

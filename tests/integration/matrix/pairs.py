@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.integration.matrix.columns import MARIADB, POSTGRES, SQLITE, Column, columns_of
+from tests.integration.matrix.columns import KEYS, MARIADB, POSTGRES, SQLITE, Column, columns_of
 from tests.integration.matrix.engines import TestDatabase
-from tests.integration.matrix.faults import FAULTS, Edit, Fault, Found, shown
+from tests.integration.matrix.faults import FINE, TABLES, Edit, Fault, Found, shown
 from tieout.model.results import Strategy
 
 WIDE = "wide"
+FINE_TABLE = "fine"
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,16 @@ class Pair:
         return columns_of(self.source, self.target)
 
     @property
-    def faults(self) -> tuple[tuple[str, Fault], ...]:
-        """Those that this pair can have, with the table of each."""
+    def tables(self) -> tuple[tuple[str, Fault], ...]:
+        """The faults that this pair can have in a table of its own, with its name."""
         names = {column.name for column in self.columns}
-        return tuple((f"fault_{i:03d}", fault) for i, fault in enumerate(FAULTS) if fault.columns <= names)
+        return tuple((f"fault_{i:03d}", fault) for i, fault in enumerate(TABLES) if fault.columns <= names)
+
+    @property
+    def fine(self) -> tuple[tuple[int, Fault], ...]:
+        """The faults that this pair can have in a row of its own, with its key."""
+        names = {column.name for column in self.columns}
+        return tuple((100 + i, fault) for i, fault in enumerate(FINE) if fault.columns <= names)
 
     def found(self, fault: Fault, table: Sequence[Column]) -> list[Found]:
         """What must be reported, in the words of this pair."""
@@ -66,10 +73,8 @@ class Pair:
     def columns_for(self, fault: Fault) -> tuple[Column, ...]:
         if fault.wide:
             return self.columns
-        wanted = fault.columns | {"vc", "vc2"}
-        if "int" in wanted:
-            wanted |= {"made"}
-        return tuple(c for c in self.columns if c.name in wanted)
+        wanted = fault.columns | {"vc", "vc2"} | {column for found in fault.found for column in found.columns}
+        return tuple(c for c in self.columns if c.name in wanted and c.name != "virtual")
 
 
 PAIRS = (
@@ -85,24 +90,29 @@ CASES = [(pair, how) for pair in PAIRS for how in pair.ways]
 
 
 def fill(pair: Pair, side: TestDatabase) -> None:
-    """The wide table, equal on both sides, and a faulty copy for each fault."""
+    """The wide table, equal on both sides; a faulty copy for each fault; a table of faults, one a row."""
     columns = pair.columns
     with side.open():
         side.set_up()
         side.create_wide(WIDE, columns)
-        side.fill_wide(WIDE, columns)
-        for table, fault in pair.faults:
+        side.fill_wide(WIDE, columns, KEYS)
+        for table, fault in pair.tables:
             side.copy_wide(table, WIDE, pair.columns_for(fault))
             for edit in fault.both if side.is_source else (*fault.both, *fault.target):
-                _update(side, table, columns, edit)
+                _update(side, table, columns, edit, edit.key)
             for key in fault.extra if side.is_source else fault.lost:
                 side.run(f"DELETE FROM {side.quote(table)} WHERE {side.quote('id')} = {key}")
+        side.create_wide(FINE_TABLE, columns)
+        side.fill_wide(FINE_TABLE, columns, [key for key, _ in pair.fine])
+        for key, fault in pair.fine:
+            for edit in fault.both if side.is_source else (*fault.both, *fault.target):
+                _update(side, FINE_TABLE, columns, edit, key)
         side.settle()
 
 
-def _update(side: TestDatabase, table: str, columns: Sequence[Column], edit: Edit) -> None:
+def _update(side: TestDatabase, table: str, columns: Sequence[Column], edit: Edit, key: int) -> None:
     column = next(c for c in columns if c.name == edit.column)
-    where = f"{side.quote('id')} = {edit.key}"
+    where = f"{side.quote('id')} = {key}"
     side.run(
         f"UPDATE {side.quote(table)} SET {side.quote(edit.column)} = %s WHERE {where}",
         [column.spell(edit.value, side.engine)],

@@ -51,4 +51,4 @@ def _element(value: Any) -> str:
         return str(value)
     if isinstance(value, dict):
         raise Refused("an array of objects can't be written from JSON")
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

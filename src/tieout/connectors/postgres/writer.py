@@ -126,7 +126,9 @@ class PostgresWriter:
         return changed
 
     def commit(self) -> None:
-        self._run("COMMIT")
+        with self._answered():
+            if self._connection.execute("COMMIT").statusmessage != "COMMIT":
+                raise Refused("the server rolled the transaction back")
 
     def rollback(self) -> None:
         with suppress(Exception):

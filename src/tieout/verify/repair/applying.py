@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from typing import NoReturn
 
 from tieout.config.urls import EndpointUrl
 from tieout.errors import TieoutError, UsageError
-from tieout.meta import ChangeOutcome, ChangeState, JobKind, JobState, MetaStore, RepairPlan, RepairState, Wanted
+from tieout.meta import ChangeOutcome, ChangeState, Job, JobKind, JobState, MetaStore, RepairPlan, RepairState, Wanted
 from tieout.model.differences import Difference
 from tieout.model.progress import Listener, Progress, silence
 from tieout.model.repairs import RepairResult
-from tieout.verify.checksum import Stopped
+from tieout.model.results import Verdict
+from tieout.verify.heartbeat import heartbeat
 from tieout.verify.repair.checking import still_different
 from tieout.verify.repair.passes import BACKWARDS, FORWARDS, Direction, Passes, settle_in_flight
 from tieout.verify.repair.sides import Sides, opened, verification
@@ -38,7 +39,7 @@ def apply_repair(
     """Changes the target as planned, then looks whether the plan's rows are equal.
 
     A row that is not as it was when the plan was made is left alone. Applied again after a crash or a failure,
-    a plan goes on: what is done is not done twice, and what failed is tried again. Raises Stopped if another
+    a plan goes on: what is done is not done twice, and what failed is tried again. Raises Interrupted if another
     terminal wants that.
     """
     plan = store.repairs.get(plan_ref)
@@ -47,9 +48,10 @@ def apply_repair(
         with opened(verification(store, plan.job_id), source_url, target_url) as sides:
             if plan.state is not RepairState.PLANNED:
                 settle_in_flight(store, plan, sides)
-                _plan_failed_again(store, plan)
+                _restate(store, plan, ChangeState.FAILED, ChangeState.PLANNED)
             Passes(store, plan, sides, FORWARDS, batch, running.between(listener)).run()
-            _fail_the_rest(store, plan)
+            # What is still planned after the last pass was refused; its message says why.
+            _restate(store, plan, ChangeState.PLANNED, ChangeState.FAILED)
             return running.finish(_checked(store, plan, sides))
 
 
@@ -80,15 +82,11 @@ def undo_repair(
             return running.finish(RepairResult(plan.id, plan.job_id, "undo", done, skipped, failed, messages=messages))
 
 
-def _plan_failed_again(store: MetaStore, plan: RepairPlan) -> None:
-    for change in store.repairs.changes(plan.id, state=ChangeState.FAILED):
-        store.repairs.record(plan.id, [ChangeOutcome(change.sequence, ChangeState.PLANNED)])
-
-
-def _fail_the_rest(store: MetaStore, plan: RepairPlan) -> None:
-    """What is still planned after the last pass was refused; its message says why."""
-    for change in store.repairs.changes(plan.id, state=ChangeState.PLANNED):
-        store.repairs.record(plan.id, [ChangeOutcome(change.sequence, ChangeState.FAILED, change.message)])
+def _restate(store: MetaStore, plan: RepairPlan, before: ChangeState, after: ChangeState) -> None:
+    """All changes in one state into another; their messages stay."""
+    changes = store.repairs.changes(plan.id, state=before)
+    while part := list(islice(changes, 500)):
+        store.repairs.record(plan.id, [ChangeOutcome(each.sequence, after, each.message) for each in part])
 
 
 def _checked(store: MetaStore, plan: RepairPlan, sides: Sides) -> RepairResult:
@@ -116,6 +114,14 @@ def _messages(store: MetaStore, plan: RepairPlan, state: ChangeState) -> tuple[s
     )
 
 
+class _Stopped(Exception):
+    """Another terminal wants this job to pause or to end."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+
+
 class _Running:
     """A repair as a job of the meta store: seen, paused and cancelled from any terminal."""
 
@@ -128,9 +134,9 @@ class _Running:
     def between(self, listener: Listener) -> Callable[[str, int], None]:
         def report(table: str, settled: int) -> None:
             listener(Progress(self._direction.word, table, settled))
-            wanted = self._store.jobs.heartbeat(self.job_id)
+            wanted = self._store.jobs.wanted(self.job_id)
             if wanted is not None:
-                raise Stopped(wanted)
+                raise _Stopped(wanted)
 
         return report
 
@@ -142,7 +148,8 @@ class _Running:
         else:
             done = RepairState.APPLIED if self._direction is FORWARDS else RepairState.UNDONE
             self._store.repairs.set_state(self._plan.id, done)
-        self._store.jobs.finish(self.job_id, verdict=None, result=result.document())
+        verdict = None if result.different is None else Verdict.DIFFERENT if result.different else Verdict.EQUAL
+        self._store.jobs.finish(self.job_id, verdict=verdict, result=result.document())
         return result
 
 
@@ -158,14 +165,21 @@ def _running(
     request = {"plan": plan.id, "action": direction.word}
     job = store.jobs.create(JobKind.REPAIR, source=verified.source, target=verified.target, request=request)
     try:
-        yield _Running(store, plan, direction, job.id)
-    except Stopped as stopped:
-        store.jobs.stop(job.id, JobState.PAUSED if stopped.wanted is Wanted.PAUSE else JobState.CANCELLED)
-        raise
+        with heartbeat(store.jobs, job.id):
+            yield _Running(store, plan, direction, job.id)
+    except _Stopped as stopped:
+        _interrupt(store, job, JobState.PAUSED if stopped.wanted is Wanted.PAUSE else JobState.CANCELLED)
+    except KeyboardInterrupt:
+        _interrupt(store, job, JobState.INTERRUPTED)
     except TieoutError as error:
         store.jobs.fail(job.id, str(error))
         store.repairs.set_state(plan.id, RepairState.FAILED, error=str(error))
         raise
-    except BaseException:
-        store.jobs.stop(job.id, JobState.INTERRUPTED)
-        raise
+
+
+def _interrupt(store: MetaStore, job: Job, state: JobState) -> NoReturn:
+    """The plan stays as it is, half-way: apply or undo goes on from there."""
+    from tieout.verify.job import Interrupted  # it brings Spark along
+
+    store.jobs.stop(job.id, state)
+    raise Interrupted(job.id, state) from None

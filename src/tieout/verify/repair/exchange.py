@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+from tieout.canonical.numbers import plain_number
 from tieout.connectors.writing import Refused, Row, Writer
-from tieout.model.tables import Table
+from tieout.model.tables import Column, Table
+from tieout.model.types import TypeName
 from tieout.verify.repair.steps import Step
 from tieout.verify.repair.transaction import End, Intend, Outcome, transact, unexpected
 
@@ -14,6 +16,8 @@ from tieout.verify.repair.transaction import End, Intend, Outcome, transact, une
 def exchange(writer: Writer, steps: Sequence[Step], intend: Intend) -> Iterator[list[Outcome]]:
     """Each circle of updates in a transaction of its own, all of it or nothing."""
     for circle in circles(steps):
+        if len(circle) == 1:
+            continue  # what it wants is held by a row that is to keep it
         try:
             yield transact(writer, circle, intend, lambda ready: _replace(writer, ready), deferred=True)
         except Refused as refusal:
@@ -69,8 +73,18 @@ def _unique_values(step: Step, row: Row) -> Iterator[Hashable]:
     for index in unique_indexes(table, step.table.key):
         texts = [row.get(name) for name in index]
         if None not in texts and step.values.keys() & set(index):
-            # Collations take more for equal than texts do; a group that is too large does no harm.
-            yield str(table.name), index, tuple((text or "").casefold().rstrip() for text in texts)
+            yield (
+                str(table.name),
+                index,
+                tuple(_folded(table.column(n), t or "") for n, t in zip(index, texts, strict=True)),
+            )
+
+
+def _folded(column: Column, text: str) -> str:
+    """Alike for values that an engine takes for one, and for some others: a group too large does no harm."""
+    if column.type.name is TypeName.DECIMAL:
+        return plain_number(text)
+    return text.casefold().rstrip()
 
 
 def unique_indexes(table: Table, key: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,9 +35,9 @@ class Found:
         item, at = self.rows.field_at(row, place)
         text = item.text(at)
         column = self.scan.columns[place]
-        if text is not None and text.startswith("0x") and column.kind.form is not Form.BYTES:
-            if item.values is not None and item.values[at].as_py() != text.encode():
-                raise Unwritable(f"column {column.name} holds bytes that are no text")
+        shown_as_bytes = text is not None and text.startswith("0x") and column.kind.form is not Form.BYTES
+        if text and shown_as_bytes and item.values is not None and item.values[at].as_py() != text.encode():
+            raise Unwritable(f"column {column.name} holds bytes that are no text")
         return text
 
 
@@ -99,14 +99,3 @@ def _found(scan: Scan, batches: Iterable[pa.RecordBatch], failed: dict[Key, str]
         key = tuple(rows.text(row, place) or "" for place in scan.key)
         places.setdefault(key, []).append(row)
     return Found(scan, rows, places, failed or {})
-
-
-def in_parts(keys: Iterable[Key], size: int) -> Iterator[list[Key]]:
-    part: list[Key] = []
-    for key in keys:
-        part.append(key)
-        if len(part) == size:
-            yield part
-            part = []
-    if part:
-        yield part

@@ -85,6 +85,7 @@ class Passes:
         for steps in self._batches(reverse):
             outcomes = carry_out(self.sides.writer, steps, self._intend)
             self._record(outcomes)
+            self.left.update(o.end for o in outcomes if self.direction.ends[o.end][0] is self.direction.takes)
             collided += [o.step for o in outcomes if o.collides and o.step.action is ChangeAction.UPDATE]
             self.between(steps[0].table.name, self.settled)
         return collided
@@ -125,9 +126,7 @@ class Passes:
         for outcome in outcomes:
             state, message = self.direction.ends[outcome.end]
             recorded.append(ChangeOutcome(outcome.step.change.sequence, state, message or outcome.message))
-            if state is self.direction.takes:
-                self.left[outcome.end] += 1
-            else:
+            if state is not self.direction.takes:
                 self.settled += 1
         self.store.repairs.record(self.plan.id, recorded)
 

@@ -55,7 +55,7 @@ class _Planner:
             self._ordinals = {only: self._ordinals[only]}
 
     def changes(self) -> Iterator[RepairChange]:
-        """Deletes, then updates, then inserts, so that few get into each other's way: children go first and come last."""
+        """Deletes, then updates, then inserts, so that few get in another's way; children go first and come last."""
         tables = [t for name, t in self._sides.tables.items() if name in self._ordinals]
         for kind in (DifferenceKind.EXTRA, DifferenceKind.CHANGED, DifferenceKind.MISSING):
             for table in reversed(tables) if kind is DifferenceKind.EXTRA else tables:

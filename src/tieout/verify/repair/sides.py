@@ -12,7 +12,7 @@ from tieout.connectors.writing import Writer
 from tieout.errors import UnsupportedError, UsageError
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.request_documents import request_from_document
-from tieout.verify.checksum import plan_tables
+from tieout.verify.planning import plan_tables
 from tieout.verify.repair.tables import RepairTable, repair_table
 
 

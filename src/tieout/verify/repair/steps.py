@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -118,7 +117,3 @@ def same(kind: Kind, a: str | None, b: str | None) -> bool:
         return within(float(a), float(b), kind.tolerance)
     except ValueError:
         return False
-
-
-def by_key(steps: list[Step]) -> Mapping[Key, Step]:
-    return {step.key: step for step in steps}
