@@ -70,7 +70,7 @@ def parameter_table(scheme: str) -> str:
 
 
 def _default(value: Any, name: str) -> str:
-    if value is None or value == () or value == {}:
+    if value is None or value in ((), {}):
         return "none"
     if isinstance(value, BaseModel):
         return "its defaults"
@@ -112,14 +112,18 @@ def _alternatives(hint: Any) -> Iterator[str]:
     elif hint is str:
         yield "text"
     elif origin is dict:
-        yield f"mapping of {_type_words(get_args(hint)[1])}s"
+        yield f"mapping of {_plural(_type_words(get_args(hint)[1]))}"
     elif origin is tuple:
-        yield f"list of {_type_words(get_args(hint)[0])}"
+        yield f"list of {_plural(_type_words(get_args(hint)[0]))}"
     elif hasattr(hint, "__metadata__"):
         yield from _alternatives(hint.__origin__)
     else:
         parts = [part for part in get_args(hint) if part is not type(None)]
         yield " or ".join(dict.fromkeys(_type_words(part) for part in parts))
+
+
+def _plural(words: str) -> str:
+    return {"section": "sections", "tolerance": "tolerances"}.get(words, words)
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TextIO
 
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.errors import UsageError
-from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, Wanted, open_store
+from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, RepairPlan, Wanted, open_store
 from tieout.model.forecast import Forecast, Preflight
 from tieout.model.progress import Listener, Progress, silence
+from tieout.model.repairs import RepairResult, RepairSummary
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import VerificationResult
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 DEFAULT_CONNECTIONS = 8
 
@@ -51,6 +53,30 @@ def verify(
     return run_verification(request, spark=spark, meta=meta, listener=listener)
 
 
+def compare(
+    a: DataFrame,
+    b: DataFrame,
+    key: str | Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    tolerance: Mapping[str, str | float] | None = None,
+    limit: int | None = 1000,
+) -> VerificationResult:
+    """Compares two DataFrames, `a` as the source and `b` as the target; rows match by `key`, or else as multisets.
+
+    `columns` None: all. `tolerance` is a number, or "1e-9 relative", for a column. `limit` cuts the list of
+    differences, not their counts.
+    """
+    from tieout.verify.frames import compare_frames
+
+    request = TableRequest(
+        "a",
+        key=((key,) if isinstance(key, str) else tuple(key)) or None,
+        columns=None if columns is None else tuple(columns),
+        tolerance={name: str(amount) for name, amount in (tolerance or {}).items()},
+    )
+    return compare_frames(a, b, request, limit)
+
+
 def run_verification(
     request: VerifyRequest,
     *,
@@ -60,6 +86,8 @@ def run_verification(
     resume: str | None = None,
 ) -> VerificationResult:
     """Runs a verification as a job of the meta store; `resume` names one to go on with."""
+    from tieout.verify.endpoints import open_any
+
     urls = parse_url(request.source), parse_url(request.target)
     shown = urls[0].redacted(), urls[1].redacted()
     listener(Progress("schema"))
@@ -148,23 +176,101 @@ def cancel_job(reference: str, meta: str = DEFAULT_URL) -> Job:
         return store.jobs.set_wanted(reference, Wanted.CANCEL)
 
 
-def explain(request: VerifyRequest) -> Forecast:
-    """What would be compared, how and why. Reads catalogs, no rows; needs no Spark."""
+def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:
+    """What would be compared, how and why. Reads catalogs, no rows; starts Spark only for tables it alone can read."""
     from tieout.verify.endpoints import open_any
     from tieout.verify.forecast import forecast_of
     from tieout.verify.planning import plan_tables
 
-    def session() -> SparkSession:
-        return _session(spark)
-
     urls = parse_url(request.source), parse_url(request.target)
+    session = partial(_session, spark)
     with closing(open_any(urls[0], session)) as source, closing(open_any(urls[1], session)) as target:
         tables = tuple(forecast_of(table) for table in plan_tables(source, target, request))
     return Forecast(urls[0].redacted(), urls[1].redacted(), tables)
 
 
-def preflight(request: VerifyRequest, meta: str = DEFAULT_URL) -> Preflight:
+def preflight(
+    request: VerifyRequest, meta: str = DEFAULT_URL, *, spark: SparkSession | SparkSettings | None = None
+) -> Preflight:
     """Every problem of a verification at once, each with its fix, and what its answer would be worth."""
     from tieout.verify.readiness import examine
 
-    return examine(request, (parse_url(request.source), parse_url(request.target)), meta)
+    urls = parse_url(request.source), parse_url(request.target)
+    return examine(request, urls, meta, partial(_session, spark))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDetails:
+    """A repair plan, and the verification that it comes from."""
+
+    plan: RepairPlan
+    job: Job
+
+
+def verification(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """A verification by its id, by the beginning of one, or the newest for `last`."""
+    from tieout.verify.repair.sides import verification
+
+    with open_store(meta) as store:
+        return verification(store, reference)
+
+
+def repair_plan(reference: str, meta: str = DEFAULT_URL) -> PlanDetails:
+    """A plan by its id, by the beginning of one, or the newest for `last`."""
+    with open_store(meta) as store:
+        plan = store.repairs.get(reference)
+        return PlanDetails(plan, store.jobs.get(plan.job_id))
+
+
+def plan_repair(
+    job: str,
+    source: str,
+    target: str,
+    *,
+    table: str | None = None,
+    meta: str = DEFAULT_URL,
+    listener: Listener = silence,
+) -> RepairSummary:
+    """Keeps a plan that would end the differences of a verification. Reads both sides, changes nothing."""
+    from tieout.verify.repair import plan_repair
+
+    with open_store(meta) as store:
+        return plan_repair(store, job, parse_url(source), parse_url(target), table=table, listener=listener)
+
+
+def apply_repair(
+    plan: str, source: str, target: str, *, meta: str = DEFAULT_URL, listener: Listener = silence
+) -> RepairResult:
+    """Changes the target as planned; looks again before each change, and afterwards. Interrupted if asked to stop."""
+    from tieout.verify.repair import apply_repair
+
+    with open_store(meta) as store, _stopped_is_interrupted(plan):
+        return apply_repair(store, plan, parse_url(source), parse_url(target), listener=listener)
+
+
+def undo_repair(
+    plan: str, source: str, target: str, *, meta: str = DEFAULT_URL, listener: Listener = silence
+) -> RepairResult:
+    """Puts the old rows back, where they are still as the repair left them. Interrupted if asked to stop."""
+    from tieout.verify.repair import undo_repair
+
+    with open_store(meta) as store, _stopped_is_interrupted(plan):
+        return undo_repair(store, plan, parse_url(source), parse_url(target), listener=listener)
+
+
+def write_repair_sql(plan: str, source: str, target: str, out: TextIO, *, meta: str = DEFAULT_URL) -> int:
+    """Writes a plan as statements in the target's dialect; returns how many."""
+    from tieout.verify.repair import repair_statements
+
+    with open_store(meta) as store:
+        return repair_statements(store, plan, parse_url(source), parse_url(target), out)
+
+
+@contextmanager
+def _stopped_is_interrupted(plan: str) -> Iterator[None]:
+    from tieout.verify.checksum import Stopped
+
+    try:
+        yield
+    except Stopped:
+        raise KeyboardInterrupt(f"repair plan {plan} was stopped from another terminal") from None

@@ -183,7 +183,8 @@ def _floats_one_by_one(array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
 
 
 CELL_LAYOUT = np.dtype([("sort", "i1"), ("cell", "<f8")])
-"""Cells of several sorts never meet: the sign of a relative one, GRID of an absolute one, OWN of a value that is its own."""
+"""Cells of several sorts never meet: a relative one's is the number's sign, an absolute one's GRID, and OWN is that
+of a number which is its own cell."""
 
 GRID, OWN = 2, 3
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
+from pyspark.sql import functions as fn
 from pyspark.sql import types as spark
 from pyspark.sql.types import DataType
 
@@ -62,27 +62,27 @@ def _common_decimal(ours: DataType, theirs: DataType) -> spark.DecimalType | Non
 
 def _trimmed(number: Column) -> Column:
     """A decimal's text without zeros after the last digit behind the point."""
-    return F.when(number.contains("."), F.rtrim(F.rtrim(number, F.lit("0")), F.lit("."))).otherwise(number)
+    return fn.when(number.contains("."), fn.rtrim(fn.rtrim(number, fn.lit("0")), fn.lit("."))).otherwise(number)
 
 
 def _micros(moment: Column, t: DataType) -> Column:
     """Microseconds since 1970, of the wall clock or in UTC; no session's time zone is in them."""
     if isinstance(t, spark.TimestampType):
-        return F.unix_micros(moment)
+        return fn.unix_micros(moment)
     if isinstance(t, spark.DateType):
-        return F.unix_date(moment).cast("bigint") * F.lit(_DAY_MICROS)
-    return F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), moment)
+        return fn.unix_date(moment).cast("bigint") * fn.lit(_DAY_MICROS)
+    return fn.timestamp_diff("MICROSECOND", fn.lit("1970-01-01").cast("timestamp_ntz"), moment)
 
 
 def _cell(number: Column, tolerance: Tolerance) -> tuple[Column, ...]:
     """The cell of a grid in which all numbers lie within the tolerance, like that of the canonical form."""
     if tolerance.relative:
         # Spark's ln(0) is NULL, and so is the place; zero is its own cell then.
-        place = F.ln(F.abs(number)) / F.lit(math.log1p(tolerance.amount))
-        sort = F.signum(number).cast("tinyint")
+        place = fn.ln(fn.abs(number)) / fn.lit(math.log1p(tolerance.amount))
+        sort = fn.signum(number).cast("tinyint")
     else:
-        place = number / F.lit(tolerance.amount)
-        sort = F.lit(2).cast("tinyint")
-    counted = F.coalesce(F.abs(place) < F.lit(2.0**53), F.lit(False))
-    cell = F.when(counted, F.floor(place).cast("double")).otherwise(number)
-    return F.when(number.isNotNull(), F.when(counted, sort).otherwise(F.lit(3).cast("tinyint"))), cell
+        place = number / fn.lit(tolerance.amount)
+        sort = fn.lit(2).cast("tinyint")
+    counted = fn.coalesce(fn.abs(place) < fn.lit(2.0**53), fn.lit(False))
+    cell = fn.when(counted, fn.floor(place).cast("double")).otherwise(number)
+    return fn.when(number.isNotNull(), fn.when(counted, sort).otherwise(fn.lit(3).cast("tinyint"))), cell

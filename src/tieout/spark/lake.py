@@ -88,7 +88,7 @@ def _listed(spark: SparkSession, path: str) -> tuple[Entry | None, list[Entry]]:
     """The path and what is in it, by Hadoop: it knows every store that Spark reads."""
     jvm: Any = spark._jvm
     place = jvm.org.apache.hadoop.fs.Path(path)
-    store = place.getFileSystem(spark._jsc.hadoopConfiguration())  # type: ignore[attr-defined]
+    store = place.getFileSystem(spark._jsc.hadoopConfiguration())
     if not store.exists(place):
         return None, []
     status = store.getFileStatus(place)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as fn
 from pyspark.sql.types import DataType
 
 from tieout.connectors.base import Scan
@@ -36,7 +36,7 @@ class Lanes:
         every = tuple(range(len(self.scan.columns)))
         ours = [rows.schema[place_name(place)].dataType for place in every]
         values = [
-            hashable(F.col(place_name(place)), column.kind, ours[place], self.theirs[place])
+            hashable(fn.col(place_name(place)), column.kind, ours[place], self.theirs[place])
             for place, column in enumerate(self.scan.columns)
         ]
         row = [self._lane(lane, every, values).alias(name) for lane, name in enumerate(ROW)]
@@ -46,33 +46,33 @@ class Lanes:
 
     def _lane(self, lane: int, places: Sequence[int], values: Sequence[tuple[Column, ...]]) -> Column:
         # The two literals make a seed of the two: Spark's own is always 42.
-        start = [F.lit(self.seed), F.lit(lane)]
-        return F.xxhash64(*start, *_nulls(places), *(part for place in places for part in values[place]))
+        start = [fn.lit(self.seed), fn.lit(lane)]
+        return fn.xxhash64(*start, *_nulls(places), *(part for place in places for part in values[place]))
 
 
 def _nulls(places: Sequence[int]) -> list[Column]:
     """Which values are NULL. xxhash64 passes over them: without this, ('a', NULL) would be (NULL, 'a')."""
     words = []
     for start in range(0, len(places), _BITMAP):
-        word = F.lit(0).cast("bigint")
+        word = fn.lit(0).cast("bigint")
         for bit, place in enumerate(places[start : start + _BITMAP]):
-            word = word.bitwiseOR(F.when(F.col(place_name(place)).isNull(), F.lit(1 << bit)).otherwise(F.lit(0)))
+            word = word.bitwiseOR(fn.when(fn.col(place_name(place)).isNull(), fn.lit(1 << bit)).otherwise(fn.lit(0)))
         words.append(word)
     return words
 
 
 def bucket_of(buckets: int) -> Column:
     """The bucket of a hashed row, by its key."""
-    return F.col(KEY[0]).bitwiseAND(F.lit(buckets - 1)).cast("int")
+    return fn.col(KEY[0]).bitwiseAND(fn.lit(buckets - 1)).cast("int")
 
 
 def bucket_sums(hashed: DataFrame, *by: str, buckets: int) -> DataFrame:
     """Count and sums of hashes for each bucket, and each value of the columns `by`."""
     # Sums of 32-bit halves: a sum of 64-bit hashes would overflow, which is an error in ANSI mode.
-    sums = [F.count(F.lit(1)).alias("rows")]
+    sums = [fn.count(fn.lit(1)).alias("rows")]
     for name in ROW:
-        sums.append(F.sum(F.col(name).bitwiseAND(F.lit(_HALF))).alias(f"{name}_low"))
-        sums.append(F.sum(F.shiftrightunsigned(name, 32)).alias(f"{name}_high"))
+        sums.append(fn.sum(fn.col(name).bitwiseAND(fn.lit(_HALF))).alias(f"{name}_low"))
+        sums.append(fn.sum(fn.shiftrightunsigned(name, 32)).alias(f"{name}_high"))
     return hashed.groupBy(*by, bucket_of(buckets).alias("bucket")).agg(*sums)
 
 

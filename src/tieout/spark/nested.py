@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
+from pyspark.sql import functions as fn
 from pyspark.sql import types as spark
 from pyspark.sql.types import DataType
 
@@ -13,14 +13,14 @@ _NAME_KEYS = (spark.StringType, spark.IntegralType, spark.BooleanType, spark.Dec
 
 
 def json_text(value: Column, t: DataType, *, entries: bool = False) -> Column:
-    """NULL stays NULL. `entries`: every map as the list of its entries in order, for hashing; no object has an order."""
-    return F.to_json(_prepared(value, t, entries), _OPTIONS)
+    """NULL stays NULL. `entries`: every map as the list of its entries in order, to be hashed: objects have none."""
+    return fn.to_json(_prepared(value, t, entries), _OPTIONS)
 
 
 def utc_text(moment: Column) -> Column:
     """A timestamp as text in UTC: to_json would cut it to milliseconds and print years of an era."""
-    epoch = F.lit("1970-01-01").cast("timestamp_ntz")
-    return F.timestamp_add("MICROSECOND", F.unix_micros(moment), epoch).cast("string")
+    epoch = fn.lit("1970-01-01").cast("timestamp_ntz")
+    return fn.timestamp_add("MICROSECOND", fn.unix_micros(moment), epoch).cast("string")
 
 
 def _prepared(value: Column, t: DataType, entries: bool) -> Column:
@@ -30,25 +30,25 @@ def _prepared(value: Column, t: DataType, entries: bool) -> Column:
         return value.cast("string")
     if isinstance(t, spark.ArrayType):
         element = t.elementType
-        return F.transform(value, lambda item: _prepared(item, element, entries))
+        return fn.transform(value, lambda item: _prepared(item, element, entries))
     if isinstance(t, spark.MapType):
         return _prepared_map(value, t, entries)
     if isinstance(t, spark.StructType):
         fields = [_prepared(value.getField(f.name), f.dataType, entries).alias(f.name) for f in t.fields]
-        return F.when(value.isNotNull(), F.struct(*fields))
+        return fn.when(value.isNotNull(), fn.struct(*fields))
     return value
 
 
 def _prepared_map(value: Column, t: spark.MapType, entries: bool) -> Column:
     if isinstance(t.keyType, _NAME_KEYS) and not entries:
-        return F.transform_values(value, lambda _, item: _prepared(item, t.valueType, entries))
+        return fn.transform_values(value, lambda _, item: _prepared(item, t.valueType, entries))
 
     def in_order(a: Column, b: Column) -> Column:
         before, after = a.getField("key"), b.getField("key")
-        return F.when(before < after, -1).when(before > after, 1).otherwise(0)
+        return fn.when(before < after, -1).when(before > after, 1).otherwise(0)
 
     def entry(item: Column) -> Column:
         key = _prepared(item.getField("key"), t.keyType, entries).alias("key")
-        return F.struct(key, _prepared(item.getField("value"), t.valueType, entries).alias("value"))
+        return fn.struct(key, _prepared(item.getField("value"), t.valueType, entries).alias("value"))
 
-    return F.transform(F.array_sort(F.map_entries(value), in_order), entry)
+    return fn.transform(fn.array_sort(fn.map_entries(value), in_order), entry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as fn
 from pyspark.sql import types as spark
 from pyspark.sql.types import DataType
 
@@ -24,7 +24,7 @@ def wired(rows: DataFrame, scan: Scan) -> DataFrame:
     """What `selected` gave, each value in its wire form; further columns are left out."""
     types = {field.name: field.dataType for field in rows.schema.fields}
     names = [place_name(place) for place in range(len(scan.columns))]
-    wires = [_wire(F.col(n), types[n], c.kind).alias(n) for n, c in zip(names, scan.columns, strict=True)]
+    wires = [_wire(fn.col(n), types[n], c.kind).alias(n) for n, c in zip(names, scan.columns, strict=True)]
     return rows.select(*wires)
 
 
@@ -38,10 +38,10 @@ def quoted(*names: str) -> str:
 
 def _reference(column: ScanColumn) -> Column:
     if column.expression is not None:
-        return F.expr(column.expression)
-    value = F.col(quoted(column.name))
+        return fn.expr(column.expression)
+    value = fn.col(quoted(column.name))
     # Spark pads CHAR(n) with spaces when it reads it; the padding is no part of the value.
-    return F.rtrim(value) if column.column.type.name is TypeName.CHAR else value
+    return fn.rtrim(value) if column.column.type.name is TypeName.CHAR else value
 
 
 def _wire(value: Column, t: DataType, kind: Kind) -> Column:
@@ -49,7 +49,7 @@ def _wire(value: Column, t: DataType, kind: Kind) -> Column:
         return json_text(value, t)
     if isinstance(t, spark.TimestampType):
         # As Arrow it would carry the session's time zone.
-        return F.unix_micros(value) if kind.form is Form.TIMESTAMP else utc_text(value)
+        return fn.unix_micros(value) if kind.form is Form.TIMESTAMP else utc_text(value)
     if isinstance(t, spark.DayTimeIntervalType) and kind.form is Form.TIME:
         return value
     if isinstance(t, spark.YearMonthIntervalType | spark.DayTimeIntervalType | spark.NullType):

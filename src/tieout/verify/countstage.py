@@ -26,7 +26,7 @@ class CountStage:
         for number, (part, results) in enumerate(zip(parts, outcomes, strict=True)):
             for (run, _), outcome in zip(part, results, strict=True):
                 if outcome.error is not None:
-                    run.fail(str(outcome.error))
+                    run.fail(outcome.error)
                 elif number < len(source):
                     run.source = Digest(outcome.only())
                 else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as fn
 
 from tieout.connectors.base import Scan
 from tieout.model.digests import Digest
@@ -34,7 +34,7 @@ def native_digests(
     rows: tuple[DataFrame, DataFrame], scans: tuple[Scan, Scan], seed: int, buckets: int, *, both: bool = True
 ) -> tuple[Buckets, Buckets]:
     """The digests of both frames in one pass over them, or of the first alone. Hashed in the JVM."""
-    left, right = (frame.withColumn("side", F.lit(side)) for side, frame in enumerate(hashed_pair(rows, scans, seed)))
+    left, right = (frame.withColumn("side", fn.lit(side)) for side, frame in enumerate(hashed_pair(rows, scans, seed)))
     names = ["side", "k0", "h0", "h1"]
     hashed = left.select(*names).unionAll(right.select(*names)) if both else left
     found: tuple[Buckets, Buckets] = {}, {}
@@ -46,7 +46,7 @@ def native_digests(
 def pulled_digests(rows: DataFrame, scan: Scan, buckets: int) -> Buckets:
     """The digests of a frame in canonical form, hashed by Python workers; comparable with a database's."""
     parts = wired(rows, scan).mapInArrow(DigestBatches(scan, buckets).run, _SCHEMA)
-    sums = parts.groupBy("bucket").agg(*(F.sum(name).alias(name) for name in ("rows", *_WORDS)))
+    sums = parts.groupBy("bucket").agg(*(fn.sum(name).alias(name) for name in ("rows", *_WORDS)))
     return {bucket: digest_of(count, halves) for bucket, count, *halves in sums.collect()}
 
 

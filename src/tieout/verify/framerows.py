@@ -9,7 +9,7 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as fn
 
 from tieout.connectors.base import Scan
 from tieout.spark.lanes import KEY, ROW, bucket_of
@@ -65,9 +65,9 @@ def suspect_rows(
     pair = hashed_pair(rows, scans, seed)
     if len(wanted) < many:
         pair = tuple(frame.where(bucket_of(many).isin(sorted(wanted))) for frame in pair)  # type: ignore[assignment]
-    signed = [frame.select(*KEY, *ROW, F.lit(sign).alias("sign")) for frame, sign in zip(pair, (1, -1), strict=True)]
-    net = reduce(DataFrame.unionAll, signed).groupBy(*KEY, *ROW).agg(F.sum("sign").alias("net"))
-    keys = net.where(F.col("net") != 0).select(*KEY).distinct()
+    signed = [frame.select(*KEY, *ROW, fn.lit(sign).alias("sign")) for frame, sign in zip(pair, (1, -1), strict=True)]
+    net = reduce(DataFrame.unionAll, signed).groupBy(*KEY, *ROW).agg(fn.sum("sign").alias("net"))
+    keys = net.where(fn.col("net") != 0).select(*KEY).distinct()
     sent = [
         bucket_rows(frame.join(keys, list(KEY), "leftsemi"), SendRows(scan, is_source, buckets))
         for frame, scan, is_source in zip(pair, scans, (True, False), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -62,6 +62,10 @@ class VerificationJob:
             result = verification_result(self.request, job.id, self.shown, started, tables, runs)
             for ordinal, table in enumerate(tables):
                 self.store.tables.finish(job.id, ordinal, table_document(table))
+            cut_off = next((run.failure for run in runs if run.resumable), None)
+            if cut_off is not None:
+                self.store.jobs.fail(job.id, cut_off)
+                return replace(result, notes=(*result.notes, f"go on with: tieout verify --resume {job.id}"))
             self.store.jobs.finish(job.id, verdict=result.verdict.value, result=verification_document(result))
             return result
         except Stopped as stopped:

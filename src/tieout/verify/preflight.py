@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -90,16 +89,8 @@ def _unreadable(table: PlannedTable) -> list[Problem]:
 
 
 def _ask(side: Side) -> None:
-    if _is_frame(side):
+    if side.is_frame:
         return  # it was opened to describe it; to read none of its rows tells no more
     where = f"({side.scan.where}\n) AND 1 = 0" if side.scan.where else "1 = 0"
     scan = replace(side.scan, where=where)
     reading(side.reader, lambda reader: deque(reader.read(scan, EVERYTHING), maxlen=0))
-
-
-def _is_frame(side: Side) -> bool:
-    if "pyspark" not in sys.modules:
-        return False  # and what is loaded for nothing takes a second
-    from tieout.verify.framejobs import is_frame
-
-    return is_frame(side)

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint
-from tieout.connectors.registry import open_endpoint
 from tieout.errors import TieoutError
 from tieout.meta import open_store
 from tieout.model.forecast import EndpointFacts, Preflight, Problem, Severity
 from tieout.model.requests import VerifyRequest
 from tieout.spark.java import java_version
+from tieout.verify.endpoints import open_any
 from tieout.verify.preflight import as_problem, look_ahead
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _OLDEST_JAVA = 17
 
 
-def examine(request: VerifyRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str) -> Preflight:
+def examine(
+    request: VerifyRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str, session: Callable[[], SparkSession]
+) -> Preflight:
     """Looks at everything; what can't be reached is a problem like any other."""
     problems = [*_meta_problems(meta), *_java_problems()]
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
-        opened = [pool.submit(open_endpoint, url) for url in urls]
+        opened = [pool.submit(open_any, url, session) for url in urls]
         reached: list[Endpoint] = []
         for side, future in zip(("source", "target"), opened, strict=True):
             try:

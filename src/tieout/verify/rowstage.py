@@ -16,7 +16,7 @@ from tieout.model.requests import VerifyOptions
 from tieout.spark.work import run_work, spark_errors, work_frame
 from tieout.verify.bucketrows import CompareBuckets, ScanBuckets
 from tieout.verify.found import Localised
-from tieout.verify.framejobs import is_frame, is_native_pair, native_suspects, rows_of
+from tieout.verify.framejobs import is_native_pair, native_suspects, rows_of
 from tieout.verify.framerows import SendRows, bucket_rows
 from tieout.verify.ledger import Ledger
 from tieout.verify.localise import CompareRange, shape_of
@@ -60,7 +60,7 @@ class RowStage:
         for part, outcomes in zip(parts, run_work(self._spark, work), strict=True):
             for (run, suspect), outcome in zip(part, outcomes, strict=True):
                 if outcome.error is not None:
-                    run.fail(str(outcome.error))
+                    run.fail(outcome.error)
                     continue
                 found: Localised = outcome.only()
                 self._take(run, found)
@@ -81,7 +81,7 @@ class RowStage:
             for row in together.mapInArrow(compare.run, "payload binary").toLocalIterator():
                 found = pickle.loads(row.payload)
                 if isinstance(found, TieoutError):
-                    run.fail(str(found))
+                    run.fail(found)
                     break
                 self._take(run, found)
                 self._ledger.add_differences(run, found.differences)
@@ -93,7 +93,7 @@ class RowStage:
             self._ledger.end_buckets(run)
 
     def _scan(self, side: Side, is_source: bool, run: TableRun, wanted: frozenset[int]) -> DataFrame:
-        if is_frame(side):
+        if side.is_frame:
             return bucket_rows(rows_of(self._spark, side), SendRows(side.scan, is_source, run.plan.buckets, wanted))
         lane = next(lane for lane in run.lanes if (lane.side is LaneSide.SOURCE) == is_source)
         work = [
@@ -103,7 +103,7 @@ class RowStage:
 
     def _patience(self, run: TableRun) -> Patience:
         # A frame's rows can't be looked up again.
-        frames = is_frame(run.plan.source) or is_frame(run.plan.target)
+        frames = run.plan.source.is_frame or run.plan.target.is_frame
         return Patience(self._options.recheck_after, 0 if frames else self._options.recheck_times, run.marks)
 
     def _take(self, run: TableRun, found: Localised) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from tieout.errors import TieoutError
+from tieout.meta import FinishedRange, RangeState
 from tieout.meta import Side as LaneSide
 from tieout.model.differences import Difference, DifferenceCounts
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
+from tieout.verify.bucketing import add_buckets, unpack_buckets
 from tieout.verify.plan import Side, TablePlan
 
 FIRST_CHUNK_ROWS = 250_000
@@ -80,14 +83,46 @@ class TableRun:
     differences: list[Difference] = field(default_factory=list)
     buckets_compared: bool = False
     failure: str | None = None
+    resumable: bool = False
     seconds: float = 0.0
     rechecked: int = 0
     marks: tuple[str | None, str | None] = (None, None)
     notes: dict[str, None] = field(default_factory=dict)
 
-    def fail(self, reason: str) -> None:
+    def take_digests(
+        self, ordinal: int, keys: KeyRange, source: Digest, target: Digest, seconds: float
+    ) -> FinishedRange:
+        """Both sides of a range that means the same rows on both."""
+        self._digested(seconds)
+        self.source += source
+        self.target += target
+        state = RangeState.DONE
+        if source != target:
+            state = RangeState.SUSPECT
+            self.suspects.append(Suspect(ordinal, keys, source, target))
+        rows = max(source.count, target.count)
+        return FinishedRange(ordinal, LaneSide.BOTH, state, source, target, rows=rows, seconds=seconds)
+
+    def take_buckets(self, ordinal: int, side: LaneSide, total: Digest, packed: bytes, seconds: float) -> FinishedRange:
+        """One side's range, by bucket."""
+        self._digested(seconds)
+        record = FinishedRange(ordinal, side, buckets=packed, rows=total.count, seconds=seconds)
+        if side is LaneSide.SOURCE:
+            self.source += total
+            add_buckets(self.source_buckets, unpack_buckets(packed))
+            return replace(record, source_digest=total)
+        self.target += total
+        add_buckets(self.target_buckets, unpack_buckets(packed))
+        return replace(record, target_digest=total)
+
+    def _digested(self, seconds: float) -> None:
+        self.ranges += 1
+        self.seconds += seconds
+
+    def fail(self, error: TieoutError) -> None:
+        """Nothing more is read of the table. `resumable`: what stopped it may pass."""
         if self.failure is None:
-            self.failure = reason
+            self.failure, self.resumable = str(error), error.transient
         for lane in self.lanes:
             lane.todo.clear()
             lane.rest = None

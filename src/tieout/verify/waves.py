@@ -13,17 +13,15 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from tieout.meta import FinishedRange, RangeState
+from tieout.meta import FinishedRange
 from tieout.meta import Side as LaneSide
-from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
 from tieout.spark.work import Outcome, Work
-from tieout.verify.bucketing import add_buckets, unpack_buckets
-from tieout.verify.framejobs import DigestFrame, is_frame, run_mixed
+from tieout.verify.framejobs import DigestFrame, run_mixed
 from tieout.verify.ledger import Ledger
 from tieout.verify.plan import Side
-from tieout.verify.tablerun import Lane, Suspect, TableRun
+from tieout.verify.tablerun import Lane, TableRun
 from tieout.verify.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
 
 T = TypeVar("T")
@@ -51,7 +49,25 @@ class _Unit:
     keys: KeyRange
 
 
-_Dealt = Sequence[tuple[_Unit, Work]]
+@dataclass(frozen=True)
+class _Task:
+    """What is to be done for one range on one side."""
+
+    unit: _Unit
+    side: LaneSide
+    work: Work
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """What is to be done to plan the next ranges of a lane."""
+
+    run: TableRun
+    lane: Lane
+    work: WalkKeys
+
+
+_Dealt = Sequence[_Task]
 
 
 class DigestStage:
@@ -115,100 +131,72 @@ class DigestStage:
         return wave
 
     def _do(self, wave: Sequence[_Unit], walks: Sequence[tuple[TableRun, Lane]]) -> None:
-        source = [
-            (unit, self._work(unit, unit.run.plan.source)) for unit in wave if unit.lane.side is not LaneSide.TARGET
+        parts = [
+            *dealt(self._tasks(wave, LaneSide.SOURCE), self._slots.source),
+            *dealt(self._tasks(wave, LaneSide.TARGET), self._slots.target),
         ]
-        target = [
-            (unit, self._work(unit, unit.run.plan.target)) for unit in wave if unit.lane.side is not LaneSide.SOURCE
-        ]
-        walking = [
-            WalkKeys(run.walked(lane), lane.rest or EVERYTHING, lane.chunk_rows, self._ranges_per_wave)
-            for run, lane in walks
-        ]
-        parts = [*dealt(source, self._slots.source), *dealt(target, self._slots.target)]
-        walk_parts = dealt(list(zip(walks, walking, strict=True)), self._slots.source)
-        outcomes = run_mixed(self._spark, [[work for _, work in part] for part in [*parts, *walk_parts]])
-        self._digested(source, parts, outcomes)
-        for part, results in zip(walk_parts, outcomes[len(parts) :], strict=True):
-            for ((run, lane), _), outcome in zip(part, results, strict=True):
-                self._walked(run, lane, outcome)
+        walking = dealt([_Walk(run, lane, self._walk(run, lane)) for run, lane in walks], self._slots.source)
+        everything: list[Sequence[_Task] | Sequence[_Walk]] = [*parts, *walking]
+        outcomes = run_mixed(self._spark, [[task.work for task in part] for part in everything])
+        self._digested(parts, outcomes)
+        for part, results in zip(walking, outcomes[len(parts) :], strict=True):
+            for walk, outcome in zip(part, results, strict=True):
+                self._walked(walk.run, walk.lane, outcome)
+
+    def _tasks(self, wave: Sequence[_Unit], side: LaneSide) -> list[_Task]:
+        """The work of one side in a wave."""
+        units = [unit for unit in wave if unit.lane.side in (side, LaneSide.BOTH)]
+        plans = [unit.run.plan.source if side is LaneSide.SOURCE else unit.run.plan.target for unit in units]
+        return [_Task(unit, side, self._work(unit, plan)) for unit, plan in zip(units, plans, strict=True)]
+
+    def _walk(self, run: TableRun, lane: Lane) -> WalkKeys:
+        return WalkKeys(run.walked(lane), lane.rest or EVERYTHING, lane.chunk_rows, self._ranges_per_wave)
 
     def _work(self, unit: _Unit, side: Side) -> Work:
         rate = self._options.max_rows_per_second
         pace = rate / max(self._slots.source, self._slots.target) if rate else None
         if unit.lane.side is LaneSide.BOTH:
             return DigestRange(side, unit.keys, unit.run.plan.hash, pace)
-        if is_frame(side):
+        if side.is_frame:
             return DigestFrame(unit.run.plan, unit.lane.side is LaneSide.SOURCE)
         return DigestBuckets(side, unit.keys, unit.run.plan.buckets, pace)
 
     def _walked(self, run: TableRun, lane: Lane, outcome: Outcome) -> None:
         if outcome.error is not None:
-            run.fail(str(outcome.error))
+            run.fail(outcome.error)
         elif run.failure is None:
             self._plan(run, lane, outcome.only(), self._ranges_per_wave)
 
-    def _digested(self, source: _Dealt, parts: Sequence[_Dealt], outcomes: Sequence[Sequence[Outcome]]) -> None:
-        found: dict[tuple[int, LaneSide, int], dict[str, RangeDigest | BucketDigests]] = defaultdict(dict)
-        units: dict[tuple[int, LaneSide, int], _Unit] = {}
-        left = {id(work) for _, work in source}
+    def _digested(self, parts: Sequence[_Dealt], outcomes: Sequence[Sequence[Outcome]]) -> None:
+        """Takes a wave's digests to their runs and keeps them: those of a table in one transaction."""
+        units: dict[int, _Unit] = {}
+        found: dict[int, dict[LaneSide, RangeDigest | BucketDigests]] = defaultdict(dict)
         for part, results in zip(parts, outcomes, strict=False):
-            for (unit, work), outcome in zip(part, results, strict=True):
+            for task, outcome in zip(part, results, strict=True):
                 if outcome.error is not None:
-                    unit.run.fail(str(outcome.error))
+                    task.unit.run.fail(outcome.error)
                     continue
-                place = (unit.run.ordinal, unit.lane.side, unit.ordinal)
-                units[place] = unit
-                found[place]["source" if id(work) in left else "target"] = outcome.only()
-        finished: dict[int, list[FinishedRange]] = defaultdict(list)
-        for place, unit in units.items():
-            record = self._finished(unit, found[place])
+                units[id(task.unit)] = task.unit
+                found[id(task.unit)][task.side] = outcome.only()
+        finished: dict[int, tuple[TableRun, list[FinishedRange]]] = {}
+        for number, unit in units.items():
+            record = self._finished(unit, found[number])
             if record is not None:
-                finished[unit.run.ordinal].append(record)
-        for run in {id(unit.run): unit.run for unit in units.values()}.values():
-            self._ledger.record(run, finished[run.ordinal])
+                finished.setdefault(id(unit.run), (unit.run, []))[1].append(record)
+        for run, records in finished.values():
+            self._ledger.record(run, records)
 
-    def _finished(self, unit: _Unit, digests: dict[str, RangeDigest | BucketDigests]) -> FinishedRange | None:
-        run, lane = unit.run, unit.lane
-        if lane.side is LaneSide.BOTH and len(digests) < 2:
+    def _finished(self, unit: _Unit, digests: dict[LaneSide, RangeDigest | BucketDigests]) -> FinishedRange | None:
+        seconds = max(each.seconds for each in digests.values())
+        self._adapt(unit.lane, max(each.digest.count for each in digests.values()), seconds)
+        if unit.lane.side is not LaneSide.BOTH:
+            only = digests[unit.lane.side]
+            assert isinstance(only, BucketDigests)
+            return unit.run.take_buckets(unit.ordinal, unit.lane.side, only.digest, only.buckets, seconds)
+        if len(digests) < 2:
             return None  # the other side failed, and with it the table
-        run.ranges += 1
-        seconds = max(d.seconds for d in digests.values())
-        run.seconds += seconds
-        rows = max(d.digest.count for d in digests.values())
-        self._adapt(lane, rows, seconds)
-        left, right = digests.get("source"), digests.get("target")
-        if lane.side is LaneSide.BOTH:
-            assert left is not None
-            assert right is not None
-            return self._aligned(unit, left.digest, right.digest, seconds)
-        (only,) = digests.values()
-        assert isinstance(only, BucketDigests)
-        is_source = lane.side is LaneSide.SOURCE
-        add_buckets(run.source_buckets if is_source else run.target_buckets, unpack_buckets(only.buckets))
-        if is_source:
-            run.source += only.digest
-        else:
-            run.target += only.digest
-        return FinishedRange(
-            unit.ordinal,
-            lane.side,
-            source_digest=only.digest if is_source else None,
-            target_digest=None if is_source else only.digest,
-            buckets=only.buckets,
-            rows=rows,
-            seconds=seconds,
-        )
-
-    def _aligned(self, unit: _Unit, left: Digest, right: Digest, seconds: float) -> FinishedRange:
-        unit.run.source += left
-        unit.run.target += right
-        state = RangeState.DONE
-        if left != right:
-            state = RangeState.SUSPECT
-            unit.run.suspects.append(Suspect(unit.ordinal, unit.keys, left, right))
-        rows = max(left.count, right.count)
-        return FinishedRange(unit.ordinal, LaneSide.BOTH, state, left, right, rows=rows, seconds=seconds)
+        left, right = digests[LaneSide.SOURCE].digest, digests[LaneSide.TARGET].digest
+        return unit.run.take_digests(unit.ordinal, unit.keys, left, right, seconds)
 
     def _adapt(self, lane: Lane, rows: int, seconds: float) -> None:
         """The next ranges shall take the time that was asked for; no step is more than fourfold."""

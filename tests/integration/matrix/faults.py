@@ -28,6 +28,9 @@ class Found:
     key: int
     columns: dict[str, Texts] = field(default_factory=dict)
 
+    def __lt__(self, other: Found) -> bool:
+        return (self.key, self.kind) < (other.key, other.kind)
+
 
 @dataclass(frozen=True)
 class Edit:

@@ -43,6 +43,11 @@ class Pair:
         return columns_of(self.source, self.target)
 
     @property
+    def fine_columns(self) -> tuple[Column, ...]:
+        """Without those that would repeat a fault of another column."""
+        return tuple(column for column in self.columns if not column.generated)
+
+    @property
     def tables(self) -> tuple[tuple[str, Fault], ...]:
         """The faults that this pair can have in a table of its own, with its name."""
         names = {column.name for column in self.columns}
@@ -102,8 +107,8 @@ def fill(pair: Pair, side: TestDatabase) -> None:
                 _update(side, table, columns, edit, edit.key)
             for key in fault.extra if side.is_source else fault.lost:
                 side.run(f"DELETE FROM {side.quote(table)} WHERE {side.quote('id')} = {key}")
-        side.create_wide(FINE_TABLE, columns)
-        side.fill_wide(FINE_TABLE, columns, [key for key, _ in pair.fine])
+        side.create_wide(FINE_TABLE, pair.fine_columns)
+        side.fill_wide(FINE_TABLE, pair.fine_columns, [key for key, _ in pair.fine])
         for key, fault in pair.fine:
             for edit in fault.both if side.is_source else (*fault.both, *fault.target):
                 _update(side, FINE_TABLE, columns, edit, key)

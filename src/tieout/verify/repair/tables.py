@@ -9,8 +9,8 @@ from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.writing import Reference, Writer
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Column, Table
-from tieout.verify.planning import PlannedTable
 from tieout.verify.plan import TablePlan
+from tieout.verify.planning import PlannedTable
 
 
 @dataclass(frozen=True, slots=True)

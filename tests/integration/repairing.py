@@ -1,0 +1,90 @@
+"""A pair of databases that a test verifies, repairs and looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tieout import api
+from tieout.config.urls import EndpointUrl, parse_url
+from tieout.meta import MetaStore, RepairChange, open_store
+from tieout.model.repairs import RepairResult, RepairSummary
+from tieout.model.results import VerificationResult
+from tieout.verify.repair import apply_repair, plan_repair, repair_statements, undo_repair
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class AnyDatabase(Protocol):
+    @property
+    def url(self) -> str: ...
+
+    def execute(self, sql: str, *params: Any) -> None: ...
+
+    def executemany(self, sql: str, rows: Any) -> None: ...
+
+    def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]]: ...
+
+
+@dataclass(frozen=True)
+class Pair:
+    source: AnyDatabase
+    target: AnyDatabase
+    meta: str
+    spark: SparkSession
+
+    @classmethod
+    def of(cls, source: AnyDatabase, target: AnyDatabase, directory: Path, spark: SparkSession) -> Pair:
+        return cls(source, target, f"sqlite:///{directory}/meta.db", spark)
+
+    @property
+    def urls(self) -> tuple[EndpointUrl, EndpointUrl]:
+        return parse_url(self.source.url), parse_url(self.target.url)
+
+    def both(self, sql: str) -> None:
+        self.source.execute(sql)
+        self.target.execute(sql)
+
+    def verify(self, *tables: Any, **options: Any) -> VerificationResult:
+        options = {"recheck_after": 0.0, "recheck_times": 0, **options}
+        return api.verify(self.source.url, self.target.url, tables, spark=self.spark, meta=self.meta, **options)
+
+    def plan(self, job: str = "last", **options: Any) -> RepairSummary:
+        with self.store() as store:
+            return plan_repair(store, job, *self.urls, **options)
+
+    def apply(self, plan: str = "last", **options: Any) -> RepairResult:
+        with self.store() as store:
+            return apply_repair(store, plan, *self.urls, **options)
+
+    def undo(self, plan: str = "last", **options: Any) -> RepairResult:
+        with self.store() as store:
+            return undo_repair(store, plan, *self.urls, **options)
+
+    def statements(self, plan: str = "last") -> str:
+        out = StringIO()
+        with self.store() as store:
+            repair_statements(store, plan, *self.urls, out)
+        return out.getvalue()
+
+    def changes(self, plan: str = "last") -> list[RepairChange]:
+        with self.store() as store:
+            return list(store.repairs.changes(store.repairs.get(plan).id))
+
+    @contextmanager
+    def store(self) -> Iterator[MetaStore]:
+        with open_store(self.meta) as store:
+            yield store
+
+
+def found(result: VerificationResult) -> set[Any]:
+    """The differences of a verification, as something that can be compared."""
+    return {
+        (d.table, d.kind, tuple(d.key.items()), tuple((n, v.source, v.target) for n, v in d.columns.items()))
+        for d in result.differences
+    }
