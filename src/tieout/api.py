@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tieout.config.urls import EndpointUrl, parse_url
@@ -94,10 +94,15 @@ def run_verification(
     with ExitStack() as stack:
         store = stack.enter_context(open_store(meta))
         pool = stack.enter_context(ThreadPoolExecutor(3))
-        # Spark takes seconds to start: meanwhile the catalogs are read.
-        session: Future[SparkSession] = pool.submit(_session, spark)
-        opened = [pool.submit(open_any, url, session.result) for url in urls]
+
+        @cache
+        def starting() -> Future[SparkSession]:
+            return pool.submit(_session, spark)
+
+        opened = [pool.submit(open_any, url, lambda: starting().result()) for url in urls]
         source, target = (stack.enter_context(closing(future.result())) for future in opened)
+        # Spark takes seconds to start: the catalogs are read meanwhile, but a wrong password does not wait for it.
+        session = starting()
 
         from tieout.verify.job import VerificationJob
 
@@ -244,7 +249,7 @@ def apply_repair(
     """Changes the target as planned; looks again before each change, and afterwards. Interrupted if asked to stop."""
     from tieout.verify.repair import apply_repair
 
-    with open_store(meta) as store, _stopped_is_interrupted(plan):
+    with open_store(meta) as store:
         return apply_repair(store, plan, parse_url(source), parse_url(target), listener=listener)
 
 
@@ -254,7 +259,7 @@ def undo_repair(
     """Puts the old rows back, where they are still as the repair left them. Interrupted if asked to stop."""
     from tieout.verify.repair import undo_repair
 
-    with open_store(meta) as store, _stopped_is_interrupted(plan):
+    with open_store(meta) as store:
         return undo_repair(store, plan, parse_url(source), parse_url(target), listener=listener)
 
 
@@ -264,13 +269,3 @@ def write_repair_sql(plan: str, source: str, target: str, out: TextIO, *, meta: 
 
     with open_store(meta) as store:
         return repair_statements(store, plan, parse_url(source), parse_url(target), out)
-
-
-@contextmanager
-def _stopped_is_interrupted(plan: str) -> Iterator[None]:
-    from tieout.verify.checksum import Stopped
-
-    try:
-        yield
-    except Stopped:
-        raise KeyboardInterrupt(f"repair plan {plan} was stopped from another terminal") from None

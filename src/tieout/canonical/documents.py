@@ -88,8 +88,9 @@ def _number(value: Decimal) -> str:
         return "0"
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
+    # However it was spelled: 10e400 is 1e401.
+    shortest = "".join(map(str, digits)).rstrip("0")
+    exponent += len(digits) - len(shortest)
     if abs(exponent) > _MAX_PLAIN_EXPONENT:
-        stripped = "".join(map(str, digits)).rstrip("0")
-        return f"{'-' if sign else ''}{stripped}e{exponent + len(digits) - len(stripped)}"
-    plain = format(value, "f")
-    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+        return f"{'-' if sign else ''}{shortest}e{exponent}"
+    return format(Decimal((sign, tuple(map(int, shortest)), exponent)), "f")

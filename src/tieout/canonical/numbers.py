@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+import re
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tieout.canonical.arrays import as_binary, is_bytes, is_textual, python_text, status_of, to_numpy
 from tieout.canonical.fields import ODD, Field
 from tieout.model.kinds import MAX_DECIMAL_DIGITS, Kind, Tolerance
+
+_NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_WORDS = {"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"}
 
 INTEGER_LAYOUT = np.dtype([("sign", "u1"), ("value", "<u8")])
 """The sign extended to a ninth byte (0 or 255), so that -1 is not 2^64-1."""
@@ -21,10 +24,11 @@ def boolean(kind: Kind, array: pa.Array) -> Field:
     status = status_of(array)
     odd: dict[int, str] = {}
     if not pa.types.is_boolean(array.type):
-        # SQLite keeps truth as 0 and 1; whatever else stands there is no truth value.
-        odd = {row: python_text(v) for row, v in enumerate(array.to_pylist()) if v is not None and v not in (0, 1)}
+        # SQLite keeps truth as 0 and 1 (as text, beside other text); whatever else stands there is no truth value.
+        texts = [None if v is None else python_text(v) for v in array.to_pylist()]
+        odd = {row: text for row, text in enumerate(texts) if text not in (None, "0", "1")}
         status[list(odd)] = ODD
-        array = pa.array([None if v is None or row in odd else v == 1 for row, v in enumerate(array.to_pylist())])
+        array = pa.array([None if row in odd or text is None else text == "1" for row, text in enumerate(texts)])
     data = to_numpy(array.cast(pa.uint8()), "u1")
     return Field(status, data, None, lambda row: "true" if data[row] else "false", odd)
 
@@ -64,11 +68,15 @@ def _integers_one_by_one(array: pa.Array) -> Field:
 
 
 def _exact_integer(value: object) -> int | None:
-    try:
-        number = Decimal(python_text(value))
-        return int(number) if number == number.to_integral_value() else None
-    except (InvalidOperation, ValueError, OverflowError):
+    number = _as_decimal(python_text(value))
+    if number is None or not number.is_finite() or number != number.to_integral_value():
         return None
+    return int(number)
+
+
+def _as_decimal(text: str) -> Decimal | None:
+    """A number as an engine writes it. Python by itself would also take 1_000, and the digits of any script."""
+    return Decimal(text) if _NUMERAL.fullmatch(text) or text in _WORDS else None
 
 
 def decimal(kind: Kind, array: pa.Array) -> Field:
@@ -93,10 +101,14 @@ def _decimals_one_by_one(array: pa.Array, target: pa.DataType) -> tuple[pa.Array
         result.append(None)
         if value is None:
             continue
+        text = python_text(value)
+        number = _as_decimal(text)
         try:
-            result[row] = pa.array([Decimal(python_text(value))]).cast(target)[0].as_py()
-        except (InvalidOperation, pa.ArrowInvalid):
-            odd[row] = plain_number(python_text(value))
+            result[row] = None if number is None else pa.array([number]).cast(target)[0].as_py()
+        except pa.ArrowInvalid:
+            pass
+        if result[row] is None:
+            odd[row] = plain_number(text)
     return pa.array(result, target), odd
 
 
@@ -104,26 +116,31 @@ def number(kind: Kind, array: pa.Array) -> Field:
     """Decimal text without sign of zero, exponent, leading or trailing zeros; NaN and ±Infinity as such."""
     import polars as pl
 
-    if is_bytes(array):
-        array = array.cast(pa.string())
-    elif not is_textual(array):
-        array = pc.cast(array, pa.string())
-    s = pl.Series(array, dtype=pl.String)
-    if s.str.contains(r"[eE+]|^-?0\d|^-?\.|[a-df-z]$").any():
-        plain = s.map_elements(plain_number, return_dtype=pl.String)
-    else:
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    try:
+        s = pl.Series(array.cast(pa.large_string()), dtype=pl.String)
+    except pa.ArrowInvalid:  # some of it is no UTF-8
+        values = pa.array([None if v is None else _plain_bytes(v) for v in array.to_pylist()], pa.large_binary())
+        return Field(status_of(values), None, values, lambda row: python_text(values[row].as_py()))
+    if s.str.contains(r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$").all():
         v = pl.col("v")
         trimmed = pl.when(v.str.contains(".", literal=True)).then(v.str.strip_chars_end("0").str.strip_chars_end("."))
         plain = pl.DataFrame({"v": s}).select(trimmed.otherwise(v)).to_series().replace("-0", "0")
+    else:
+        plain = s.map_elements(plain_number, return_dtype=pl.String)
     values = as_binary(plain.to_arrow())
     return Field(status_of(values), None, values, lambda row: str(values[row].as_py().decode()))
 
 
+def _plain_bytes(raw: bytes) -> bytes:
+    return plain_number(raw.decode("ascii")).encode() if raw.isascii() else raw
+
+
 def plain_number(text: str) -> str:
     """The canonical text of a decimal: 1.50 is 1.5, 1E+2 is 100, -0.0 is 0; words stay as they are."""
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
+    value = _as_decimal(text)
+    if value is None:
         return text
     if value.is_nan():
         return "NaN"
@@ -174,11 +191,13 @@ def _floats_one_by_one(array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
     result: list[float | None] = []
     for row, value in enumerate(array.to_pylist()):
         result.append(None)
-        if value is not None:
-            try:
-                result[row] = float(python_text(value))
-            except ValueError:
-                odd[row] = python_text(value)
+        if value is None:
+            continue
+        text = python_text(value)
+        if _as_decimal(text) is None:
+            odd[row] = text
+        else:
+            result[row] = float(text)
     return pa.array(result, pa.float64()), odd
 
 

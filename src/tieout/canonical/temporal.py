@@ -13,12 +13,14 @@ from tieout.canonical.arrays import is_bytes, is_textual, python_text, status_of
 from tieout.canonical.fields import ODD, Field
 from tieout.model.kinds import Kind
 
-_DATE = re.compile(r"-?\d{4,7}-\d\d-\d\d")
+# numpy writes the year -43 with three digits, and a batch that holds infinity comes as numpy writes it.
+_DATE = re.compile(r"-?\d{3,7}-\d\d-\d\d", re.ASCII)
 _MOMENT = re.compile(
-    r"(-?\d{4,7}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d*)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?"
+    r"(-?\d{3,7}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
 )
-_TIME = re.compile(r"(-?)(\d{1,3}):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?")
-_INTERVAL = re.compile(r"PT(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?)(\d+)(?:\.(\d{1,6}))?S)?")
+_TIME = re.compile(r"(-?)(\d{1,3}):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?", re.ASCII)
+_INTERVAL = re.compile(r"PT(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?)(\d+)(?:\.(\d{1,6}))?S)?", re.ASCII)
 
 _DAY = 86_400_000_000
 
@@ -78,13 +80,14 @@ def _plain_moments(array: pa.Array) -> pa.Array | None:
 def _parsed(array: pa.Array, parse: Callable[[str], int | None], dtype: str, show: Callable[[int], str]) -> Field:
     status = status_of(array)
     data: npt.NDArray[np.generic] = np.zeros(len(array), dtype=dtype)
+    limits = np.iinfo(dtype)
     odd: dict[int, str] = {}
     for row, value in enumerate(array.to_pylist()):
         if value is None:
             continue
         text = python_text(value)
         parsed = parse(text)
-        if parsed is None:
+        if parsed is None or not limits.min <= parsed <= limits.max:
             status[row], odd[row] = ODD, text
         else:
             data[row] = parsed
@@ -144,17 +147,22 @@ def _interval(text: str) -> int | None:
 
 
 def _show_date(days: int) -> str:
-    return str(np.datetime64(days, "D"))
+    return _four_digits(str(np.datetime64(days, "D")))
 
 
 def _show_moment(micros: int) -> str:
-    return _trimmed(str(np.datetime64(micros, "us")).replace("T", " "))
+    return _four_digits(_trimmed(str(np.datetime64(micros, "us")).replace("T", " ")))
 
 
 def _show_time(micros: int) -> str:
     seconds, fraction = divmod(abs(micros), 1_000_000)
     text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:06d}"
     return _trimmed("-" + text if micros < 0 else text)
+
+
+def _four_digits(text: str) -> str:
+    """-043-03-15 as -0043-03-15."""
+    return "-0" + text[1:] if text.startswith("-") and text.index("-", 1) == 4 else text
 
 
 def _trimmed(text: str) -> str:

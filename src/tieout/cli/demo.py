@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tieout.cli import options as common
-from tieout.cli.interrupts import told_how_to_resume
+from tieout.cli.interrupts import told_how_to_go_on
 from tieout.cli.output import result_stream, say
 from tieout.errors import UsageError
 from tieout.report.render import OutputFormat
@@ -51,7 +51,7 @@ def demo(
         elif not quiet:
             say(line)
 
-    with told_how_to_resume(), _directory(keep) as directory:
+    with told_how_to_go_on(), _directory(keep) as directory:
         result = run_demo(directory, report, tell, SparkSettings(master or "local[*]", {}, verbose))
     if output is OutputFormat.TEXT:
         tell(_ending(result, keep))

@@ -13,26 +13,16 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def told_how_to_resume() -> Iterator[None]:
-    """A verification that is stopped inside ends the command with 130 and a line that says how to go on."""
+def told_how_to_go_on(command: str | None = None) -> Iterator[None]:
+    """Work that is stopped inside ends the command with 130 and a line that says how to go on.
+
+    `command` takes it up again; "JOB" in it stands for the job. None: it has to begin anew.
+    """
     try:
         yield
     except KeyboardInterrupt as stopped:
         job, state = getattr(stopped, "job", None), getattr(stopped, "state", None)
-        if job is None:
-            say("interrupted")
-        elif state == "cancelled":
-            say(f"job {job} was cancelled")
-        else:
-            say(f"job {job} is {state}: go on with tieout verify --resume {job}")
-        raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def told_how_to_go_on(command: str | None) -> Iterator[None]:
-    """The same for work that the same command takes up again; None: it has to begin anew."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(f"interrupted: go on with {command}" if command else "interrupted")
+        what = f"job {job} is {state}" if job else "interrupted"
+        resumable = command is not None and state != "cancelled" and (job or "JOB" not in command)
+        say(f"{what}: go on with {command.replace('JOB', str(job))}" if command and resumable else what)
         raise typer.Exit(INTERRUPTED) from None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tieout.api import SparkSettings
     from tieout.config.settings import Settings
 
 
@@ -19,6 +20,12 @@ class Place:
     meta: str
     master: str
     conf: Mapping[str, str]
+
+    def spark(self, verbose: bool) -> SparkSettings:
+        """The session to start, if one is needed."""
+        from tieout.api import SparkSettings
+
+        return SparkSettings(self.master, self.conf, verbose)
 
 
 def place(config: Path | None, meta: str | None = None, master: str | None = None, *, required: bool = False) -> Place:

@@ -29,6 +29,7 @@ def preflight(
     strategy: o.StrategyName = None,
     hash_bits: o.HashBits = None,
     exact_scale: o.ExactScale = False,
+    master: common.Master = None,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
@@ -36,7 +37,7 @@ def preflight(
     verbose: common.Verbose = False,
 ) -> int:
     """Tells every problem at once, each with its fix, and what the guarantees will be. Reads no rows."""
-    here = place(config, meta, required=task is not None)
+    here = place(config, meta, master, required=task is not None)
     tables = TableWords(
         table, exclude, where, source_where, target_where, key, columns, exclude_columns, tolerance, expr
     )
@@ -46,7 +47,7 @@ def preflight(
     from tieout import api
     from tieout.report.forecast import write_preflight
 
-    found = api.preflight(request, here.meta)
+    found = api.preflight(request, here.meta, spark=here.spark(verbose))
     with result_stream() as stream:
         write_preflight(found, output, stream)
     return found.exit_code

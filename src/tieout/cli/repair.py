@@ -54,7 +54,7 @@ def plan(
 
     here = place(config, meta)
     urls = job_urls(here, api.verification(job, here.meta), (source, target))
-    with told_how_to_go_on(None), progress_listener(sys.stderr, quiet) as listener:
+    with told_how_to_go_on(), progress_listener(sys.stderr, quiet) as listener:
         made = api.plan_repair(job, *urls, table=table, meta=here.meta, listener=listener)
     if sql is not None:
         write_sql_file(sql, made.plan, urls, here.meta)

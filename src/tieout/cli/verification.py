@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tieout.cli.interrupts import told_how_to_resume
+from tieout.cli.interrupts import told_how_to_go_on
 from tieout.cli.output import result_stream, say
 from tieout.cli.place import Place
 from tieout.model.requests import VerifyRequest
@@ -30,8 +30,8 @@ def run_and_tell(request: VerifyRequest, here: Place, telling: Telling, resume: 
     from tieout.report.progress import progress_listener
     from tieout.report.render import write
 
-    spark = api.SparkSettings(here.master, here.conf, telling.verbose)
-    with told_how_to_resume(), progress_listener(sys.stderr, telling.quiet) as listener:
+    with told_how_to_go_on("tieout verify --resume JOB"), progress_listener(sys.stderr, telling.quiet) as listener:
+        spark = here.spark(telling.verbose)
         result = api.run_verification(request, spark=spark, meta=here.meta, listener=listener, resume=resume)
     if telling.repair_sql is not None:
         _write_repair_sql(result, request, here, telling.repair_sql)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tieout.cli import options as common
 from tieout.cli import verify_options as o
 from tieout.cli.option_words import OptionWords
@@ -14,6 +16,9 @@ from tieout.cli.verify_request import asked_request
 from tieout.errors import UsageError
 from tieout.model.requests import VerifyRequest
 from tieout.report.render import OutputFormat
+
+if TYPE_CHECKING:
+    from tieout.api import SparkSettings
 
 
 def verify(
@@ -74,15 +79,15 @@ def verify(
     else:
         request = asked_request(here.settings, task, (source, target), tables, options)
     if explain:
-        return _explain(request, output)
+        return _explain(request, here.spark(verbose), output)
     return run_and_tell(request, here, Telling(output, quiet, verbose, repair_sql), resume)
 
 
-def _explain(request: VerifyRequest, output: OutputFormat) -> int:
+def _explain(request: VerifyRequest, spark: SparkSettings, output: OutputFormat) -> int:
     from tieout import api
     from tieout.report.forecast import write_forecast
 
-    forecast = api.explain(request)
+    forecast = api.explain(request, spark=spark)
     with result_stream() as stream:
         write_forecast(forecast, output, stream)
     return 0

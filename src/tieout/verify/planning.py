@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tieout.connectors.base import Endpoint, HashSpec
-from tieout.errors import UnsupportedError
+from tieout.errors import MissingObjectError, ReadError, TieoutError, UnsupportedError
 from tieout.model.requests import VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Table, TableName
@@ -45,12 +45,14 @@ def plan_tables(
     for pair in pairs:
         if pair.source is None or pair.target is None:
             planned.append(PlannedTable(pair))
+            continue
+        left_table, right_table = sources[pair.source], targets[pair.target]
+        if isinstance(left_table, Table) and isinstance(right_table, Table):
+            tables = left_table, right_table
+            planned.append(plan_pair(source, target, pair, tables, request.options, spec_seed))
         else:
-            planned.append(
-                plan_pair(
-                    source, target, pair, (sources[pair.source], targets[pair.target]), request.options, spec_seed
-                )
-            )
+            reason = next(t for t in (left_table, right_table) if isinstance(t, TieoutError))
+            planned.append(PlannedTable(pair, failure=str(reason)))
     return planned
 
 
@@ -59,8 +61,19 @@ def _names(endpoint: Endpoint, request: VerifyRequest, *, of_target: bool) -> Na
     return Names(tuple(endpoint.tables(schemas_named(request.tables, default, of_target=of_target))), default)
 
 
-def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table]:
-    return dict(zip(names, endpoint.describe(names), strict=True)) if names else {}
+def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:
+    """The tables, or what is wrong with one: a damaged file, a table dropped just now. The others go on."""
+    try:
+        return dict(zip(names, endpoint.describe(names), strict=True)) if names else {}
+    except (MissingObjectError, ReadError):
+        return {name: _described_alone(endpoint, name) for name in names}
+
+
+def _described_alone(endpoint: Endpoint, name: TableName) -> Table | TieoutError:
+    try:
+        return endpoint.describe([name])[0]
+    except (MissingObjectError, ReadError) as error:
+        return error
 
 
 def plan_pair(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.integration.matrix import values as v
-from tests.integration.matrix.columns import MARIADB, SQLITE
+from tests.integration.matrix.columns import MARIADB, POSTGRES, SQLITE
 
 Texts = tuple[str | None, str | None]
 
@@ -60,6 +60,14 @@ class Fault:
         return {edit.column for edit in (*self.both, *self.target)}
 
 
+_AS_INTERVALS = {
+    "00:00:00.000001": "PT0.000001S",
+    "-00:00:00.000001": "PT-0.000001S",
+    "26:30:00": "PT26H30M",
+    "02:30:00": "PT2H30M",
+}
+
+
 def shown(column: str, text: str | None, engines: set[str]) -> str | None:
     """What is shown of a value where it depends on the form that a pair of engines has in common."""
     if text is None:
@@ -68,8 +76,10 @@ def shown(column: str, text: str | None, engines: set[str]) -> str | None:
         return {"1": "true", "0": "false"}[text]
     if column == "single" and SQLITE in engines:
         return repr(v.single(float(text)))
-    if column == "set" and len(engines) > 1:
+    if column == "set" and engines != {MARIADB}:
         return {"a,b": "b,a"}.get(text, text)
+    if column == "span" and engines == {POSTGRES}:
+        return _AS_INTERVALS[text]
     return text
 
 

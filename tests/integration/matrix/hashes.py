@@ -51,6 +51,6 @@ def _hashes(side: TestDatabase, scan: Scan, spec: HashSpec) -> Hashes:
             cursor.execute(statement)
             return {row[0]: tuple(row[1:]) for row in cursor.fetchall()}
     postgres = PostgresDialect()
-    statement = sql.aggregate(postgres, scan, "", f'"id", {postgres.digest_columns(scan, spec)}')
     with connect_postgres(url, "test") as connection:
-        return {row[0]: tuple(row[1:]) for row in connection.execute(f'{statement} GROUP BY "id"').fetchall()}
+        keys = [key for (key,) in connection.execute(sql.aggregate(postgres, scan, "", '"id"')).fetchall()]
+        return {key: connection.execute(postgres.digest(scan, f'"id" = {key}', spec)).fetchone() for key in keys}

@@ -100,7 +100,8 @@ class PostgresDialect:
 
     def _sent(self, column: ScanColumn) -> str:
         name = column.column.type.name
-        return _SENT.get(name, "{}::text").format(reference(self, column))
+        # Under a collation that ignores case, text that differs in case alone would hash the same.
+        return _SENT.get(name, '({}::text COLLATE "C")').format(reference(self, column))
 
     def _text(self, column: ScanColumn) -> str:
         """Canonical text for hashing in SQL: two equal values give the same on every PostgreSQL server."""

@@ -60,7 +60,7 @@ class RawType:
 
 
 def logical_type(raw: RawType) -> LogicalType:
-    if raw.category == "E":
+    if raw.category == "e":
         return LogicalType(TypeName.ENUM, raw.native, values=raw.labels)
     if raw.element is not None and raw.name.startswith("_"):
         element = logical_type(RawType(raw.element, raw.element, "", -1))

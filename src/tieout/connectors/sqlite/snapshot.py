@@ -23,8 +23,6 @@ from tieout.model.kinds import Form
 
 _DIALECT = SQLiteDialect()
 _BATCH = 20_000
-_EXACT_NUMBERS = {Form.DECIMAL, Form.NUMBER, Form.SCALED_NUMBER}
-_BINARY = {Form.BYTES}
 
 
 @dataclass(frozen=True)
@@ -91,22 +89,35 @@ class SQLiteReader:
 
 
 def array_of(column: ScanColumn, values: list[Any]) -> pa.Array:
-    """Values of whatever class, as an array that loses none of it."""
+    """Values of whatever class, as an array that loses none of it.
+
+    What becomes of a value must not depend on the others in its batch: where numbers may come as such or as text,
+    `decode` makes the same of both.
+    """
     form = column.kind.form
     classes = {type(v) for v in values if v is not None}
-    if form in _EXACT_NUMBERS:
-        # A float as its shortest text: 1.1 is meant, not 1.100000000000000088….
-        return pa.array([_text(v) for v in values], pa.large_binary())
     if form is Form.BYTES:
         return pa.array([v if v is None or isinstance(v, bytes) else _foreign(v) for v in values], pa.large_binary())
-    if classes <= {int} or classes <= {float}:
+    if form is Form.UUID:
+        return _uuids(values)
+    if form in (Form.INTEGER, Form.BOOLEAN) and classes <= {int}:
         try:
-            return pa.array(values, pa.float64() if classes == {float} else pa.int64())
+            return pa.array(values, pa.int64())
         except OverflowError:
             pass
     if form in (Form.FLOAT64, Form.FLOAT32) and classes <= {int, float}:
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
+    # A float as its shortest text: 1.1 is meant, not 1.100000000000000088….
     return pa.array([_text(v) for v in values], pa.large_binary())
+
+
+def _uuids(values: list[Any]) -> pa.Array:
+    """Sixteen bytes of a BLOB as hexadecimal digits; sixteen letters of a text stay text."""
+    texts = [_text(v.hex() if isinstance(v, bytes) and len(v) == 16 else v) for v in values]
+    try:
+        return pa.array([None if text is None else text.decode() for text in texts], pa.large_string())
+    except UnicodeDecodeError:
+        return pa.array(texts, pa.large_binary())
 
 
 def _text(value: Any) -> bytes | None:

@@ -1,0 +1,138 @@
+"""The program itself, in a pipe and under signals: what only a process of its own can show."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Tieout
+from tests.servers.sqlite import SqliteDatabase
+
+ROWS = 60_000
+
+
+@pytest.fixture
+def pair(sqlite_db: Callable[[str], SqliteDatabase]) -> tuple[SqliteDatabase, SqliteDatabase]:
+    sides = sqlite_db("source"), sqlite_db("target")
+    for side in sides:
+        side.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+        side.executemany("INSERT INTO t VALUES (?, ?)", [(n, f"ü{n}") for n in range(ROWS)])
+    sides[1].execute("UPDATE t SET v = '→' WHERE id = 7; DELETE FROM t WHERE id = 59999")
+    return sides
+
+
+@pytest.mark.slow
+def test_the_demo_finds_and_repairs_every_fault(program: Tieout, tmp_path: Path):
+    ended = program("demo", "--keep", "shop", "--master", "local[2]")
+    assert ended.code == 0, ended.out + ended.err
+    assert ended.err == ""
+    assert ended.out.count("✓") == 5
+    assert "1. Verify: equal" in ended.out
+    assert "5. Verify once more: equal" in ended.out
+    assert (tmp_path / "tieout-demo.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (tmp_path / "shop" / "target.db").exists()
+
+
+@pytest.mark.slow
+def test_json_in_a_pipe_and_a_reader_that_has_seen_enough(start, pair):
+    source, target = pair
+    words = ("verify", "--source", source.url, "--target", target.url, "--output", "json", "--master", "local[2]")
+    process = start(*words)
+    reader = subprocess.run(["head", "-n", "3"], stdin=process.stdout, capture_output=True, text=True, check=True)
+    process.stdout.close()
+    error = process.stderr.read()
+    assert process.wait(timeout=60) == 1, "the verdict stands, whoever reads it"
+    assert reader.stdout.splitlines()[2] == '  "verdict": "different",'
+    assert "Broken" not in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.slow
+def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
+    source, target = pair
+    process = start(
+        *("verify", "--source", source.url, "--target", target.url, "--master", "local[2]"),
+        *("--chunk-rows", "1000", "--max-rows-per-second", "2000"),
+    )
+    job = _running_job(program)
+    _wait_for(lambda: json.loads(program("jobs", "show", job, "-o", "json").out)["tables"][0]["rows_done"] > 0)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert error.splitlines()[-1] == f"job {job} is interrupted: go on with tieout verify --resume {job}"
+    assert "Traceback" not in error
+
+    assert json.loads(program("jobs", "list", "-o", "json").out)[0]["state"] == "interrupted"
+    resumed = tieout("verify", "--resume", job, "--quiet", "--output", "json")
+    assert resumed.code == 1
+    result = json.loads(resumed.out)
+    assert result["job"] == job
+    assert [(d["kind"], d["key"]["id"]) for d in result["differences"]] == [("changed", "7"), ("missing", "59999")]
+    assert result["tables"][0]["rows"] == {"source": ROWS, "target": ROWS - 1}
+    again = tieout("verify", "--resume", job)
+    assert again.code == 2
+    assert f"job {job} is a verification that is done" in again.err
+
+
+@pytest.mark.slow
+def test_paused_and_cancelled_from_another_terminal(start, program: Tieout, pair):
+    source, target = pair
+    process = start(
+        *("verify", "--source", source.url, "--target", target.url, "--master", "local[2]"),
+        *("--chunk-rows", "1000", "--max-rows-per-second", "2000", "--quiet"),
+    )
+    job = _running_job(program)
+    assert program("jobs", "pause", "last").out.startswith(f"job {job} will pause")
+    out, error = process.communicate(timeout=100)
+    assert (process.returncode, out) == (130, "")
+    assert error == f"job {job} is paused: go on with tieout verify --resume {job}\n"
+    assert program("jobs", "cancel", job).out == f"job {job} is cancelled\n"
+    refused = program("jobs", "resume", job)
+    assert refused.code == 2
+    assert "can't be resumed" in refused.err
+
+
+def test_a_second_signal_ends_at_once(start):
+    """Signals while it waits for a server that accepts and never answers."""
+    import socket
+
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/d?connect_timeout=60"
+        process = start("verify", "--source", url, "--target", url, "--quiet")
+        silent.settimeout(60)
+        connection, _ = silent.accept()
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=20)
+        connection.close()
+    assert (process.returncode, out) == (130, "")
+    assert error.splitlines()[0] == "stopping; once more ends at once"
+    assert "Traceback" not in error
+
+
+def _running_job(program: Tieout) -> str:
+    found: list[str] = []
+
+    def look() -> bool:
+        found[:] = [job["job"] for job in json.loads(program("jobs", "list", "--state", "running", "-o", "json").out)]
+        return bool(found)
+
+    _wait_for(look)
+    return found[0]
+
+
+def _wait_for(true: Callable[[], bool], seconds: float = 100) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.5)

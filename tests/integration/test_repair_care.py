@@ -1,0 +1,299 @@
+"""A repair does no harm: it finds its way around constraints, says what an engine refuses, and loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.repairing import Pair, found
+from tieout.config.urls import parse_url
+from tieout.errors import AccessError, UsageError
+from tieout.meta import ChangeState, JobKind, RepairState
+from tieout.model.requests import TableRequest
+from tieout.model.results import Verdict
+from tieout.verify import rowstage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIXTURES = {"mariadb": ("mysql_db", "mysql_db_b"), "postgres": ("pg_db", "pg_db_b")}
+
+
+@pytest.fixture
+def files(sqlite_db: Callable[[str], Any], tmp_path: Path, spark: SparkSession) -> Pair:
+    """A pair of SQLite files, for what is the same on every engine."""
+    return Pair.of(sqlite_db("source"), sqlite_db("target"), tmp_path, spark)
+
+
+@pytest.fixture
+def mariadb_pair(mysql_db: Any, mysql_db_b: Any, tmp_path: Path, spark: SparkSession) -> Pair:
+    return Pair.of(mysql_db, mysql_db_b, tmp_path, spark)
+
+
+@pytest.fixture(params=["mariadb", "postgres", "sqlite"])
+def pair(request: pytest.FixtureRequest, tmp_path: Path, spark: SparkSession) -> Pair:
+    if request.param == "sqlite":
+        return request.getfixturevalue("files")
+    source, target = (request.getfixturevalue(name) for name in FIXTURES[request.param])
+    return Pair.of(source, target, tmp_path, spark)
+
+
+def test_unique_values_that_changed_places(pair: Pair) -> None:
+    """1 and 2 have each other's value, 3, 4 and 5 go in a circle, 6, 7 and 8 move on by one, and back."""
+    pair.both("CREATE TABLE u (id INT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL UNIQUE, w INT)")
+    pair.both("INSERT INTO u VALUES (1,'a',1),(2,'b',2),(3,'c',3),(4,'d',4),(5,'e',5),(6,'f',6),(7,'g',7),(8,'h',8)")
+    pair.target.execute("DELETE FROM u")
+    pair.target.execute("INSERT INTO u VALUES (1,'b',1),(2,'a',2),(3,'d',3),(4,'e',4),(5,'c',5),(6,'g',6),(7,'h',7)")
+    pair.target.execute("INSERT INTO u VALUES (8,'i',0)")
+    spoiled = pair.target.rows("SELECT * FROM u ORDER BY id")
+    pair.verify("u")
+    assert pair.plan().updates == 8
+    applied = pair.apply(batch=3)
+    assert (applied.done, applied.failed, applied.equal) == (8, 0, True)
+    assert pair.target.rows("SELECT * FROM u ORDER BY id") == pair.source.rows("SELECT * FROM u ORDER BY id")
+
+    undone = pair.undo(batch=3)
+    assert (undone.done, undone.failed) == (8, 0)
+    assert pair.target.rows("SELECT * FROM u ORDER BY id") == spoiled
+
+    pair.plan(pair_job(pair))
+    pair.target.execute(pair.statements())
+    assert pair.target.rows("SELECT * FROM u ORDER BY id") == pair.source.rows("SELECT * FROM u ORDER BY id")
+
+
+def test_a_unique_value_that_a_foreign_row_holds_is_a_failure(pair: Pair) -> None:
+    pair.both("CREATE TABLE u (id INT NOT NULL PRIMARY KEY, v VARCHAR(20) UNIQUE)")
+    pair.source.execute("INSERT INTO u VALUES (1,'a'),(2,'b')")
+    pair.target.execute("INSERT INTO u VALUES (1,'x'),(2,'y')")
+    pair.verify("u")
+    pair.plan()
+    pair.target.execute("INSERT INTO u VALUES (3,'a')")
+    applied = pair.apply()
+    assert (applied.done, applied.failed, applied.different) == (1, 1, 1)
+    assert pair.target.rows("SELECT * FROM u ORDER BY id") == [(1, "x"), (2, "b"), (3, "a")]
+    pair.target.execute("DELETE FROM u WHERE id = 3")
+    assert pair.apply().equal, "what failed is tried again"
+
+
+def test_rows_that_refer_to_others(pair: Pair) -> None:
+    """Parents come before children and go after them, also within a table, whatever the order of their keys."""
+    pair.both("CREATE TABLE a_child (id INT NOT NULL PRIMARY KEY, p INT)")
+    pair.both("DROP TABLE a_child")
+    pair.both(
+        "CREATE TABLE z_parent (id INT NOT NULL PRIMARY KEY, boss INT, FOREIGN KEY (boss) REFERENCES z_parent (id))"
+    )
+    pair.both(
+        "CREATE TABLE a_child (id INT NOT NULL PRIMARY KEY, p INT NOT NULL, FOREIGN KEY (p) REFERENCES z_parent (id))"
+    )
+    pair.source.execute("INSERT INTO z_parent VALUES (3, NULL)")
+    pair.source.execute("INSERT INTO z_parent VALUES (2, 3)")
+    pair.source.execute("INSERT INTO z_parent VALUES (1, 2)")
+    pair.source.execute("INSERT INTO a_child VALUES (10, 1), (11, 3)")
+    pair.target.execute("INSERT INTO z_parent VALUES (9, NULL)")
+    pair.target.execute("INSERT INTO z_parent VALUES (8, 9)")
+    pair.target.execute("INSERT INTO a_child VALUES (11, 8), (12, 9)")
+    before = pair.verify()
+    pair.plan()
+    applied = pair.apply(batch=1)
+    assert (applied.done, applied.failed, applied.messages, applied.equal) == (8, 0, (), True)
+    assert pair.verify().verdict is Verdict.EQUAL
+    assert pair.undo().failed == 0
+    assert found(pair.verify()) == found(before)
+
+
+def test_a_refusal_of_the_engine_is_told_and_can_be_mended(pair: Pair) -> None:
+    pair.both("CREATE TABLE p (id INT NOT NULL PRIMARY KEY)")
+    pair.both("CREATE TABLE c (id INT NOT NULL PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id))")
+    pair.source.execute("INSERT INTO p VALUES (1), (2)")
+    pair.target.execute("INSERT INTO p VALUES (1)")
+    pair.source.execute("INSERT INTO c VALUES (10, 1), (20, 2)")
+    pair.verify("c")
+    pair.plan()
+    applied = pair.apply()
+    assert (applied.done, applied.failed, applied.different, applied.exit_code) == (1, 1, 1, 1)
+    assert "foreign key" in applied.messages[0].lower()
+    assert "id = 20" in applied.messages[0]
+    with pair.store() as store:
+        assert store.repairs.get("last").state is RepairState.FAILED
+    pair.target.execute("INSERT INTO p VALUES (2)")
+    assert pair.apply().equal
+
+
+def test_a_delete_does_not_take_other_rows_with_it(pair: Pair) -> None:
+    pair.both("CREATE TABLE p (id INT NOT NULL PRIMARY KEY)")
+    pair.both(
+        "CREATE TABLE c (id INT NOT NULL PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)"
+    )
+    pair.target.execute("INSERT INTO p VALUES (1), (2)")
+    pair.target.execute("INSERT INTO c VALUES (10, 1)")
+    pair.verify("p")
+    pair.plan()
+    applied = pair.apply()
+    assert (applied.done, applied.failed) == (1, 1)
+    assert "rows that refer to it would be lost with it" in applied.messages[0]
+    assert pair.target.rows("SELECT * FROM c") == [(10, 1)]
+    assert pair.target.rows("SELECT * FROM p") == [(1,)]
+
+
+def test_keys_of_every_sort(pair: Pair) -> None:
+    text = "VARCHAR(40) COLLATE utf8mb4_bin" if "mysql" in pair.source.url else "VARCHAR(40)"
+    pair.both(f"CREATE TABLE k (a {text} NOT NULL, b DECIMAL(10,3) NOT NULL, v INT, PRIMARY KEY (a, b))")
+    mark = "?" if "sqlite" in pair.source.url else "%s"
+    keys = ["it's", 'quo"ted', "back\\slash", "😀", "", "  ", "%s", "a", "A", "é", "0x41", "-- x"]
+    pair.source.executemany(f"INSERT INTO k VALUES ({mark}, {mark}, 1)", [(k, "1.5") for k in keys])
+    pair.target.executemany(f"INSERT INTO k VALUES ({mark}, {mark}, 2)", [(k, "1.500") for k in keys[:6]])
+    pair.target.executemany(f"INSERT INTO k VALUES ({mark}, {mark}, 2)", [(k, "-1.5") for k in keys[6:]])
+    before = pair.verify("k")
+    plan = pair.plan()
+    assert (plan.updates, plan.inserts, plan.deletes) == (6, 6, 6)
+    assert pair.apply().equal
+    assert pair.verify("k").verdict is Verdict.EQUAL
+    pair.undo()
+    assert found(pair.verify("k")) == found(before)
+
+
+def test_moments_as_keys_on_servers_in_other_time_zones(mariadb_pair: Pair) -> None:
+    pair = mariadb_pair
+    pair.both("CREATE TABLE k (t TIMESTAMP(3) NOT NULL PRIMARY KEY, v INT, u TIMESTAMP ON UPDATE CURRENT_TIMESTAMP)")
+    rows = "(FROM_UNIXTIME(1729989000.5), {v}, FROM_UNIXTIME(1)), (FROM_UNIXTIME(1729992600), {v}, FROM_UNIXTIME(2))"
+    pair.source.execute(f"INSERT INTO k VALUES {rows.format(v=1)}")
+    pair.target.execute(f"INSERT INTO k VALUES {rows.format(v=2)}")
+    pair.verify("k")
+    assert pair.plan().updates == 2
+    applied = pair.apply()
+    assert (applied.done, applied.equal) == (2, True), "u must not be touched by the update"
+
+
+def test_a_table_without_a_key_is_refused(files: Pair) -> None:
+    files.both("CREATE TABLE n (v TEXT)")
+    files.both("CREATE TABLE k (id INTEGER PRIMARY KEY)")
+    files.source.execute("INSERT INTO n VALUES ('a'), ('a')")
+    files.source.execute("INSERT INTO k VALUES (1)")
+    files.verify()
+    plan = files.plan()
+    assert (plan.inserts, plan.complete) == (1, False)
+    assert [(u.table, u.differences) for u in plan.unrepaired] == [("main.n", 2)]
+    assert "no key" in plan.unrepaired[0].reason
+    assert files.apply().equal
+
+
+def test_differences_that_are_gone_or_not_what_they_were(files: Pair) -> None:
+    files.both("CREATE TABLE t (id INTEGER PRIMARY KEY, v INT)")
+    files.source.execute("INSERT INTO t VALUES (1,1),(2,2),(3,3),(4,4)")
+    files.target.execute("INSERT INTO t VALUES (1,0),(2,0),(3,0),(5,0),(6,0)")
+    files.verify("t")
+    files.target.execute(
+        "UPDATE t SET v = 1 WHERE id = 1; DELETE FROM t WHERE id IN (3, 5); INSERT INTO t VALUES (4, 0)"
+    )
+    files.source.execute("DELETE FROM t WHERE id = 2; INSERT INTO t VALUES (6, 6)")
+    plan = files.plan()
+    # 1 was mended, 5 is gone; 2 and 3 lost a side; 4 and 6 are updates by now.
+    assert (plan.vanished, plan.skipped, plan.updates, plan.inserts, plan.deletes) == (2, 2, 2, 0, 0)
+    messages = {change.key["id"]: change.message for change in files.changes() if change.state is ChangeState.SKIPPED}
+    assert "source's row is not found" in str(messages["2"])
+    assert "target's row is not found" in str(messages["3"])
+    files.apply()
+    assert files.target.rows("SELECT * FROM t ORDER BY id") == [(1, 1), (2, 0), (4, 4), (6, 6)]
+
+
+def test_a_row_outside_the_condition_is_not_overwritten(files: Pair) -> None:
+    files.both("CREATE TABLE t (id INTEGER PRIMARY KEY, region TEXT, v INT)")
+    files.source.execute("INSERT INTO t VALUES (1,'eu',1),(2,'eu',2),(3,'us',3)")
+    files.target.execute("INSERT INTO t VALUES (1,'us',9),(4,'eu',4),(5,'us',5)")
+    files.verify(TableRequest("t", where="region = 'eu' OR 1=0 -- comment"))
+    plan = files.plan()
+    assert (plan.inserts, plan.deletes, plan.skipped) == (1, 1, 1)
+    files.apply()
+    assert files.target.rows("SELECT * FROM t ORDER BY id") == [(1, "us", 9), (2, "eu", 2), (5, "us", 5)]
+
+
+def test_columns_that_were_not_compared(files: Pair) -> None:
+    """A lost row comes back whole; a column that is only computed to compare is never guessed."""
+    files.both("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, note TEXT NOT NULL, n REAL)")
+    files.source.execute("INSERT INTO t VALUES (1,'a','x',1.0),(2,'b','y',2.0)")
+    files.target.execute("INSERT INTO t VALUES (1,'A','other',1.0001)")
+    left_out = TableRequest("t", exclude_columns=("note",), tolerance={"n": "0.01"})
+    files.verify(left_out)
+    files.plan()
+    assert files.apply().equal
+    rows = files.target.rows("SELECT * FROM t ORDER BY id")
+    assert rows == [(1, "a", "other", 1.0001), (2, "b", "y", 2.0)]
+
+    files.target.execute("UPDATE t SET v = 'C' WHERE id = 1; DELETE FROM t WHERE id = 2")
+    files.verify(TableRequest("t", exclude_columns=("note", "n"), expressions={"v": ("", "lower(v)")}))
+    plan = files.plan()
+    assert (plan.changes, plan.skipped) == (0, 2)
+
+
+def test_more_differences_than_were_kept(files: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowstage, "KEPT_PER_RANGE", 5)
+    files.both("CREATE TABLE t (id INTEGER PRIMARY KEY, v INT)")
+    files.source.executemany("INSERT INTO t VALUES (?, 1)", [(i,) for i in range(12)])
+    files.verify("t")
+    plan = files.plan()
+    assert (plan.inserts, plan.not_kept, plan.complete) == (5, 7, False)
+    assert files.apply().equal, "its own rows are"
+
+
+def test_undo_leaves_rows_alone_that_changed_after_the_repair(files: Pair) -> None:
+    files.both("CREATE TABLE t (id INTEGER PRIMARY KEY, v INT, w INT)")
+    files.source.execute("INSERT INTO t VALUES (1,1,1),(2,2,2),(3,3,3)")
+    files.target.execute("INSERT INTO t VALUES (1,0,1),(2,0,2),(4,4,4)")
+    files.verify("t")
+    files.plan()
+    files.apply()
+    files.target.execute("UPDATE t SET v = 7 WHERE id IN (1, 3); UPDATE t SET w = 7 WHERE id = 2")
+    undone = files.undo()
+    assert (undone.done, undone.skipped, undone.failed, undone.exit_code) == (2, 2, 0, 1)
+    assert files.target.rows("SELECT * FROM t ORDER BY id") == [(1, 7, 1), (2, 0, 7), (3, 7, 3), (4, 4, 4)]
+    files.target.execute("UPDATE t SET v = id WHERE id IN (1, 3)")
+    assert (files.undo().done, files.undo().exit_code) == (4, 0)
+    assert files.target.rows("SELECT * FROM t ORDER BY id") == [(1, 0, 1), (2, 0, 7), (4, 4, 4)]
+    with pytest.raises(UsageError, match="is undone"):
+        files.apply()
+
+
+def test_one_at_a_time_and_only_where_it_was_planned(files: Pair, sqlite_db: Callable[[str], Any]) -> None:
+    files.both("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    files.source.execute("INSERT INTO t VALUES (1)")
+    files.verify("t")
+    plan = files.plan()
+    other = sqlite_db("other")
+    other.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    with pytest.raises(UsageError, match="target was"):
+        Pair(files.source, other, files.meta, files.spark).apply()
+    with files.store() as store:
+        request = {"plan": plan.plan, "action": "apply"}
+        job = store.jobs.create(JobKind.REPAIR, source="x", target="y", request=request)
+        with pytest.raises(UsageError, match="is being worked on by process"):
+            files.apply()
+        store.jobs.finish(job.id, verdict=None)
+    assert files.plan("last").plan != plan.plan, "the last verification, not the last job"
+    assert files.apply().equal
+
+
+def test_a_user_who_may_not_write(mariadb_pair: Pair) -> None:
+    pair = mariadb_pair
+    pair.both("CREATE TABLE t (id INT PRIMARY KEY)")
+    pair.source.execute("INSERT INTO t VALUES (1)")
+    pair.verify("t")
+    pair.plan()
+    database = parse_url(pair.target.url).database
+    pair.target.execute(
+        f"CREATE USER 'reader'@'%' IDENTIFIED BY 'only'; GRANT SELECT ON `{database}`.* TO 'reader'@'%'"
+    )
+    url = pair.target.url.replace("tieout:p%40ss%2Fw%3Ard", "reader:only")
+    with pair.store() as store, pytest.raises(AccessError, match="GRANT the user INSERT, UPDATE and DELETE"):
+        from tieout.verify.repair import apply_repair
+
+        apply_repair(store, "last", parse_url(pair.source.url), parse_url(url))
+    assert pair.target.rows("SELECT * FROM t") == []
+    assert pair.apply().equal
+
+
+def pair_job(pair: Pair) -> str:
+    with pair.store() as store:
+        return store.repairs.get("last").job_id
