@@ -54,7 +54,7 @@ def program(start: Callable[..., subprocess.Popen[str]]) -> Tieout:
     """Runs `python -m tieout …` to its end. The locale is the poorest there is."""
 
     def run(*words: str) -> Ended:
-        process = start(*words, env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"})
+        process = start(*words, env={**os.environ, "LC_ALL": "C"})
         out, err = process.communicate(timeout=170)
         return Ended(process.returncode, out, err)
 

@@ -98,7 +98,9 @@ def test_preflight_tells_all_at_once(mysql_db, pg_db, program):
     assert text.out.startswith("ready, but not everything would be verified")
     assert "reader:reader" not in text.out + ended.out
 
-    nothing = program("preflight", "--source", mysql_db.url, "--target", url.replace("reader:reader", f"reader:{WRONG}"))
+    nothing = program(
+        "preflight", "--source", mysql_db.url, "--target", url.replace("reader:reader", f"reader:{WRONG}")
+    )
     assert nothing.code == 2
     assert "prevents   target" in nothing.out
     assert WRONG not in nothing.out

@@ -72,7 +72,7 @@ def test_quiet_says_nothing_but_the_result(verify):
 
 
 def test_which_rows_and_columns(pair, verify):
-    source, target = pair
+    _, target = pair
     target.execute("UPDATE orders SET price = price + 0.01, ratio = ratio + 1e-12 WHERE region = 'us'")
     target.execute("UPDATE orders SET name = upper(name) WHERE id = 3")
     assert verify("--where", "region = 'eu'", "--exclude-columns", "name").code == 0
@@ -139,7 +139,7 @@ def test_names_that_would_be_commands(pair, verify):
     for side in pair:
         side.execute(f'CREATE TABLE {quoted} (id INTEGER PRIMARY KEY, "v""; --" TEXT)')
         side.execute(f"INSERT INTO {quoted} VALUES (1, 'a'), (2, 'b')")
-    target.execute(f"UPDATE {quoted} SET \"v\"\"; --\" = 'c' WHERE id = 2")
+    target.execute(f'UPDATE {quoted} SET "v""; --" = \'c\' WHERE id = 2')
     ended = verify("--table", EVIL, "-o", "json")
     assert ended.code == 1
     (difference,) = json.loads(ended.out)["differences"]
@@ -148,7 +148,7 @@ def test_names_that_would_be_commands(pair, verify):
 
 
 def test_the_statements_make_the_target_equal(pair, verify, tmp_path: Path):
-    source, target = pair
+    _, target = pair
     target.execute("DELETE FROM orders WHERE id = 1; UPDATE orders SET name = 'it''s' WHERE id = 2")
     target.execute("INSERT INTO orders VALUES (999, 'rogue', 1, 1, 'eu')")
     ended = verify("--repair-sql", "repair.sql", "--quiet")

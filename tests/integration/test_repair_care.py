@@ -15,6 +15,7 @@ from tieout.meta import ChangeState, JobKind, RepairState
 from tieout.model.requests import TableRequest
 from tieout.model.results import Verdict
 from tieout.verify import rowstage
+from tieout.verify.repair import apply_repair
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -287,8 +288,6 @@ def test_a_user_who_may_not_write(mariadb_pair: Pair) -> None:
     )
     url = pair.target.url.replace("tieout:p%40ss%2Fw%3Ard", "reader:only")
     with pair.store() as store, pytest.raises(AccessError, match="GRANT the user INSERT, UPDATE and DELETE"):
-        from tieout.verify.repair import apply_repair
-
         apply_repair(store, "last", parse_url(pair.source.url), parse_url(url))
     assert pair.target.rows("SELECT * FROM t") == []
     assert pair.apply().equal

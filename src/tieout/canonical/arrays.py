@@ -40,10 +40,15 @@ def as_binary(array: pa.Array) -> pa.Array:
 
 
 def python_text(value: object) -> str:
-    """A value of any sort as text, for odd values."""
+    """A value of any sort as text, to be shown."""
     if isinstance(value, bytes):
         try:
             return value.decode("utf-8")
         except UnicodeDecodeError:
             return "0x" + value.hex()
     return str(value)
+
+
+def odd_text(value: object) -> str:
+    """A value of any sort as text, to be hashed: bytes that are no UTF-8 stay themselves, as surrogates."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tieout.canonical.arrays import as_binary, python_text, status_of
+from tieout.canonical.arrays import as_binary, odd_text, python_text, status_of
 from tieout.canonical.fields import ODD, Field
 from tieout.model.kinds import Kind
 
@@ -42,7 +42,7 @@ def _documents(array: pa.Array) -> Field:
             seen[value] = canonical_json(python_text(value))
         text = seen[value]
         if text is None:
-            status[row], odd[row] = ODD, python_text(value)
+            status[row], odd[row] = ODD, odd_text(value)
         else:
             result[row] = text.encode("utf-8", "surrogatepass")
     values = as_binary(pa.array(result, pa.large_binary()))

@@ -49,8 +49,17 @@ class Field:
         if self.status[row] == NULL:
             return None
         if self.status[row] == ODD:
-            return self.odd[row]
+            return _shown(self.odd[row])
         return self.show(row)
+
+
+def _shown(odd: str) -> str:
+    """Bytes that are no UTF-8 are kept as surrogates, which no terminal and no JSON can show."""
+    try:
+        odd.encode()
+    except UnicodeEncodeError:
+        return "0x" + odd.encode("utf-8", "surrogateescape").hex()
+    return odd
 
 
 def odd_hashes(fields: list[Field], rows: int) -> Words | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tieout.canonical.arrays import as_binary, is_bytes, is_textual, python_text, status_of, to_numpy
+from tieout.canonical.arrays import as_binary, is_bytes, is_textual, odd_text, python_text, status_of, to_numpy
 from tieout.canonical.fields import ODD, Field
 from tieout.model.kinds import MAX_DECIMAL_DIGITS, Kind, Tolerance
 
@@ -25,7 +26,7 @@ def boolean(kind: Kind, array: pa.Array) -> Field:
     odd: dict[int, str] = {}
     if not pa.types.is_boolean(array.type):
         # SQLite keeps truth as 0 and 1 (as text, beside other text); whatever else stands there is no truth value.
-        texts = [None if v is None else python_text(v) for v in array.to_pylist()]
+        texts = [None if v is None else odd_text(v) for v in array.to_pylist()]
         odd = {row: text for row, text in enumerate(texts) if text not in (None, "0", "1")}
         status[list(odd)] = ODD
         array = pa.array([None if row in odd or text is None else text == "1" for row, text in enumerate(texts)])
@@ -61,14 +62,14 @@ def _integers_one_by_one(array: pa.Array) -> Field:
             continue
         exact = _exact_integer(value)
         if exact is None or not -(1 << 63) <= exact < 1 << 64:
-            status[row], odd[row] = ODD, python_text(value) if exact is None else str(exact)
+            status[row], odd[row] = ODD, odd_text(value) if exact is None else str(exact)
         else:
             data[row] = (255 if exact < 0 else 0, exact % (1 << 64))
     return Field(status, data, None, lambda row: str(_integer_at(data, row)), odd)
 
 
 def _exact_integer(value: object) -> int | None:
-    number = _as_decimal(python_text(value))
+    number = _as_decimal(odd_text(value))
     if number is None or not number.is_finite() or number != number.to_integral_value():
         return None
     return int(number)
@@ -82,6 +83,8 @@ def _as_decimal(text: str) -> Decimal | None:
 def decimal(kind: Kind, array: pa.Array) -> Field:
     """At most 38 digits at the kind's scale, as a 128-bit unscaled integer."""
     target = pa.decimal128(MAX_DECIMAL_DIGITS, kind.scale)
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
     odd: dict[int, str] = {}
     status = status_of(array)
     try:
@@ -101,12 +104,10 @@ def _decimals_one_by_one(array: pa.Array, target: pa.DataType) -> tuple[pa.Array
         result.append(None)
         if value is None:
             continue
-        text = python_text(value)
+        text = odd_text(value)
         number = _as_decimal(text)
-        try:
+        with suppress(pa.ArrowInvalid):
             result[row] = None if number is None else pa.array([number]).cast(target)[0].as_py()
-        except pa.ArrowInvalid:
-            pass
         if result[row] is None:
             odd[row] = plain_number(text)
     return pa.array(result, target), odd
@@ -193,7 +194,7 @@ def _floats_one_by_one(array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
         result.append(None)
         if value is None:
             continue
-        text = python_text(value)
+        text = odd_text(value)
         if _as_decimal(text) is None:
             odd[row] = text
         else:

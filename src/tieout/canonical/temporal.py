@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tieout.canonical.arrays import is_bytes, is_textual, python_text, status_of, to_numpy
+from tieout.canonical.arrays import is_bytes, is_textual, odd_text, status_of, to_numpy
 from tieout.canonical.fields import ODD, Field
 from tieout.model.kinds import Kind
 
@@ -85,7 +85,7 @@ def _parsed(array: pa.Array, parse: Callable[[str], int | None], dtype: str, sho
     for row, value in enumerate(array.to_pylist()):
         if value is None:
             continue
-        text = python_text(value)
+        text = odd_text(value)
         parsed = parse(text)
         if parsed is None or not limits.min <= parsed <= limits.max:
             status[row], odd[row] = ODD, text

@@ -7,7 +7,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from tieout.canonical.arrays import as_binary, is_bytes, python_text, status_of
+from tieout.canonical.arrays import as_binary, is_bytes, odd_text, python_text, status_of
 from tieout.canonical.fields import ODD, PRESENT, Field
 from tieout.model.kinds import Kind
 
@@ -34,8 +34,8 @@ def binary(kind: Kind, array: pa.Array) -> Field:
 
 def set_members(kind: Kind, array: pa.Array) -> Field:
     """A set is its members in byte order, whatever order the type declares them in."""
-    members = [None if v is None else ",".join(sorted(python_text(v).split(","))) for v in array.to_pylist()]
-    return text(kind, pa.array(members, pa.large_string()))
+    members = [None if v is None else b",".join(sorted(v.split(b","))) for v in as_binary(array).to_pylist()]
+    return text(kind, pa.array(members, pa.large_binary()))
 
 
 def uuid(kind: Kind, array: pa.Array) -> Field:
@@ -48,7 +48,7 @@ def uuid(kind: Kind, array: pa.Array) -> Field:
             continue
         raw = _uuid_bytes(value)
         if raw is None:
-            status[row], odd[row] = ODD, python_text(value)
+            status[row], odd[row] = ODD, odd_text(value)
         else:
             data[row] = np.void(raw)
     assert all(status[row] != PRESENT for row in odd)
@@ -60,7 +60,7 @@ def _uuid_bytes(value: object) -> bytes | None:
         return value.bytes
     if isinstance(value, bytes) and len(value) == 16:
         return value
-    plain = python_text(value)
+    plain = odd_text(value)
     if len(plain) == 36 and plain[8] == plain[13] == plain[18] == plain[23] == "-":
         plain = plain.replace("-", "")
     if len(plain) != 32:

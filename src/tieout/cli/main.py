@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from tieout.cli.app import app
 from tieout.cli.output import prepare_streams, say
+from tieout.cli.process_title import hide_passwords
 from tieout.cli.quiet import quieten
 from tieout.cli.signals import watch_signals
 from tieout.config.secrets import scrub
@@ -24,6 +25,8 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code. Nothing gets out but one line, unless --verbose asks for more."""
+    if arguments is None:
+        hide_passwords()
     words = list(sys.argv[1:] if arguments is None else arguments)
     verbose = not {"--verbose", "-v"}.isdisjoint(words)
     prepare_streams()
@@ -36,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(scrub(error_line(_usage_error(error))))
     except TieoutError as error:
         say(scrub(error_line(error)))
+    except SystemExit:
+        return 0  # so typer leaves when the reader of its help has seen enough
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
     except Exception as error:

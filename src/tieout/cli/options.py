@@ -26,8 +26,19 @@ Verbose = Annotated[
 ]
 Meta = Annotated[
     str | None,
-    typer.Option("--meta", metavar="URL", help="The meta store; that of the configuration unless given."),
+    typer.Option(
+        "--meta",
+        metavar="URL",
+        help="The meta store; that of the configuration unless given.",
+        rich_help_panel=_COMMON,
+    ),
 ]
 Master = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="Where Spark runs: local[2], yarn, spark://host:7077.")
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs: local[2], yarn, spark://host:7077.",
+        rich_help_panel=_COMMON,
+    ),
 ]

@@ -22,6 +22,8 @@ def prepare_streams() -> None:
 @contextmanager
 def result_stream() -> Iterator[TextIO]:
     """Stdout, for the result. A reader that has seen enough (`| head`) is no error; a full disk is one."""
+    if sys.stdout is None:
+        raise UsageError("stdout is closed: there is nowhere to write the result")
     try:
         yield sys.stdout
         sys.stdout.flush()
@@ -34,6 +36,8 @@ def result_stream() -> Iterator[TextIO]:
 
 def say(line: str) -> None:
     """A line to stderr; nobody there to read it is no reason to fail."""
+    if sys.stderr is None:
+        return
     try:
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()

@@ -11,7 +11,7 @@ from tieout.config.durations import parse_duration, parse_positive_duration
 
 _WHICH, _ROWS, _HOW, _WHAT = "Which tables", "Which rows and columns", "How", "What to do with the result"
 
-Task = Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task of tieout.yaml.", show_default=False)]
+Task = Annotated[str | None, typer.Argument(metavar="TASK", help="A task of tieout.yaml.", show_default=False)]
 Source = Annotated[
     str | None,
     typer.Option("--source", metavar="URL", help="The source: a URL or an endpoint's name.", rich_help_panel=_WHICH),
@@ -82,11 +82,15 @@ Expressions = Annotated[
 
 StrategyName = Annotated[
     Literal["auto", "native", "pushdown", "pull"] | None,
-    typer.Option("--strategy", help="Where rows are hashed.", rich_help_panel=_HOW),
+    typer.Option(
+        "--strategy", help="Where rows are hashed; auto chooses by what fits and costs least.", rich_help_panel=_HOW
+    ),
 ]
 HashBits = Annotated[
     Literal["64", "128"] | None,
-    typer.Option("--hash-bits", help="Of the engine's own hash; pull always has 128.", rich_help_panel=_HOW),
+    typer.Option(
+        "--hash-bits", help="Of the engine's own hash (64 unless given); pull always has 128.", rich_help_panel=_HOW
+    ),
 ]
 CountsOnly = Annotated[
     bool, typer.Option("--counts-only", help="Compare numbers of rows and nothing else.", rich_help_panel=_HOW)
@@ -99,15 +103,17 @@ ChunkSeconds = Annotated[
         metavar="TIME",
         parser=parse_positive_duration,
         rich_help_panel=_HOW,
-        help="How long reading a chunk should take.",
+        help="How long reading a chunk should take (1s unless given).",
     ),
 ]
 ChunkRows = Annotated[
-    int | None, typer.Option("--chunk-rows", min=1, help="Rows in a chunk, instead.", rich_help_panel=_HOW)
+    int | None, typer.Option("--chunk-rows", metavar="N", min=1, help="Rows in a chunk, instead.", rich_help_panel=_HOW)
 ]
 MaxRowsPerSecond = Annotated[
     int | None,
-    typer.Option("--max-rows-per-second", min=1, help="How fast to read at most, each side.", rich_help_panel=_HOW),
+    typer.Option(
+        "--max-rows-per-second", metavar="N", min=1, help="How fast to read at most, each side.", rich_help_panel=_HOW
+    ),
 ]
 RecheckAfter = Annotated[
     float | None,
@@ -116,11 +122,18 @@ RecheckAfter = Annotated[
         metavar="TIME",
         parser=parse_duration,
         rich_help_panel=_HOW,
-        help="How long to wait before a difference in a live table is looked at again.",
+        help="How long to wait before a difference in a live table is looked at again (2s unless given).",
     ),
 ]
 RecheckTimes = Annotated[
-    int | None, typer.Option("--recheck-times", min=0, help="How often it is looked at again.", rich_help_panel=_HOW)
+    int | None,
+    typer.Option(
+        "--recheck-times",
+        metavar="N",
+        min=0,
+        help="How often it is looked at again (3 times unless given).",
+        rich_help_panel=_HOW,
+    ),
 ]
 Resume = Annotated[
     str | None,
@@ -131,7 +144,12 @@ Resume = Annotated[
 
 Limit = Annotated[
     str | None,
-    typer.Option("--limit", metavar="N|none", help="The most differences to list and keep.", rich_help_panel=_WHAT),
+    typer.Option(
+        "--limit",
+        metavar="N|none",
+        help="The most differences to list (1000 unless given); counts stay exact.",
+        rich_help_panel=_WHAT,
+    ),
 ]
 Explain = Annotated[
     bool,

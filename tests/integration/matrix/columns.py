@@ -199,8 +199,9 @@ TEMPORALS = (
 )
 
 OTHERS = (
-    Column("json", v.JSONS, everywhere("JSON", "jsonb", "JSON")),
-    Column("json_text", v.JSONS, everywhere("JSON", "json", "JSON")),
+    # Declared as JSON alone, SQLite would keep a number in JSON as a number of its own.
+    Column("json", v.JSONS, everywhere("JSON", "jsonb", "JSON TEXT")),
+    Column("json_text", v.JSONS, everywhere("JSON", "json", "JSON TEXT")),
     Column(
         "bit",
         ("0000000001", "1111111111", None, "0000000000", "1000000000"),

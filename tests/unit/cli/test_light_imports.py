@@ -42,3 +42,11 @@ def test_a_look_at_what_would_be_done_needs_no_spark(tmp_path: Path, sqlite_db):
         sides += [f"--{name}", database.url]
     assert loaded(("pyspark",), ("verify", *sides, "--explain"), tmp_path) == "loaded:"
     assert loaded(("pyspark",), ("preflight", *sides), tmp_path) == "loaded:"
+
+
+def test_nothing_slow_is_loaded_to_say_a_version(tmp_path: Path):
+    program = PROGRAM.format(heavy=("sqlalchemy", "alembic", "ruamel.yaml", "jinja2", "sqlglot"))
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "version"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ended.stderr.splitlines()[-1] == "loaded:"

@@ -48,6 +48,9 @@ class MySQLDialect:
             return f"HEX({reference})"
         if name in (TypeName.DATE, TypeName.TIMESTAMP):
             return f"CAST({reference} AS CHAR)" if self.safe else reference
+        if name is TypeName.FLOAT32 and self.safe:
+            # In the text protocol a FLOAT has six digits.
+            return f"CAST({reference} AS DOUBLE)"
         if name in (TypeName.DECIMAL, TypeName.ENUM, TypeName.SET, TypeName.JSON, TypeName.UUID):
             return f"CAST({reference} AS CHAR)"
         return reference

@@ -60,4 +60,6 @@ def arrow_url(url: EndpointUrl) -> str:
     password = f":{quote(url.password, safe='')}" if url.password else ""
     host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
     login = f"{quote(url.user or '', safe='')}{password}@"
-    return f"mysql://{login}{host}:{url.port or 3306}/{quote(url.database or '', safe='')}"
+    # Left to itself, the driver asks a server on localhost for its socket and goes there: behind a tunnel or a proxy
+    # that is a path of the other machine, where this one may have a server of its own.
+    return f"mysql://{login}{host}:{url.port or 3306}/{quote(url.database or '', safe='')}?prefer_socket=false"

@@ -16,6 +16,7 @@ from tieout.connectors.mysql.arrow import arrow_batches
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import DriverPanic, translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.rows import only_by_rows, row_batches
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.wire import key_of
 from tieout.errors import ReadError
@@ -50,10 +51,14 @@ class MySQLReader:
             yield from self._rows(scan, sql.among(self._dialect, scan, keys))
 
     def _rows(self, scan: Scan, condition: str) -> Iterator[pa.RecordBatch]:
+        if only_by_rows(self.url):
+            statement = sql.select(replace(self._dialect, safe=True), scan, condition)
+            for batch in row_batches(self.url, statement):
+                yield zero_moments(scan, batch)
+            return
+        statement = sql.select(self._dialect, scan, condition)
         try:
-            for batch in arrow_batches(
-                self.url, sql.select(self._dialect, scan, condition), scan.table.average_row_bytes
-            ):
+            for batch in arrow_batches(self.url, statement, scan.table.average_row_bytes):
                 yield zero_moments(scan, batch)
         except DriverPanic as panic:
             if self.safe:

@@ -1,0 +1,35 @@
+"""Passwords out of the process's own command line, which every user of the machine can list."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+from tieout.config.secrets import scrub
+
+_STAT = Path("/proc/self/stat")
+
+
+def hide_passwords() -> None:
+    """Masks them where `ps` looks: the memory that the kernel put the arguments in. Linux alone; elsewhere nothing."""
+    try:
+        # The command stands in parentheses and may hold anything; what follows its end is split safely.
+        fields = _STAT.read_text(errors="replace").rpartition(")")[2].split()
+        start, end = int(fields[45]), int(fields[46])
+    except (OSError, IndexError, ValueError):
+        return
+    if start == 0 or end <= start:
+        return
+    shown = ctypes.string_at(start, end - start)
+    masked = masked_arguments(shown)
+    if masked != shown:
+        ctypes.memmove(start, masked, len(shown))
+
+
+def masked_arguments(arguments: bytes) -> bytes:
+    """Arguments, each ended by a NUL, without passwords, and in as many bytes."""
+    words = [os.fsdecode(word) for word in arguments.split(b"\0")]
+    masked = b"\0".join(os.fsencode(scrub(word)) for word in words)
+    # A password of one letter is shorter than its mask: then the last argument is cut.
+    return masked[: len(arguments) - 1].ljust(len(arguments), b"\0")

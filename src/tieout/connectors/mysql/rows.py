@@ -1,0 +1,39 @@
+"""Rows of a MySQL server as Arrow batches, by pymysql: slower, and over every kind of connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.session import connect, wants_tls
+
+_BATCH = 10_000
+
+
+def only_by_rows(url: EndpointUrl) -> bool:
+    """connectorx speaks neither TLS nor through a socket of our choice."""
+    return wants_tls(url) or url.socket is not None
+
+
+def row_batches(url: EndpointUrl, statement: str) -> Iterator[pa.RecordBatch]:
+    """Streams a query whose columns are integers, doubles, text and bytes."""
+    from pymysql.cursors import SSCursor
+
+    with translated(url), closing(connect(url)) as connection, connection.cursor(SSCursor) as cursor:
+        cursor.execute(statement)
+        names = [column[0] for column in cursor.description]
+        while rows := cursor.fetchmany(_BATCH):
+            arrays = [_array(list(values)) for values in zip(*rows, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _array(values: list[Any]) -> pa.Array:
+    present = [value for value in values if value is not None]
+    if present and isinstance(present[0], int):
+        return pa.array(values, pa.uint64() if max(present) >= 1 << 63 else pa.int64())
+    return pa.array(values)
