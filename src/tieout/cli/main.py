@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0  # so typer leaves when the reader of its help has seen enough
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
-    except Exception as error:
+    except BaseException as error:  # a driver written in Rust panics with something that is no Exception
         if verbose:
             say(scrub(traceback.format_exc()))
         say(scrub(f"error[crash]: {one_line(_crash(error))} — run again with --verbose for the traceback"))
@@ -56,6 +56,6 @@ def _usage_error(error: TyperException) -> UsageError:
     return UsageError(error.format_message().rstrip("."), f"see {path} --help")
 
 
-def _crash(error: Exception) -> str:
+def _crash(error: BaseException) -> str:
     text = str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__

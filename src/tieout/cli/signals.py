@@ -6,10 +6,8 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-
-from tieout.cli.output import say
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -30,7 +28,9 @@ def watch_signals() -> Iterator[None]:
         heard += 1
         if heard > 1:
             os._exit(130)
-        say("stopping; once more ends at once")
+        with suppress(OSError):
+            # Not through sys.stderr: the signal may have come in the middle of a write to it.
+            os.write(2, b"stopping; once more ends at once\n")
         raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in _SIGNALS}
