@@ -21,7 +21,7 @@ _BAR = 0.2
 def compare_frames(settings: Settings, sheet: Sheet, spark: SparkSession, rows: pl.DataFrame, scratch: Path) -> None:
     if not hasattr(tieout, "compare"):
         wrong = "this version has no tieout.compare"
-        sheet.measurements.append(Measurement("compare", None, _PEER, None, _BAR, wrong=wrong))
+        sheet.add(Measurement("compare", None, _PEER, None, _BAR, wrong=wrong))
         return
     directories = scratch / "a.parquet", scratch / "b.parquet"
     write_parquet(rows, directories)

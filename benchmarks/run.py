@@ -21,12 +21,13 @@ from benchmarks.sheet import Sheet
 def run(settings: Settings, results: Path) -> int:
     """Measures, prints and keeps. 0 whatever was found; 1 if a case could not be run to its end."""
     sheet = Sheet()
+    load = os.getloadavg()[0]
     with ExitStack() as stack:
         _measure(settings, sheet, stack)
     print()
     sheet.show()
     print()
-    for line in _notes(settings):
+    for line in _notes(settings, load):
         print(line)
     sheet.keep(results)
     print(f"Kept in {results}")
@@ -40,7 +41,7 @@ def _measure(settings: Settings, sheet: Sheet, stack: ExitStack) -> None:
     databases = stack.enter_context(servers()) if subjects or memory else None
     if databases is not None and memory:  # before there is a JVM of ours beside it
         with sheet.case("memory"):
-            sheet.measurements.append(compare_memory(settings, databases, scratch))
+            sheet.add(compare_memory(settings, databases, scratch))
     if not subjects and not compare:
         return
     rows = make_rows(settings.rows)
@@ -53,10 +54,11 @@ def _measure(settings: Settings, sheet: Sheet, stack: ExitStack) -> None:
             compare_frames(settings, sheet, spark, rows, scratch)
 
 
-def _notes(settings: Settings) -> Iterator[str]:
+def _notes(settings: Settings, load: float) -> Iterator[str]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     yield f"Seconds (memory: MB), best of {settings.runs}; {settings.rows:,} rows of 8 columns, loaded from one file;"
-    yield f"servers, Spark and peers share one machine of {os.cpu_count()} cores and {memory:.0f} GB."
+    yield f"servers, Spark and peers share one machine of {os.cpu_count()} cores and {memory:.0f} GB,"
+    yield f"whose load was {load:.1f} before it began{': others were at work on it' if load > 1 else ''}."
     yield "Ours is tieout.verify on a session that has run one query on a Python source. with-start is the command"
     yield "from nothing to its exit, once, beside a fresh process of the peer."
     yield f"{peer.NAME}: hashdiff with its default bisection, {peer.THREADS} connection(s) to each database; its"

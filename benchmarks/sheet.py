@@ -71,7 +71,11 @@ class Sheet:
     ) -> None:
         wrong = next((timed.wrong for timed in (*ours, *theirs) if timed.wrong), None)
         best = [min(timed.seconds for timed in side) for side in (ours, theirs)]
-        self.measurements.append(Measurement(case, best[0], peer, best[1], bar, wrong=wrong))
+        self.add(Measurement(case, best[0], peer, best[1], bar, wrong=wrong))
+
+    def add(self, measurement: Measurement) -> None:
+        self.measurements.append(measurement)
+        print("  ".join(measurement.cells()), measurement.wrong or "", flush=True)
 
     @contextmanager
     def case(self, name: str) -> Iterator[None]:
@@ -82,7 +86,7 @@ class Sheet:
             traceback.print_exc()
             self.crashed = True
             wrong = f"could not be run: {type(error).__name__}: {error}"
-            self.measurements.append(Measurement(name, None, "–", None, wrong=wrong))
+            self.add(Measurement(name, None, "–", None, wrong=wrong))
 
     def keep(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)

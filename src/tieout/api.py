@@ -86,6 +86,8 @@ def run_verification(
     resume: str | None = None,
 ) -> VerificationResult:
     """Runs a verification as a job of the meta store; `resume` names one to go on with."""
+    # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
+    import tieout.spark.session  # noqa: F401
     from tieout.verify.endpoints import open_any
 
     urls = parse_url(request.source), parse_url(request.target)

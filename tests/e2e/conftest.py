@@ -55,7 +55,7 @@ def program(start: Callable[..., subprocess.Popen[str]]) -> Tieout:
 
     def run(*words: str) -> Ended:
         process = start(*words, env={**os.environ, "LC_ALL": "C"})
-        out, err = process.communicate(timeout=170)
+        out, err = process.communicate(timeout=500)
         return Ended(process.returncode, out, err)
 
     return run

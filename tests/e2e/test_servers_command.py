@@ -55,14 +55,17 @@ def test_a_task_with_passwords(mysql_db, pg_db, tieout, tmp_path: Path, monkeypa
     assert PASSWORD not in shown.out + by_name.out
     assert json.loads(shown.out)["source"] == f"mysql://tieout:***@{address[0]}"
 
-    # A failed job of URLs has no passwords to go on with, until they are given again.
-    mysql_db.execute("DROP TABLE orders; CREATE TABLE orders (id BIGINT PRIMARY KEY, v GEOMETRY)")
-    words = ("--source", mysql_db.url, "--target", pg_db.url)
-    assert tieout("verify", *words, "--quiet").code == 3
+    # Of a job without a task only the URLs are kept, and no password.
+    pg_db.execute("UPDATE orders SET v = 'x' WHERE id = 2")
+    assert tieout("verify", "--source", mysql_db.url, "--target", pg_db.url, "--quiet").code == 1
     plan = tieout("repair", "plan", "last")
     assert plan.code == 2
     assert "is not kept with job" in plan.err
     assert "give --source again" in plan.err
+    assert tieout("repair", "plan", "last", "--source", "old", "--target", "new", "--quiet").code == 0
+    elsewhere = tieout("repair", "plan", "last", "--source", "old", "--target", "sqlite:///x.db")
+    assert elsewhere.code == 2
+    assert "what it found holds for that one alone" in elsewhere.err
 
 
 def test_preflight_tells_all_at_once(mysql_db, pg_db, program):

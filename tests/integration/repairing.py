@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tieout import api
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.meta import MetaStore, RepairChange, open_store
+from tieout.connectors.registry import open_endpoint
+from tieout.meta import JobKind, MetaStore, RepairChange, open_store
+from tieout.model.keys import EVERYTHING
 from tieout.model.repairs import RepairResult, RepairSummary
+from tieout.model.request_documents import request_document
+from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import VerificationResult
+from tieout.verify.compare import compare_rows
+from tieout.verify.localise import shape_of
+from tieout.verify.planning import plan_tables
 from tieout.verify.repair import apply_repair, plan_repair, repair_statements, undo_repair
+from tieout.verify.rows import read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,13 +41,15 @@ class AnyDatabase(Protocol):
 
 @dataclass(frozen=True)
 class Pair:
+    """`spark` None: nothing is verified, `compare` alone finds differences."""
+
     source: AnyDatabase
     target: AnyDatabase
     meta: str
-    spark: SparkSession
+    spark: SparkSession | None = None
 
     @classmethod
-    def of(cls, source: AnyDatabase, target: AnyDatabase, directory: Path, spark: SparkSession) -> Pair:
+    def of(cls, source: AnyDatabase, target: AnyDatabase, directory: Path, spark: SparkSession | None = None) -> Pair:
         return cls(source, target, f"sqlite:///{directory}/meta.db", spark)
 
     @property
@@ -53,6 +63,26 @@ class Pair:
     def verify(self, *tables: Any, **options: Any) -> VerificationResult:
         options = {"recheck_after": 0.0, "recheck_times": 0, **options}
         return api.verify(self.source.url, self.target.url, tables, spark=self.spark, meta=self.meta, **options)
+
+    def compare(self, table: str) -> None:
+        """A verification's job with the differences of a small table, found in this process."""
+        request = VerifyRequest(self.source.url, self.target.url, (TableRequest(table),))
+        shown = self.urls[0].redacted(), self.urls[1].redacted()
+        with ExitStack() as stack:
+            store = stack.enter_context(self.store())
+            endpoints = [stack.enter_context(closing(open_endpoint(url))) for url in self.urls]
+            (planned,) = plan_tables(*endpoints, request)
+            assert planned.plan is not None
+            sides = planned.plan.source, planned.plan.target
+            left, right = (read_rows(side.reader, side.scan, EVERYTHING) for side in sides)
+            job = store.jobs.create(
+                JobKind.VERIFICATION, source=shown[0], target=shown[1], request=request_document(request, shown)
+            )
+            store.tables.add(job.id, [(str(planned.pair.source), str(planned.pair.target))])
+            store.ranges.plan(job.id, 0, [EVERYTHING])
+            differences = list(compare_rows(shape_of(planned.plan), left, right).differences())
+            store.differences.append(job.id, 0, 0, differences)
+            store.jobs.finish(job.id, verdict="different")
 
     def plan(self, job: str = "last", **options: Any) -> RepairSummary:
         with self.store() as store:
@@ -72,9 +102,9 @@ class Pair:
             repair_statements(store, plan, *self.urls, out)
         return out.getvalue()
 
-    def changes(self, plan: str = "last") -> list[RepairChange]:
+    def changes(self, plan: str = "last") -> tuple[RepairChange, ...]:
         with self.store() as store:
-            return list(store.repairs.changes(store.repairs.get(plan).id))
+            return tuple(store.repairs.changes(store.repairs.get(plan).id))
 
     @contextmanager
     def store(self) -> Iterator[MetaStore]:

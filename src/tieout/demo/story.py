@@ -95,7 +95,7 @@ def run_demo(directory: Path, report: Path, tell: Tell, spark: api.SparkSettings
 
     spoilt = stage.verify()
     tell(f"\n{_verified('3. Verify again', spoilt)}")
-    found, unexpected = _compare(faults, spoilt)
+    found, unexpected = missed_and_found(faults, spoilt)
     for each in found:
         tell(f"   {'✓' if each.found else '✗'} {each.fault.name} {'found' if each.found else 'NOT FOUND'}")
     if unexpected:
@@ -124,7 +124,7 @@ def _verified(title: str, result: VerificationResult) -> str:
     return f"{title}: {result.verdict}{found}; {plural(rows, 'row')} a side in {duration(result.seconds)}"
 
 
-def _compare(faults: list[Fault], result: VerificationResult) -> tuple[tuple[FoundFault, ...], int]:
+def missed_and_found(faults: list[Fault], result: VerificationResult) -> tuple[tuple[FoundFault, ...], int]:
     """Each fault with whether all its differences were found, and how many differences are left over."""
     seen = {trace(difference) for difference in result.differences}
     expected = frozenset[object]().union(*(fault.traces for fault in faults))

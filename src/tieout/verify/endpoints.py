@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
@@ -12,15 +13,20 @@ from tieout.connectors.registry import open_endpoint
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOADING = Lock()
+"""pyspark imports itself in circles: two threads must not meet in one."""
+
 
 def open_any(url: EndpointUrl, session: Callable[[], SparkSession]) -> Endpoint:
     """`session` is asked only if the tables need it; it may wait for Spark to start."""
     if url.scheme == "lake":
-        from tieout.spark.lake import open_lake
+        with _LOADING:
+            from tieout.spark.lake import open_lake
 
         return open_lake(url, session())
     if url.scheme == "spark":
-        from tieout.spark.catalog import open_catalog
+        with _LOADING:
+            from tieout.spark.catalog import open_catalog
 
         return open_catalog(url, session())
     return open_endpoint(url)

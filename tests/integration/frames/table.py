@@ -67,7 +67,21 @@ def wide_rows() -> dict[int, Row]:
 
 
 def _row(key: int) -> Row:
-    texts = ("plain", "", None, "trailing ", "Case", "case", "é", "e\u0301", "😀", "it's", 'say "it"', "back\\slash", "NULL")
+    texts = (
+        "plain",
+        "",
+        None,
+        "trailing ",
+        "Case",
+        "case",
+        "é",
+        "e\u0301",
+        "😀",
+        "it's",
+        'say "it"',
+        "back\\slash",
+        "NULL",
+    )
     row: Row = {
         "id": key,
         "n": (0, -1, 2**31 - 1, -(2**31), key)[key % 5],
@@ -107,11 +121,33 @@ class Fault:
     def columns(self) -> set[str]:
         return {column for edits in (self.both, self.target) for row in edits.values() for column in row}
 
-    def sides(self) -> tuple[list[Row], list[Row]]:
-        rows = {key: {**row, **self.both.get(key, {})} for key, row in wide_rows().items()}
+    def sides(self, first: int = 0) -> tuple[list[Row], list[Row]]:
+        """The table with the fault, its keys moved up by `first`."""
+        rows = {key: {**row, **self.both.get(key, {}), "id": first + key} for key, row in wide_rows().items()}
         source = [row for key, row in rows.items() if key not in self.extra]
         target = [{**row, **self.target.get(key, {})} for key, row in rows.items() if key not in self.lost]
         return source, target
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Many faults in one table, each among rows of its own: a hundred keys to each."""
+
+    faults: tuple[Fault, ...]
+
+    def sides(self) -> tuple[list[Row], list[Row]]:
+        pairs = [fault.sides(100 * number) for number, fault in enumerate(self.faults)]
+        source, target = ([row for side in sides for row in side] for sides in zip(*pairs, strict=True))
+        return source, target
+
+    def found(self, fault: Fault) -> frozenset[Any]:
+        first = 100 * self.faults.index(fault)
+        return frozenset((kind, first + key, columns) for kind, key, columns in fault.found)
+
+    def of(self, fault: Fault, found: frozenset[Any]) -> frozenset[Any]:
+        """Those of the differences that are among the rows of one fault."""
+        first = 100 * self.faults.index(fault)
+        return frozenset(difference for difference in found if first - 10 <= difference[1] < first + 90)
 
 
 def changed(key: int, **columns: tuple[str | None, str | None]) -> Any:

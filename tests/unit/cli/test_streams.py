@@ -30,7 +30,9 @@ def test_a_reader_that_is_gone_is_no_error(command: str):
 
 
 def test_no_stdout_at_all():
-    ended = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *TIEOUT, "version"], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *TIEOUT, "version"], capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 2
     assert ended.stderr == "error[usage]: stdout is closed: there is nowhere to write the result\n"
 

@@ -56,7 +56,7 @@ class MySQLDialect:
         return reference
 
     def literal(self, column: Column, text: str) -> str:
-        if column.type.name in _NUMERIC and text.removeprefix("-").replace(".", "", 1).isdigit():
+        if column.type.name in _NUMERIC and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit():
             return text
         if column.type.name is TypeName.BINARY:
             return f"X'{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
@@ -65,7 +65,7 @@ class MySQLDialect:
         if column.type.name is TypeName.INSTANT and (seconds := _unix_seconds(text)):
             # A literal would be read in the session's time zone, which is the server's own choice.
             return f"FROM_UNIXTIME({seconds})"
-        if column.type.name is TypeName.BITS and text.isdigit():
+        if column.type.name is TypeName.BITS and text.isascii() and text.isdigit():
             # All its bits, or the number, for a column that is compared with integers.
             return f"b'{text}'" if len(text) == (column.type.precision or 1) and not text.strip("01") else text
         # Hexadecimal: no quote or backslash can end it, whatever the sql_mode. A literal takes the column's collation.
@@ -76,7 +76,8 @@ class MySQLDialect:
             there = f"CONVERT({reference} USING utf8mb4)"
             back = f"CAST(CONVERT({there} USING {column.charset}) AS BINARY)"
             # What has no place in Unicode would all become '?', and compare equal.
-            return f"IF({back} <=> CAST({reference} AS BINARY), {there}, CONCAT('\\0invalid ', HEX({reference})))"
+            invalid = f"CONCAT(CONVERT(X'00' USING utf8mb4), 'invalid ', HEX({reference}))"
+            return f"IF({back} <=> CAST({reference} AS BINARY), {there}, {invalid})"
         if self.safe:
             return f"CAST(CONVERT({reference} USING utf8mb4) AS BINARY)"
         return reference
@@ -93,11 +94,16 @@ class MySQLDialect:
 
     def digest_columns(self, scan: Scan, spec: HashSpec) -> str:
         """Count and sums of the two halves of a SHA-256's first 128 bits."""
-        parts = []
-        for column in scan.columns:
-            text = self._hashed_text(column)
-            parts.append(f"IF({reference(self, column)} IS NULL, 'N', CONCAT(LENGTH({text}), ':', {text}))")
+        parts = [f"IF({reference(self, c)} IS NULL, 'N', {self._hashed(c)})" for c in scan.columns]
         return f"SHA2(CONCAT({', '.join(parts)}), 256)"
+
+    def _hashed(self, column: ScanColumn) -> str:
+        if _may_be_long(column.column):
+            # A CONCAT beyond max_allowed_packet is NULL, and so is the HEX of half of it.
+            is_binary = column.column.type.name is TypeName.BINARY
+            return f"SHA2({reference(self, column) if is_binary else self._hashed_text(column)}, 256)"
+        text = self._hashed_text(column)
+        return f"CONCAT(LENGTH({text}), ':', {text})"
 
     def _hashed_text(self, column: ScanColumn) -> str:
         """Canonical text for hashing in SQL: two equal values give the same on every server of this engine."""
@@ -122,6 +128,12 @@ def _unix_seconds(text: str) -> str | None:
     except ValueError:
         return None
     return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
+
+
+def _may_be_long(column: Column) -> bool:
+    """Whether a value may have more than 64 kB."""
+    name, length = column.type.name, column.type.precision
+    return name is TypeName.JSON or (name in (TypeName.TEXT, TypeName.BINARY) and (length is None or length > 65_535))
 
 
 def _is_plain(text: str) -> bool:

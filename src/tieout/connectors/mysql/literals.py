@@ -11,7 +11,7 @@ from tieout.connectors.writing import Refused
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _MOMENT = re.compile(r"[-0-9:. ]+")
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/@+=()\[\]{}<>?!#$&*|~-]*")
 """Text that reads the same in every character set and sql_mode, so that a file of statements can be read, too."""
@@ -54,7 +54,7 @@ def _bits(column: Column, text: str) -> str:
     """All its bits; or, for a column compared with integers, the number."""
     if len(text) == (column.type.precision or 1) and not text.strip("01"):
         return f"b'{text}'"
-    return text if text.isdigit() else _text(column, text)
+    return text if text.isascii() and text.isdigit() else _text(column, text)
 
 
 def _bytes(column: Column, text: str) -> bytes:

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from tieout.config.urls import EndpointUrl
 
-_INIT = (
-    "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES', "
-    "character_set_results = 'utf8mb4', lock_wait_timeout = 30"
-)
+SETTINGS = "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES'"
+"""What a user's SQL and our literals may depend on."""
+
+_INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', lock_wait_timeout = 30"
 
 
 def connect(url: EndpointUrl, *, client_flag: int = 0) -> Any:

@@ -17,7 +17,7 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import DriverPanic, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.rows import only_by_rows, row_batches
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.session import SETTINGS, connect
 from tieout.connectors.wire import key_of
 from tieout.errors import ReadError
 from tieout.model.digests import MODULUS, Digest
@@ -57,6 +57,9 @@ class MySQLReader:
                 yield zero_moments(scan, batch)
             return
         statement = sql.select(self._dialect, scan, condition)
+        if self.flavour is Flavour.MARIADB:
+            # The Arrow driver's sessions begin in the server's own time zone and mode.
+            statement = f"SET STATEMENT {SETTINGS} FOR {statement}"
         try:
             for batch in arrow_batches(self.url, statement, scan.table.average_row_bytes):
                 yield zero_moments(scan, batch)
@@ -72,8 +75,15 @@ class MySQLReader:
         dialect = self._dialect
         hashed = dialect.digest_columns(scan, spec) + " AS h"
         inner = sql.aggregate(dialect, scan, sql.within(dialect, scan, keys), hashed)
-        row = self._row(f"SELECT COUNT(*), {_LANE.format(1)}, {_LANE.format(17)} FROM ({inner}) AS hashed")
-        return Digest(int(row[0]), (int(row[1]) + (int(row[2]) << 64)) % MODULUS)
+        row = self._row(f"SELECT COUNT(*), COUNT(h), {_LANE.format(1)}, {_LANE.format(17)} FROM ({inner}) AS hashed")
+        if row[0] != row[1]:
+            # A sum would pass over them in silence.
+            raise ReadError(
+                f"{self.url.redacted()}: {scan.table.name} has rows that the server can't hash: they are longer "
+                "than its max_allowed_packet",
+                "use --strategy pull",
+            )
+        return Digest(int(row[0]), (int(row[2]) + (int(row[3]) << 64)) % MODULUS)
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
         found: list[Key] = []

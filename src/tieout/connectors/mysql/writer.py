@@ -60,9 +60,9 @@ def open_writer(url: EndpointUrl) -> MySQLWriter:
         connection = connect(url, client_flag=CLIENT.FOUND_ROWS)
         with connection.cursor() as cursor:
             cursor.execute(f"SET SESSION sql_mode = '{_MODE}', innodb_lock_wait_timeout = 10")
-            cursor.execute("SELECT VERSION()")
-            version = cursor.fetchone()
-        return MySQLWriter(url, connection, Flavour.of(str(version[0])))
+            cursor.execute("SELECT VERSION(), @@max_allowed_packet")
+            version, most = cursor.fetchone()
+        return MySQLWriter(url, connection, Flavour.of(str(version)), int(most))
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,9 @@ class MySQLStatements:
 
 
 class MySQLWriter:
-    def __init__(self, url: EndpointUrl, connection: Any, flavour: Flavour) -> None:
+    def __init__(self, url: EndpointUrl, connection: Any, flavour: Flavour, most_bytes: int) -> None:
         self.url = url
+        self._most_bytes = most_bytes
         self.statements = MySQLStatements(MySQLChangeDialect(flavour))
         self._connection = connection
         self._dialect = _RowDialect(flavour, safe=True)
@@ -119,6 +120,9 @@ class MySQLWriter:
         self._run("START TRANSACTION")
 
     def execute(self, statement: str) -> int:
+        if len(statement) > self._most_bytes - 1024:
+            # Sent all the same, it would cost the connection.
+            raise Refused(f"the row does not fit into the server's max_allowed_packet ({self._most_bytes:,} bytes)")
         self._run("SAVEPOINT tieout")
         try:
             return self._run(statement)

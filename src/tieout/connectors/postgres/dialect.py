@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.postgres.years import to_postgres
 from tieout.connectors.sql import aggregate, reference
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
@@ -22,6 +23,7 @@ _AS_TEXT = {
 }
 
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
+_MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
 # What a type is hashed by. Its own hash function would not do: that of NUMERIC ignores the sign and takes
 # NaN for Infinity, that of INT8 and of moments folds 64 bits into 32, that of INTERVAL takes '1 month' for
@@ -65,10 +67,12 @@ class PostgresDialect:
         return f"{reference}::text" if name in _AS_TEXT else reference
 
     def literal(self, column: Column, text: str) -> str:
-        if column.type.name in _NUMERIC and text.removeprefix("-").replace(".", "", 1).isdigit():
+        if column.type.name in _NUMERIC and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit():
             return text
         if column.type.name is TypeName.BINARY:
             return f"'\\x{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
+        if column.type.name in _MOMENTS:
+            text = to_postgres(text)
         # standard_conforming_strings is on in our sessions: a quote is the only special character.
         return "'" + text.replace("'", "''") + "'"
 

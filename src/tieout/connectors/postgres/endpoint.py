@@ -35,8 +35,14 @@ SELECT a.attrelid, a.attname, t.typname, format_type(a.atttypid, a.atttypmod), t
   (SELECT e.typname FROM pg_type e WHERE e.oid = t.typelem),
   (SELECT array_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = t.oid),
   NOT a.attnotnull, a.attgenerated <> '', pg_get_expr(d.adbin, d.adrelid),
-  o.collname, o.collprovider, coalesce(o.collisdeterministic, true), coalesce(o.collversion, ''), g.datcollate,
-  coalesce(to_jsonb(g) ->> 'datcollversion', '')
+  o.collname, o.collprovider, coalesce(o.collisdeterministic, true),
+  coalesce(o.collversion, ''), CASE o.collprovider WHEN 'c' THEN o.collcollate ELSE o.collprovider::text || ':' ||
+    coalesce(to_jsonb(o) ->> 'colllocale', to_jsonb(o) ->> 'colliculocale', '') ||
+    coalesce(to_jsonb(o) ->> 'collicurules', '') END,
+  coalesce(to_jsonb(g) ->> 'datcollversion', ''), CASE coalesce(to_jsonb(g) ->> 'datlocprovider', 'c')
+    WHEN 'c' THEN g.datcollate ELSE (to_jsonb(g) ->> 'datlocprovider') || ':' ||
+    coalesce(to_jsonb(g) ->> 'datlocale', to_jsonb(g) ->> 'daticulocale', '') ||
+    coalesce(to_jsonb(g) ->> 'daticurules', '') END
 FROM base b JOIN pg_attribute a ON a.attrelid = b.attrelid AND a.attnum = b.attnum
 JOIN pg_type t ON t.oid = b.typid AND t.typtype <> 'd'
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
@@ -194,14 +200,14 @@ def _sample(table: Table, histograms: dict[str, list[str]]) -> tuple[str, ...]:
 
 def _column(row: tuple[Any, ...], server: str) -> Column:
     (name, type_name, native, category, modifier, element, labels, nullable, generated, default) = row[:10]
-    collation, provider, deterministic, version, database_collation, database_version = row[10:]
+    collation, provider, deterministic, version, locale, database_version, database_locale = row[10:]
     raw = RawType(type_name, native, category, modifier, element, tuple(labels or ()))
-    effective: str | None = collation
     if provider == "d":
-        effective, version = database_collation, database_version
+        collation, version, locale = database_locale, database_version, database_locale
     ordered = None
-    if effective is not None:
-        bare = effective in BY_CODE_POINT
+    if collation is not None:
+        # By its locale: collations that users make may have one name and two locales.
+        bare = locale in BY_CODE_POINT
         # Without a version there is no telling whether two servers sort alike: then only a server does with itself.
-        ordered = effective if bare else f"{effective}:{version or server}" if deterministic else None
-    return Column(name, logical_type(raw), nullable, generated, default, effective, None, order_of(raw, ordered))
+        ordered = locale if bare else f"{locale}:{version or server}" if deterministic else None
+    return Column(name, logical_type(raw), nullable, generated, default, collation, None, order_of(raw, ordered))

@@ -11,7 +11,7 @@ from tieout.connectors.writing import Refused
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
 _MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
@@ -25,8 +25,9 @@ class PostgresChangeDialect(PostgresDialect):
             return text
         if name is TypeName.BINARY:
             return f"'\\x{_bytes(column, text).hex()}'"
-        if name is TypeName.BITS and len(text) != column.type.precision and text.strip("01"):
-            return f"{int(text):d}::bit({column.type.precision or 64:d})" if text.isdigit() else _quoted(column, text)
+        if name is TypeName.BITS and text.strip("01") and text.isascii() and text.isdigit():
+            # Not its bits but the number: the column was compared with integers.
+            return f"{int(text):d}::bit({column.type.precision or 64:d})"
         if name is TypeName.ARRAY:
             return _quoted(column, array_literal(text))
         if name in _MOMENTS:

@@ -62,6 +62,7 @@ class PostgresReader:
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
         found: list[Key] = []
         with translated(self.url), connect(self.url, "tieout executor") as connection:
+            _moments_stay_text(connection)
             while len(found) < most:
                 row = connection.execute(sql.bound(_DIALECT, scan, keys, rows)).fetchone()
                 key = None if row is None else key_of(scan, row)
@@ -78,6 +79,14 @@ class PostgresReader:
     def _row(self, statement: str) -> Any:
         with translated(self.url), connect(self.url, "tieout executor") as connection:
             return connection.execute(statement).fetchone()
+
+
+def _moments_stay_text(connection: Any) -> None:
+    """Python has no year before 1 or after 9999, and no infinity."""
+    from psycopg.types.string import TextLoader
+
+    for name in ("date", "timestamp", "timestamptz"):
+        connection.adapters.register_loader(name, TextLoader)
 
 
 def _unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_OURS = re.compile(r"(-\d{4,7}|0000)(-\d\d-\d\d(?: .*)?)", re.DOTALL)
-_THEIRS = re.compile(r"(\d{4,7})(-\d\d-\d\d(?: .*)?) BC", re.DOTALL)
+_OURS = re.compile(r"(-[0-9]{4,7}|0000)(-[0-9]{2}-[0-9]{2}(?: .*)?)", re.DOTALL)
+_THEIRS = re.compile(r"([0-9]{4,7})(-[0-9]{2}-[0-9]{2}(?: .*)?) BC", re.DOTALL)
 
 
 def to_postgres(text: str) -> str:

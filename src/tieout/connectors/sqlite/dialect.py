@@ -31,6 +31,7 @@ class SQLiteDialect:
 
 def _is_number(text: str) -> bool:
     try:
-        return float(text) is not None and text.replace(".", "").replace("-", "").replace("e", "").isdigit()
+        plain = text.replace(".", "").replace("-", "").replace("e", "")
+        return float(text) is not None and plain.isascii() and plain.isdigit()
     except ValueError:
         return False

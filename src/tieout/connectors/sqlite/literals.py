@@ -11,8 +11,8 @@ from tieout.connectors.writing import Refused
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 
-_INTEGER = re.compile(r"-?\d+")
-_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+_INTEGER = re.compile(r"-?[0-9]+")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/@+=()\[\]{}<>?!#$&*|~-]*")
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT64, TypeName.BOOLEAN}
 _TRUTH = {"true": "1", "false": "0"}

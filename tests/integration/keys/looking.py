@@ -1,0 +1,39 @@
+"""A comparison of two tables in this process, without Spark, with a second look at what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from tieout.config.urls import parse_url
+from tieout.connectors.registry import open_endpoint
+from tieout.model.keys import EVERYTHING
+from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.verify.compare import compare_rows
+from tieout.verify.found import Found, Localised
+from tieout.verify.localise import shape_of
+from tieout.verify.plan import TablePlan
+from tieout.verify.planning import plan_tables
+from tieout.verify.rows import read_rows
+from tieout.verify.settle import Patience, Settler
+
+WRITTEN = (None, None)
+"""Marks that can't tell whether anything was written: every difference is looked at again."""
+
+
+@contextmanager
+def planned(source: str, target: str, request: TableRequest) -> Iterator[TablePlan]:
+    with closing(open_endpoint(parse_url(source))) as left, closing(open_endpoint(parse_url(target))) as right:
+        (table,) = plan_tables(left, right, VerifyRequest(source, target, (request,)))
+        assert table.plan is not None, table.failure
+        yield table.plan
+
+
+def compared_twice(plan: TablePlan) -> Localised:
+    found = Found(shape_of(plan), None)
+    settler = Settler(plan, Patience(after=0.0, times=1, marks=WRITTEN), found)
+    source = read_rows(plan.source.reader, plan.source.scan, EVERYTHING)
+    target = read_rows(plan.target.reader, plan.target.scan, EVERYTHING)
+    settler.add(compare_rows(found.shape, source, target))
+    settler.finish()
+    return found.result()
