@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -37,6 +37,8 @@ class AnyDatabase(Protocol):
     def executemany(self, sql: str, rows: Any) -> None: ...
 
     def rows(self, sql: str, *params: Any) -> list[tuple[Any, ...]]: ...
+
+    def connect(self) -> AbstractContextManager[Any]: ...
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +34,11 @@ def verify(spark: SparkSession, tmp_path: Path) -> Callable[..., VerificationRes
 
 
 @pytest.fixture(params=[SQLITE, POSTGRES, MARIADB])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest) -> Store:
     engine = request.param
     fixture = {SQLITE: "sqlite_db", POSTGRES: "pg_db", MARIADB: "mysql_db"}[engine]
     database = request.getfixturevalue(fixture)
-    yield Store(engine, database("lake") if engine == SQLITE else database)
+    return Store(engine, database("lake") if engine == SQLITE else database)
 
 
 def test_each_fault_is_found_and_named(verify: Callable[..., VerificationResult], store: Store, tmp_path: Path) -> None:
@@ -124,6 +124,21 @@ def test_conditions_columns_expressions_and_counts(
     assert plain.tables[0].differences.changed == len([row for row in wide_rows().values() if row["n"] is not None])
     counted = verify(tmp_path / "lake", database.url, TableRequest("t", columns=columns), counts_only=True)
     assert (counted.verdict, counted.tables[0].rows.source) == ("unverified", len(KEYS))
+
+
+def test_a_condition_that_spark_can_not_read(
+    verify: Callable[..., VerificationResult],
+    sqlite_db: Callable[[str], SqliteDatabase],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    write_parquet(tmp_path / "lake" / "t", list(wide_rows().values()), columns_of(SQLITE))
+    store = Store(SQLITE, sqlite_db("target"))
+    store.write({"t": list(wide_rows().values())})
+    result = verify(tmp_path / "lake", store.url, TableRequest("t", source_where="no_such = 1"))
+    assert (result.verdict, result.exit_code) == ("unverified", 3)
+    assert "no_such" in (result.tables[0].reason or "")
+    assert not any("Traceback" in text or "\tat " in text for text in capfd.readouterr())
 
 
 def test_tables_and_views_of_the_session(

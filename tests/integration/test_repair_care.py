@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration.repairing import Pair, found
-from tieout.config.urls import parse_url
+from tieout.config.urls import EndpointUrl, parse_url
+from tieout.connectors.registry import open_writer
 from tieout.errors import AccessError, UsageError
 from tieout.meta import ChangeState, JobKind, RepairState
 from tieout.model.requests import TableRequest
 from tieout.model.results import Verdict
 from tieout.verify import rowstage
-from tieout.verify.repair import apply_repair
+from tieout.verify.repair import apply_repair, sides, transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,6 +138,38 @@ def test_a_delete_does_not_take_other_rows_with_it(pair: Pair) -> None:
     assert "rows that refer to it would be lost with it" in applied.messages[0]
     assert pair.target.rows("SELECT * FROM c") == [(10, 1)]
     assert pair.target.rows("SELECT * FROM p") == [(1,)]
+
+
+def test_a_row_that_another_transaction_holds(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for, for a while; then the others are done without it, and it is tried again when asked to."""
+    monkeypatch.setattr(sides, "open_writer", impatient_writer)
+    monkeypatch.setattr(transaction, "ATTEMPTS", 2)
+    pair.both("CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v INT)")
+    pair.source.execute("INSERT INTO t VALUES (1, 1), (2, 2)")
+    pair.target.execute("INSERT INTO t VALUES (1, 0), (2, 0)")
+    pair.verify("t")
+    pair.plan()
+    with pair.target.connect() as connection:
+        cursor = connection.cursor()
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE t SET v = 7 WHERE id = 1")
+        applied = pair.apply()
+        cursor.execute("ROLLBACK")
+    locks_all = "sqlite" in pair.target.url
+    assert (applied.done, applied.failed) == ((0, 2) if locks_all else (1, 1))
+    assert "another transaction is in the way" in applied.messages[0]
+    assert pair.apply().equal
+
+
+def impatient_writer(url: EndpointUrl) -> Any:
+    writer = open_writer(url)
+    waits = {
+        "mysql": "SET innodb_lock_wait_timeout = 1",
+        "postgresql": "SET lock_timeout = '100ms'",
+        "sqlite": "PRAGMA busy_timeout = 50",
+    }
+    writer._run(waits[url.scheme])  # type: ignore[attr-defined]
+    return writer
 
 
 def test_keys_of_every_sort(pair: Pair) -> None:

@@ -23,8 +23,8 @@ class Field:
     """One column: a status for each row, and either fixed-width data or bytes of any length.
 
     `data` is a numpy array of n fixed-width items, `values` an Arrow binary array; one of them is None.
-    `odd` maps rows to their text. `show` renders a present row as canonical text. `measure` is the
-    number to which a tolerance applies, if there is one.
+    `odd` maps rows to their text. `show` renders a present row as canonical text, all of them in hexadecimal
+    if `is_hex`.
     """
 
     status: npt.NDArray[np.uint8]
@@ -32,7 +32,7 @@ class Field:
     values: pa.Array | None
     show: Text
     odd: Mapping[int, str] = field(default_factory=dict)
-    measure: npt.NDArray[np.float64] | None = None
+    is_hex: bool = False
 
     def __len__(self) -> int:
         return len(self.status)
@@ -51,6 +51,14 @@ class Field:
         if self.status[row] == ODD:
             return _shown(self.odd[row])
         return self.show(row)
+
+    def is_exact(self, row: int) -> bool:
+        """Whether the text says just this value: it is not NULL, not odd, not bytes that are no text."""
+        if self.status[row] != PRESENT:
+            return False
+        if self.values is None or self.is_hex:
+            return True
+        return bool(self.values[row].as_py() == self.show(row).encode("utf-8", "surrogatepass"))
 
 
 def _shown(odd: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from tieout.model.kinds import MAX_DECIMAL_DIGITS, Kind, Tolerance
 
 _NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _WORDS = {"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"}
+
+_EXACT = Context(prec=200)
 
 INTEGER_LAYOUT = np.dtype([("sign", "u1"), ("value", "<u8")])
 """The sign extended to a ninth byte (0 or 255), so that -1 is not 2^64-1."""
@@ -107,7 +109,8 @@ def _decimals_one_by_one(array: pa.Array, target: pa.DataType) -> tuple[pa.Array
         text = odd_text(value)
         number = _as_decimal(text)
         with suppress(pa.ArrowInvalid):
-            result[row] = None if number is None else pa.array([number]).cast(target)[0].as_py()
+            finite = number is not None and number.is_finite()
+            result[row] = pa.array([number]).cast(target)[0].as_py() if finite else None
         if result[row] is None:
             odd[row] = plain_number(text)
     return pa.array(result, target), odd
@@ -165,6 +168,9 @@ def _floats(array: pa.Array, dtype: str, tolerance: Tolerance | None) -> Field:
     """IEEE bits, with one zero and one NaN; under a tolerance, the cell of a grid of that width."""
     odd: dict[int, str] = {}
     status = status_of(array)
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    given = array
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.string())
     if is_textual(array) or is_bytes(array):
@@ -184,7 +190,25 @@ def _floats(array: pa.Array, dtype: str, tolerance: Tolerance | None) -> Field:
 
     if tolerance is None:
         return Field(status, exact, None, show, odd)
-    return Field(status, _cells(exact, tolerance), None, show, odd, measure=exact)
+    cells = _cells(exact, tolerance)
+    if pa.types.is_floating(given.type):
+        return Field(status, cells, None, show, odd)
+    odd |= _finer_than_doubles(given, exact, cells)
+    status[list(odd)] = ODD
+    return Field(status, cells, None, lambda row: plain_number(odd_text(given[row].as_py())), odd)
+
+
+def _finer_than_doubles(
+    array: pa.Array, doubles: npt.NDArray[np.floating], cells: npt.NDArray[np.void]
+) -> dict[int, str]:
+    """Integers and decimals that are their own cell, and that no double holds: neighbours would share one."""
+    odd: dict[int, str] = {}
+    for row in np.flatnonzero(cells["sort"] == OWN):
+        text = plain_number(odd_text(array[row].as_py()))
+        number = _as_decimal(text)
+        if number is not None and not number.is_nan() and number != Decimal(float(doubles[row])):
+            odd[int(row)] = text
+    return odd
 
 
 def _floats_one_by_one(array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
@@ -227,11 +251,14 @@ def _cells(exact: npt.NDArray[np.floating], tolerance: Tolerance) -> npt.NDArray
     return result
 
 
-def within(a: float, b: float, tolerance: Tolerance) -> bool:
-    """Whether two numbers count as the same under a tolerance (NaN equals NaN)."""
-    if a == b or (np.isnan(a) and np.isnan(b)):
+def within(a: str, b: str, tolerance: Tolerance) -> bool:
+    """Whether two numbers in canonical text count as the same under a tolerance (NaN equals NaN)."""
+    if a == b:
         return True
-    if not (np.isfinite(a) and np.isfinite(b)):
+    left, right = _as_decimal(a), _as_decimal(b)
+    if left is None or right is None or not (left.is_finite() and right.is_finite()):
         return False
-    scale = max(abs(a), abs(b)) if tolerance.relative else 1.0
-    return abs(a - b) <= tolerance.amount * scale
+    amount = Decimal(repr(tolerance.amount))
+    if tolerance.relative:
+        amount = _EXACT.multiply(amount, max(abs(left), abs(right)))
+    return abs(_EXACT.subtract(left, right)) <= amount

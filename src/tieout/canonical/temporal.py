@@ -46,7 +46,12 @@ def timestamp(kind: Kind, array: pa.Array) -> Field:
         data = to_numpy(array.cast(pa.int32()), "<i8") * np.int64(_DAY)
     else:
         if pa.types.is_timestamp(array.type):
-            array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+            try:
+                array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+            except pa.ArrowInvalid:  # nanoseconds
+                return _parsed(array.cast(pa.string()), _microseconds, "<i8", _show_moment)
+        elif pa.types.is_floating(array.type):
+            return _parsed(array.cast(pa.string()), _microseconds, "<i8", _show_moment)
         data = to_numpy(array, "<i8")
     return Field(status_of(array), data, None, lambda row: _show_moment(int(data[row])))
 

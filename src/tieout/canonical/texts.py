@@ -29,7 +29,7 @@ def scaled_number(kind: Kind, array: pa.Array) -> Field:
 
 def binary(kind: Kind, array: pa.Array) -> Field:
     values = as_binary(array)
-    return Field(status_of(values), None, values, lambda row: "0x" + values[row].as_py().hex())
+    return Field(status_of(values), None, values, lambda row: "0x" + values[row].as_py().hex(), is_hex=True)
 
 
 def set_members(kind: Kind, array: pa.Array) -> Field:

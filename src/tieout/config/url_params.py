@@ -58,7 +58,6 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
     {
         "mysql": _COMMON
         | {
-            "charset": Parameter("the connection's character set", _text),
             "socket": Parameter("the server's Unix socket, instead of host and port", _text),
             "ssl_ca": Parameter("file of the authorities to trust", _text),
             "ssl_cert": Parameter("file of the client's certificate", _text),
@@ -70,7 +69,6 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
         },
         "postgresql": _COMMON
         | {
-            "application_name": Parameter("the name shown in pg_stat_activity", _text),
             "schema": Parameter("the schema of tables named without one", _text),
             "socket": Parameter("the directory of the server's Unix socket, instead of a host", _text),
             "sslcert": Parameter("file of the client's certificate", _text),

@@ -98,7 +98,10 @@ class Reader(Protocol):
         """A reader of the same endpoint that never raises StartOver: slower, or the same one."""
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        """The rows with these keys."""
+        """The rows with these keys, and perhaps others that the engine takes for the same."""
+
+    def finds(self, scan: Scan) -> bool:
+        """Whether `lookup` finds every row that has a key: not if an engine may write a key's value in several ways."""
 
     def count(self, scan: Scan, keys: KeyRange) -> int: ...
 

@@ -32,6 +32,9 @@ class SessionOnly:
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         _refuse()
 
+    def finds(self, scan: Scan) -> bool:
+        return False
+
     def count(self, scan: Scan, keys: KeyRange) -> int:
         _refuse()
 

@@ -25,6 +25,9 @@ class Dialect(Protocol):
 
     def literal(self, column: Column, text: str) -> str: ...
 
+    def finds(self, column: ScanColumn) -> bool:
+        """Whether a literal of a value's canonical text equals every spelling of that value in the column."""
+
 
 def select(dialect: Dialect, scan: Scan, condition: str) -> str:
     return f"SELECT {wires(dialect, scan.columns)} FROM {dialect.table(scan.table.name)}{_where(scan, condition)}"
@@ -71,6 +74,10 @@ def among(dialect: Dialect, scan: Scan, keys: Sequence[Key]) -> str:
         values = ", ".join(dialect.literal(columns[0].column, key[0]) for key in keys)
         return f"{dialect.quote(columns[0].name)} IN ({values})"
     return "(" + " OR ".join(_equal(dialect, columns, key) for key in keys) + ")"
+
+
+def finds(dialect: Dialect, scan: Scan) -> bool:
+    return all(c.expression is None and c.kind.tolerance is None and dialect.finds(c) for c in scan.key_columns)
 
 
 def _equal(dialect: Dialect, columns: Sequence[ScanColumn], key: Key) -> str:

@@ -1,7 +1,7 @@
 """Kinds: the canonical form in which the two columns of a pair are compared.
 
 A kind is chosen for a *pair* of columns (`common_kind`), so that an INT and a NUMERIC, or a CHAR(36) and a
-UUID, meet in one form. The specification of each form is docs/canonical-form.md.
+UUID, meet in one form. The specification of each form is docs/explanation/canonical-form.md.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ def common_kind(
         return Incomparable(f"values of type {unread.native} can't be read exactly")
     if a.name is TypeName.OPAQUE or b.name is TypeName.OPAQUE:
         return _opaque_kind(a, b)
+    if a.name is b.name is TypeName.ARRAY and not _same_elements(a.element, b.element):
+        return Incomparable(f"the elements of {a.native} and {b.native} are of different types")
     if a.name is b.name and a.name in _WITH_ITSELF:
         return Kind(_WITH_ITSELF[a.name])
     if names <= _INTEGRAL or (names <= _INTEGRAL | {TypeName.BITS} and _fits_integer(a, b)):
@@ -131,9 +133,15 @@ def _mixed_form(names: set[TypeName]) -> Form | None:
 
 
 def _opaque_kind(a: LogicalType, b: LogicalType) -> Kind | Incomparable:
-    if a.name is b.name and a.native == b.native:
+    if (a.name, a.native, a.engine) == (b.name, b.native, b.engine):
         return Kind(Form.OPAQUE)
     return Incomparable(f"{a.native} and {b.native} are compared only with the same type of the same engine")
+
+
+def _same_elements(a: LogicalType | None, b: LogicalType | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return a.name is b.name or {a.name, b.name} <= {TypeName.TEXT, TypeName.ENUM}
 
 
 def _fits_integer(a: LogicalType, b: LogicalType) -> bool:

@@ -49,6 +49,7 @@ class LogicalType:
     unsigned: bool = False
     values: tuple[str, ...] = ()
     element: LogicalType | None = None
+    engine: str = ""
 
     def __str__(self) -> str:
         return self.native

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from typing import IO
 
 from pyspark.errors import PySparkRuntimeError
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tieout.errors import SparkFailure
@@ -53,6 +55,8 @@ def start_session(
         with nullcontext() if verbose else _quiet():
             session = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN" if verbose else "OFF")
+        if not verbose:
+            _silence_query_errors()
         return session
     except (PySparkRuntimeError, OSError) as error:
         line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -64,6 +68,12 @@ def start_session(
 def _local_settings() -> dict[str, str]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g"}
+
+
+def _silence_query_errors() -> None:
+    """pyspark prints every error of a query with its stack to standard error, before it raises it."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 @contextmanager

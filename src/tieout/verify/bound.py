@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
 
 from tieout.model.kinds import Form
@@ -42,4 +43,8 @@ def collision_bound(run: TableRun) -> str | None:
 
 
 def _text(probability: Fraction) -> str:
-    return f"{float(probability):.0e}".replace("e-0", "e-")
+    # Rounded up: it is said to be less than this.
+    rounded = Context(prec=1, rounding=ROUND_UP).divide(
+        Decimal(probability.numerator), Decimal(probability.denominator)
+    )
+    return f"{rounded:e}".replace("e-0", "e-")

@@ -13,30 +13,36 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tieout.canonical.fields import Field
+from tieout.canonical.fields import PRESENT, Field
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.numbers import within
 from tieout.connectors.base import StartOver
 from tieout.errors import TieoutError
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.keys import Key, KeyRange
+from tieout.model.kinds import Tolerance
 from tieout.spark.work import Bucketed
 from tieout.verify.bucketing import buckets_of
 from tieout.verify.compare import Shape
 from tieout.verify.found import Found, Localised
 from tieout.verify.plan import Side, TablePlan
-from tieout.verify.rows import fields_of, key_hashes
+from tieout.verify.rows import fields_of, key_hashes, key_text
 from tieout.verify.settle import Patience, Settler
 
 
 @dataclass(frozen=True, slots=True)
 class LooseRow:
-    """A row on its way to its bucket: hashes, and every value as canonical text."""
+    """A row on its way to its bucket: hashes, and every value as canonical text and as it stands in the record.
+
+    `found`: by its key's text.
+    """
 
     source: bool
     key: bytes
     print: bytes
     texts: tuple[str | None, ...]
+    values: tuple[bytes, ...]
+    found: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +90,19 @@ def loose_rows(
     prints = fingerprints(fields)
     keys = key_hashes(fields, key, prints)
     places = buckets_of(keys, buckets)
+    words = [item.words() for item in fields]
     result: dict[int, list[LooseRow]] = defaultdict(list)
     for row in np.flatnonzero(np.isin(places, np.fromiter(wanted, dtype=np.uint32))):
         texts = tuple(item.text(int(row)) for item in fields)
-        result[int(places[row])].append(LooseRow(is_source, keys[row].tobytes(), prints[row].tobytes(), texts))
+        values = tuple(
+            (word[row].tobytes() if item.status[row] == PRESENT else bytes([item.status[row]]))
+            + item.odd.get(int(row), "").encode("utf-8", "surrogateescape")
+            for item, word in zip(fields, words, strict=True)
+        )
+        found = key_text(fields, key, int(row)) is not None
+        result[int(places[row])].append(
+            LooseRow(is_source, keys[row].tobytes(), prints[row].tobytes(), texts, values, found)
+        )
     return result
 
 
@@ -127,19 +142,20 @@ class CompareBuckets:
         found.rows(sum(map(len, sides[True].values())), sum(map(len, sides[False].values())))
         suspects: dict[Key, list[Difference]] = {}
         for key in sides[True].keys() | sides[False].keys():
-            differences = list(self._differences(sides[True].get(key, []), sides[False].get(key, []), found))
-            text = self._key(differences)
+            rows = sides[True].get(key, []), sides[False].get(key, [])
+            differences = list(self._differences(*rows, found))
+            text = self._key((*rows[0], *rows[1])) if differences else None
             if text is None:
                 found.add_all(differences)
             else:
                 suspects[text] = differences
         settler.add_differences(suspects)
 
-    def _key(self, differences: Sequence[Difference]) -> Key | None:
-        if not differences or not self.shape.key:
+    def _key(self, rows: Sequence[LooseRow]) -> Key | None:
+        """The key of rows that share one; None if they can't be looked up by it."""
+        if not self.shape.key or not all(row.found for row in rows):
             return None
-        values = tuple(differences[0].key.values())
-        return None if None in values else tuple(str(v) for v in values)
+        return tuple(str(rows[0].texts[place]) for place in self.shape.key)
 
     def _differences(self, left: list[LooseRow], right: list[LooseRow], found: Found) -> Iterator[Difference]:
         if self.shape.key and len(left) == len(right) == 1:
@@ -170,14 +186,19 @@ class CompareBuckets:
         changed: dict[str, ValuePair] = {}
         tolerated = False
         for place, (a, b) in enumerate(zip(left.texts, right.texts, strict=True)):
-            if a == b:
+            # Two values may be shown alike and differ: bytes that are no UTF-8 show as hexadecimal.
+            if left.values[place] == right.values[place]:
                 continue
             tolerance = self.shape.tolerances.get(place)
-            if tolerance is not None and a is not None and b is not None and within(float(a), float(b), tolerance):
+            if tolerance is not None and _close(a, b, tolerance):
                 tolerated = True
                 continue
             changed[self.shape.columns[place]] = ValuePair(a, b)
         return None if tolerated and not changed else changed
+
+
+def _close(a: str | None, b: str | None, tolerance: Tolerance) -> bool:
+    return a is not None and b is not None and within(a, b, tolerance)
 
 
 def _payloads(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int | None, Any]]:

@@ -107,10 +107,11 @@ def changed_columns(shape: Shape, source: Rows, left: int, target: Rows, right: 
 
 
 def _same(a: Field, i: int, b: Field, j: int, tolerance: Tolerance | None) -> bool:
+    if tolerance is not None:
+        left, right = a.text(i), b.text(j)
+        return left == right if left is None or right is None else within(left, right, tolerance)
     if a.status[i] != b.status[j]:
         return False
-    if tolerance is not None and a.status[i] == PRESENT and a.measure is not None and b.measure is not None:
-        return within(float(a.measure[i]), float(b.measure[j]), tolerance)
     if a.status[i] == PRESENT and a.values is not None and b.values is not None:
         # Two texts may look alike and not be: bytes that are no UTF-8 show as hexadecimal.
         return bool(a.values[i].as_py() == b.values[j].as_py())

@@ -62,6 +62,8 @@ class VerificationJob:
             result = verification_result(self.request, job.id, self.shown, started, tables, runs)
             for ordinal, table in enumerate(tables):
                 self.store.tables.finish(job.id, ordinal, table_document(table))
+            untested = [endpoint.capabilities.untested for endpoint in self.endpoints if endpoint.capabilities.untested]
+            result = replace(result, notes=tuple(f"no test runs on {what}" for what in untested))
             cut_off = next((run.failure for run in runs if run.resumable), None)
             if cut_off is not None:
                 self.store.jobs.fail(job.id, cut_off)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -15,7 +15,7 @@ from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.hashing import Words
 from tieout.connectors.base import Reader, Scan, reading
-from tieout.model.keys import Key, KeyRange
+from tieout.model.keys import EVERYTHING, Key, KeyRange
 
 LOOKUP = 500
 """Keys asked for in one statement."""
@@ -28,6 +28,12 @@ def fields_of(scan: Scan, batch: pa.RecordBatch) -> list[Field]:
 def key_hashes(fields: Sequence[Field], key: Sequence[int], prints: Words) -> Words:
     """What a row is found by: the hash of its key, or of all of it if the table has none."""
     return fingerprints([fields[place] for place in key]) if key else prints
+
+
+def key_text(fields: Sequence[Field], key: Sequence[int], row: int) -> Key | None:
+    if not all(fields[place].is_exact(row) for place in key):
+        return None
+    return tuple(fields[place].show(row) for place in key)
 
 
 @dataclass
@@ -51,15 +57,9 @@ class Rows:
         return item.text(place)
 
     def key(self, row: int, columns: Sequence[int]) -> Key | None:
-        """The key as text; None if a part of it is NULL or odd, so that no literal finds it again."""
-        texts = []
-        for column in columns:
-            item, place = self.field_at(row, column)
-            text = item.text(place)
-            if text is None or place in item.odd:
-                return None
-            texts.append(text)
-        return tuple(texts)
+        """The key as text; None if no text says it exactly, so that it can't be looked up again."""
+        batch, place = self.places[row]
+        return key_text(self.batches[batch], columns, int(place))
 
 
 def collect(scan: Scan, batches: Iterable[pa.RecordBatch]) -> Rows:
@@ -80,5 +80,24 @@ def read_rows(reader: Reader, scan: Scan, keys: KeyRange) -> Rows:
 
 
 def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key]) -> Rows:
+    """The rows with these keys and no others, whatever else the engine takes for the same.
+
+    Where a literal does not surely find a key, every row is read and those that have it are kept.
+    """
     parts = [keys[start : start + LOOKUP] for start in range(0, len(keys), LOOKUP)]
-    return reading(reader, lambda r: collect(scan, chain.from_iterable(r.lookup(scan, part) for part in parts)))
+    wanted = set(keys)
+
+    def look(r: Reader) -> Rows:
+        batches: Iterable[pa.RecordBatch] = r.read(scan, EVERYTHING)
+        if r.finds(scan):
+            batches = chain.from_iterable(r.lookup(scan, part) for part in parts)
+        return collect(scan, (_with_keys(scan, batch, wanted) for batch in batches))
+
+    return reading(reader, look)
+
+
+def _with_keys(scan: Scan, batch: pa.RecordBatch, wanted: Set[Key]) -> pa.RecordBatch:
+    fields = fields_of(scan, batch)
+    return batch.filter(
+        pa.array([key_text(fields, scan.key, row) in wanted for row in range(batch.num_rows)], pa.bool_())
+    )

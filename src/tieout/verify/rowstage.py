@@ -54,7 +54,7 @@ class RowStage:
     def _compare_ranges(self, wave: Sequence[tuple[TableRun, Suspect]]) -> None:
         parts = [part for part in (wave[task :: self._tasks] for task in range(self._tasks)) if part]
         work = [
-            [CompareRange(run.plan, s.keys, s.larger, KEPT_PER_RANGE, self._patience(run)) for run, s in part]
+            [CompareRange(run.plan, s.keys, s.larger, self._kept, self._patience(run)) for run, s in part]
             for part in parts
         ]
         for part, outcomes in zip(parts, run_work(self._spark, work), strict=True):
@@ -73,7 +73,7 @@ class RowStage:
             rows = native_suspects(self._spark, run)
         else:
             rows = self._scan(plan.source, True, run, wanted).unionByName(self._scan(plan.target, False, run, wanted))
-        compare = CompareBuckets(plan, shape_of(plan), KEPT_PER_RANGE, self._patience(run))
+        compare = CompareBuckets(plan, shape_of(plan), self._kept, self._patience(run))
         # Whole buckets to a task, in order; as many tasks as connections, since each may look rows up again.
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
@@ -100,6 +100,10 @@ class RowStage:
             ScanBuckets(side, is_source, keys, part, run.plan.buckets, wanted) for part, keys in enumerate(lane.ranges)
         ]
         return work_frame(self._spark, [work[task :: self._tasks] for task in range(min(self._tasks, len(work)))])
+
+    @property
+    def _kept(self) -> int | None:
+        return None if self._options.limit is None else max(KEPT_PER_RANGE, self._options.limit)
 
     def _patience(self, run: TableRun) -> Patience:
         # A frame's rows can't be looked up again.

@@ -143,10 +143,10 @@ def test_what_stands_beside_a_url_joins_it(tmp_path: Path) -> None:
         tmp_path,
         """
 endpoints:
-  a: {url: mysql://h/d?connections=9&charset=latin1, user: ann, password: 007, connections: 2000000, read_timeout: 90s}
+  a: {url: mysql://h/d?connections=9&ssl_ca=latin1, user: ann, password: 007, connections: 2000000, read_timeout: 90s}
 """,
     )
-    assert settings.endpoint("a") == "mysql://ann:007@h:3306/d?connections=2000000&charset=latin1&read_timeout=90"
+    assert settings.endpoint("a") == "mysql://ann:007@h:3306/d?connections=2000000&ssl_ca=latin1&read_timeout=90"
 
 
 def test_numbers_and_truths_are_text_where_text_is_wanted(tmp_path: Path) -> None:

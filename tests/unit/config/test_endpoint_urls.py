@@ -152,7 +152,7 @@ def test_a_url_travels_to_executors() -> None:
         ),
         ("mysql://h/d?read_timeout=0", '"read_timeout" should be longer than nothing, not "0"'),
         ("mysql://h/d?ssl_ca=", '"ssl_ca" needs a value'),
-        ("mysql://h/d?charset=a&charset=b", '"charset" is given twice'),
+        ("mysql://h/d?ssl_ca=a&ssl_ca=b", '"ssl_ca" is given twice'),
         (
             "mysql://h/d?ssl_mode=verify_idenity",
             '"ssl_mode" does not know "verify_idenity" (did you mean "verify-identity"?)',

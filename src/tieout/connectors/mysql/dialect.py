@@ -17,6 +17,23 @@ _LOSSLESS = {"utf8mb4", "utf8mb3", "utf8", "latin1", None}
 
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.YEAR}
 
+# Not: a FLOAT, which no decimal literal equals; a SET or JSON, whose canonical text is not the server's; text
+# beside another type, which may spell a value in several ways.
+_FOUND = {
+    Form.INTEGER: _NUMERIC | {TypeName.BITS},
+    Form.DECIMAL: _NUMERIC,
+    Form.NUMBER: _NUMERIC,
+    Form.SCALED_NUMBER: _NUMERIC,
+    Form.FLOAT64: {TypeName.FLOAT64},
+    Form.TEXT: {TypeName.TEXT, TypeName.CHAR, TypeName.ENUM},
+    Form.BYTES: {TypeName.BINARY},
+    Form.DATE: {TypeName.DATE},
+    Form.TIMESTAMP: {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT},
+    Form.TIME: {TypeName.TIME},
+    Form.UUID: {TypeName.UUID, TypeName.BINARY},
+    Form.BITS: {TypeName.BITS},
+}
+
 
 @dataclass(frozen=True)
 class MySQLDialect:
@@ -70,6 +87,10 @@ class MySQLDialect:
             return f"b'{text}'" if len(text) == (column.type.precision or 1) and not text.strip("01") else text
         # Hexadecimal: no quote or backslash can end it, whatever the sql_mode. A literal takes the column's collation.
         return f"_utf8mb4 X'{text.encode().hex()}'"
+
+    def finds(self, column: ScanColumn) -> bool:
+        named = column.column.type.name in _FOUND.get(column.kind.form, ())
+        return named and column.column.charset in _LOSSLESS
 
     def _text(self, column: Column, reference: str) -> str:
         if column.charset not in _LOSSLESS:

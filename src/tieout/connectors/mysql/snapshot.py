@@ -46,6 +46,9 @@ class MySQLReader:
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._rows(scan, sql.within(self._dialect, scan, keys))
 
+    def finds(self, scan: Scan) -> bool:
+        return sql.finds(self._dialect, scan)
+
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         if keys:
             yield from self._rows(scan, sql.among(self._dialect, scan, keys))

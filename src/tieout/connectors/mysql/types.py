@@ -54,7 +54,7 @@ def logical_type(
         return LogicalType(TypeName(base), full, values=_labels(full))
     if base in _SIMPLE:
         return LogicalType(_SIMPLE[base], full, length)
-    return LogicalType(TypeName.OPAQUE, full)
+    return LogicalType(TypeName.OPAQUE, full, engine="mysql")
 
 
 def order_of(t: LogicalType, server: str, collation: str | None) -> str | None:

@@ -59,7 +59,7 @@ def open_writer(url: EndpointUrl) -> MySQLWriter:
         # Rows that were found count as changed, also if they had the values already.
         connection = connect(url, client_flag=CLIENT.FOUND_ROWS)
         with connection.cursor() as cursor:
-            cursor.execute(f"SET SESSION sql_mode = '{_MODE}', innodb_lock_wait_timeout = 10")
+            cursor.execute(f"SET SESSION sql_mode = '{_MODE}', innodb_lock_wait_timeout = 5")
             cursor.execute("SELECT VERSION(), @@max_allowed_packet")
             version, most = cursor.fetchone()
         return MySQLWriter(url, connection, Flavour.of(str(version)), int(most))

@@ -25,6 +25,26 @@ _AS_TEXT = {
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
 _MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
+# Not: what has no = (JSON, some opaque types); an array, whose canonical text is not PostgreSQL's; text beside
+# another type, which may spell a value in several ways.
+_FOUND = {
+    Form.BOOLEAN: {TypeName.BOOLEAN},
+    Form.INTEGER: {TypeName.INTEGER, TypeName.BOOLEAN},
+    Form.DECIMAL: _NUMERIC,
+    Form.NUMBER: _NUMERIC,
+    Form.SCALED_NUMBER: _NUMERIC,
+    Form.FLOAT32: {TypeName.FLOAT32},
+    Form.FLOAT64: {TypeName.FLOAT32, TypeName.FLOAT64},
+    Form.TEXT: {TypeName.TEXT, TypeName.CHAR, TypeName.ENUM, TypeName.TIMETZ},
+    Form.BYTES: {TypeName.BINARY},
+    Form.DATE: {TypeName.DATE},
+    Form.TIMESTAMP: _MOMENTS,
+    Form.TIME: {TypeName.TIME, TypeName.INTERVAL},
+    Form.INTERVAL: {TypeName.INTERVAL},
+    Form.UUID: {TypeName.UUID, TypeName.BINARY},
+    Form.BITS: {TypeName.BITS},
+}
+
 # What a type is hashed by. Its own hash function would not do: that of NUMERIC ignores the sign and takes
 # NaN for Infinity, that of INT8 and of moments folds 64 bits into 32, that of INTERVAL takes '1 month' for
 # '30 days', that of JSONB repeats every 64 elements, that of an ENUM hashes an OID.
@@ -56,15 +76,21 @@ class PostgresDialect:
     def wire(self, column: ScanColumn, reference: str) -> str:
         name = column.column.type.name
         if name is TypeName.ARRAY:
-            if column.kind.form is Form.JSON:
-                return f"to_json({reference})::text"
-            if column.kind.form is Form.OPAQUE:
-                return f"{reference}::text"
-            array = f"json_build_array(array_dims({reference}), {reference})"
-            return f"CASE WHEN {reference} IS NOT NULL THEN {array}::text END"
+            return self._array(column, reference)
         if name is TypeName.BITS and column.kind.form is Form.INTEGER:
-            return f"{reference}::bit(64)::int8" if column.column.type.precision == 64 else f"{reference}::int8"
-        return f"{reference}::text" if name in _AS_TEXT else reference
+            return _bits_as_integer(column.column.type.precision, reference)
+        return f"{_plain(column.column, reference)}::text" if name in _AS_TEXT else reference
+
+    def _array(self, column: ScanColumn, reference: str) -> str:
+        if column.kind.form is Form.JSON:
+            return f"to_json({reference})::text"
+        if column.kind.form is Form.OPAQUE:
+            return f"{reference}::text"
+        element = column.column.type.element
+        # As text, a JSON null in an array is not the array's own NULL, and a CHAR has lost its padding.
+        as_text = element is not None and element.name in (TypeName.JSON, TypeName.CHAR)
+        array = f"json_build_array(array_dims({reference}), {reference}{'::text[]' if as_text else ''})"
+        return f"CASE WHEN {reference} IS NOT NULL THEN {array}::text END"
 
     def literal(self, column: Column, text: str) -> str:
         if column.type.name in _NUMERIC and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit():
@@ -75,6 +101,9 @@ class PostgresDialect:
             text = to_postgres(text)
         # standard_conforming_strings is on in our sessions: a quote is the only special character.
         return "'" + text.replace("'", "''") + "'"
+
+    def finds(self, column: ScanColumn) -> bool:
+        return column.column.type.name in _FOUND.get(column.kind.form, ())
 
     def digest(self, scan: Scan, condition: str, spec: HashSpec) -> str:
         """Count and sums (as text) of one or two 64-bit hashes of each row."""
@@ -105,17 +134,30 @@ class PostgresDialect:
     def _sent(self, column: ScanColumn) -> str:
         name = column.column.type.name
         # Under a collation that ignores case, text that differs in case alone would hash the same.
-        return _SENT.get(name, '({}::text COLLATE "C")').format(reference(self, column))
+        return _SENT.get(name, '({}::text COLLATE "C")').format(_plain(column.column, reference(self, column)))
 
     def _text(self, column: ScanColumn) -> str:
         """Canonical text for hashing in SQL: two equal values give the same on every PostgreSQL server."""
-        value, name = reference(self, column), column.column.type.name
+        value, name = _plain(column.column, reference(self, column)), column.column.type.name
         if name in (TypeName.FLOAT32, TypeName.FLOAT64):
             # One zero; NaN is one already.
             return f"CASE WHEN {value} = 0 THEN '0' ELSE {value}::text END"
         if name is TypeName.DECIMAL and column.kind.form is not Form.SCALED_NUMBER:
             return f"trim_scale({value})::text"
         return f"{value}::text"
+
+
+def _plain(column: Column, reference: str) -> str:
+    # The text of MONEY is in the server's currency.
+    return f"{reference}::numeric" if column.type.native == "money" else reference
+
+
+def _bits_as_integer(bits: int | None, reference: str) -> str:
+    """The bits as a number without sign: the 64th would be one."""
+    if bits != 64:
+        return f"{reference}::int8"
+    number = f"{reference}::int8::numeric"
+    return f"(CASE WHEN {reference}::int8 < 0 THEN {number} + 18446744073709551616 ELSE {number} END)::text"
 
 
 def _sum(lane: str) -> str:

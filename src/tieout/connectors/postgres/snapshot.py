@@ -37,6 +37,9 @@ class PostgresReader:
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._rows(sql.select(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))
 
+    def finds(self, scan: Scan) -> bool:
+        return sql.finds(_DIALECT, scan)
+
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         if keys:
             yield from self._rows(sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))

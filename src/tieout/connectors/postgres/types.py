@@ -70,10 +70,11 @@ def logical_type(raw: RawType) -> LogicalType:
     if raw.name == "bpchar":
         return LogicalType(TypeName.CHAR, raw.native, precision=raw.modifier - 4 if raw.modifier > 0 else None)
     if raw.name in ("bit", "varbit"):
-        return LogicalType(TypeName.BITS, raw.native, precision=raw.modifier if raw.modifier > 0 else None)
+        # Bits of varying length are no number: 01 is not 1.
+        return LogicalType(TypeName.BITS, raw.native, precision=raw.modifier if raw.name == "bit" else None)
     if raw.name in _BY_NAME:
         return LogicalType(_BY_NAME[raw.name], raw.native, _precision(raw))
-    return LogicalType(TypeName.OPAQUE, raw.native)
+    return LogicalType(TypeName.OPAQUE, raw.native, engine="postgres")
 
 
 def order_of(raw: RawType, collation: str | None) -> str | None:

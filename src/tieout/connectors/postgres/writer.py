@@ -56,7 +56,7 @@ _MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 def open_writer(url: EndpointUrl) -> PostgresWriter:
     with translated(url):
         connection = connect(url, "tieout repair")
-        connection.execute("SET lock_timeout = '10s'")
+        connection.execute("SET lock_timeout = '5s'")
         return PostgresWriter(url, connection)
 
 

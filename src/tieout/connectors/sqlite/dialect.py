@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from tieout.connectors.base import ScanColumn
+from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
+
+_NUMBERS = {Form.INTEGER, Form.DECIMAL, Form.FLOAT64}
+"""Forms in which whatever is no number is odd."""
 
 
 class SQLiteDialect:
@@ -17,6 +21,11 @@ class SQLiteDialect:
     def wire(self, column: ScanColumn, reference: str) -> str:
         # The class of each value tells more than any cast would leave: it is read as it is.
         return reference
+
+    def finds(self, column: ScanColumn) -> bool:
+        """Numbers only: a date may be written in many ways, and a BLOB stand among texts."""
+        numbers = {TypeName.INTEGER, TypeName.FLOAT64, TypeName.DECIMAL}
+        return column.column.type.name in numbers and column.kind.form in _NUMBERS
 
     def literal(self, column: Column, text: str) -> str:
         if column.type.name is TypeName.BOOLEAN:

@@ -35,6 +35,9 @@ class SQLiteReader:
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._rows(scan, sql.select(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))
 
+    def finds(self, scan: Scan) -> bool:
+        return sql.finds(_DIALECT, scan)
+
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         if keys:
             yield from self._rows(scan, sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
@@ -127,7 +130,9 @@ def _text(value: Any) -> bytes | None:
         return b"\0blob " + value.hex().encode()
     if isinstance(value, float):
         return repr(value).encode()
-    return str(value).encode("utf-8", "surrogateescape")
+    text = str(value).encode("utf-8", "surrogateescape")
+    # A text that looks like such a mark gets one more NUL, so that it is not taken for one.
+    return b"\0" + text if text.startswith(b"\0") and text.lstrip(b"\0").startswith(b"blob ") else text
 
 
 def _foreign(value: Any) -> bytes:

@@ -113,7 +113,4 @@ def same(kind: Kind, a: str | None, b: str | None) -> bool:
     """Whether two texts of a form are one value, a tolerance applied."""
     if a == b or a is None or b is None or kind.tolerance is None:
         return a == b
-    try:
-        return within(float(a), float(b), kind.tolerance)
-    except ValueError:
-        return False
+    return within(a, b, kind.tolerance)

@@ -12,7 +12,7 @@ from tieout.meta import ChangeAction
 from tieout.verify.repair.looking import on_target
 from tieout.verify.repair.steps import Look, Step
 
-ATTEMPTS = 4
+ATTEMPTS = 3
 """How often a transaction is begun that has to give way to others."""
 
 
