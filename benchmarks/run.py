@@ -61,7 +61,7 @@ def _notes(settings: Settings, load: float) -> Iterator[str]:
     yield f"whose load was {load:.1f} before it began{': others were at work on it' if load > 1 else ''}."
     yield "Ours is tieout.verify on a session that has run one query on a Python source. with-start is the command"
     yield "from nothing to its exit, once, beside a fresh process of the peer."
-    yield f"{peer.NAME}: hashdiff with its default bisection, {peer.THREADS} connection(s) to each database; its"
+    yield f"{peer.NAME}: hashdiff with its default bisection, {peer.THREADS} connections to each database; its"
     yield "imports and connections are not timed. Where MySQL takes part it compares doubles to 6 decimals (to 13"
     yield "between two PostgreSQL); Tieout compares every bit, everywhere."
     yield "Memory is the resident pages of driver, JVM and Python workers together; MariaDB to PostgreSQL, equal."

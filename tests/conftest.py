@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
     Pair: TypeAlias = tuple[Database, Database]
 
+@pytest.fixture(autouse=True)
+def fresh_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test's URLs hold as a password is an ordinary word in the next one's messages."""
+    from tieout.config import secrets
+
+    monkeypatch.setattr(secrets, "_registry", secrets.SecretRegistry())
+
+
 # No two sessions that a test compares have the same time zone: nothing may depend on it.
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 
+# A JVM that ends within the minute does better with half the compiler: 15 seconds of processor time instead of 31.
+_SHORT_RUN = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
 
 @dataclass(frozen=True, slots=True)
 class FoundFault:
@@ -79,7 +82,7 @@ def run_demo(directory: Path, report: Path, tell: Tell, spark: api.SparkSettings
     began = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
         # Spark takes seconds to start: meanwhile the databases are made.
-        session = pool.submit(start_session, spark.master, spark.conf, verbose=spark.verbose)
+        session = pool.submit(start_session, spark.master, {**_SHORT_RUN, **spark.conf}, verbose=spark.verbose)
         rows = create_shop(directory / "source.db")
         shutil.copyfile(directory / "source.db", directory / "target.db")
         tell(f"A shop in two SQLite files: {plural(rows, 'row')} in 5 tables, the same on both sides.")

@@ -58,7 +58,8 @@ class Table:
     """`key` is the primary key, else a unique key without NULLs, else empty: rows are a multiset.
 
     `sampled_keys` are values of a key of one column that divide its rows into equal parts, as far as the
-    engine's statistics know, in order; empty if they are missing or out of date.
+    engine's statistics know, in order; empty if they are missing or out of date. `declares`: keys and NOT NULL
+    are declared where they hold; files declare neither.
     """
 
     name: TableName
@@ -70,6 +71,7 @@ class Table:
     average_row_bytes: int | None = None
     engine: str | None = None
     sampled_keys: tuple[str, ...] = ()
+    declares: bool = True
 
     def column(self, name: str) -> Column:
         for column in self.columns:

@@ -91,5 +91,6 @@ class FrameEndpoint:
 
 
 def describe_frame(name: TableName, frame: DataFrame) -> Table:
-    """A frame as a table without a key. A file's columns may all hold NULL, whatever wrote it."""
-    return Table(name, tuple(Column(f.name, logical_type(f), f.nullable) for f in frame.schema.fields))
+    """A frame as a table without a key. What it says of NULLs is a hint for the optimizer, and binds nobody."""
+    columns = tuple(Column(field.name, logical_type(field)) for field in frame.schema.fields)
+    return Table(name, columns, declares=False)

@@ -30,7 +30,7 @@ def hashable(value: Column, kind: Kind, ours: DataType, theirs: DataType) -> tup
     if is_nested(ours):
         return (json_text(value, ours, entries=is_nested(theirs)),)
     if is_collated(ours) or is_collated(theirs):
-        # Spark hashes what a collation takes for equal alike.
+        # Spark 4.0 hashes what a collation takes for equal alike.
         return (value.cast("binary"),)
     return (value,) if ours == theirs else (_in_common(value, kind, ours, theirs),)
 

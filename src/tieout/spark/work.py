@@ -85,8 +85,10 @@ def spark_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        # The last line of a Python traceback names the error.
+        # The last line of a Python traceback names the error; Java's frames ("at …withInternalError…") name nothing.
+        lines = [
+            line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("at ")
+        ]
         line = next((line for line in reversed(lines) if "Error" in line), lines[0] if lines else type(error).__name__)
         raise SparkFailure(f"a Spark job failed: {line[:300]}", "--verbose shows Spark's log") from None
 

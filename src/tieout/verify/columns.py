@@ -64,7 +64,10 @@ def compare_schemas(source: Table, target: Table, request: TableRequest, options
         if _wanted(right.name, request) and _counterpart(right.name, source.columns) is None:
             findings.append(_only("target", right))
     key, remarks = _key(source, target, pairs, request)
-    return SchemaComparison(tuple(pairs), key, (*findings, *remarks), tuple(unverified))
+    findings += remarks
+    if not (source.declares and target.declares):
+        findings = [finding for finding in findings if finding.aspect not in ("nullability", "key")]
+    return SchemaComparison(tuple(pairs), key, tuple(findings), tuple(unverified))
 
 
 def _pair(left: Column, right: Column, request: TableRequest, options: VerifyOptions) -> ColumnPair | Incomparable:
