@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Pair: TypeAlias = tuple[Database, Database]
 
+
 @pytest.fixture(autouse=True)
 def fresh_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test's URLs hold as a password is an ordinary word in the next one's messages."""

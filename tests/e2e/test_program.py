@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -64,14 +65,15 @@ def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
     process = start(
         *("verify", "--source", source.url, "--target", target.url, "--master", "local[2]"),
         *("--chunk-rows", "1000", "--max-rows-per-second", "2000"),
+        start_new_session=True,
     )
     job = _running_job(process)
     _wait_for(lambda: any(table.rows_done for table in api.show_job(job).tables))
     listed = json.loads(program("jobs", "list", "--state", "running", "-o", "json").out)
     assert [each["job"] for each in listed] == [job], "another terminal sees it"
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: Java and the Python workers get it, too
     out, error = process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode == 130, error
     assert out == ""
     assert error.splitlines()[-1] == f"job {job} is interrupted: go on with tieout verify --resume {job}"
     assert "Traceback" not in error

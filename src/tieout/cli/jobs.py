@@ -63,8 +63,9 @@ def show(
     with result_stream() as stream:
         if output is OutputFormat.TEXT:
             write_record(values, output, stream)
-            stream.write("\n")
-            write_listing(TABLES, tables, output, stream)
+            if tables:
+                stream.write("\n")
+                write_listing(TABLES, tables, output, stream)
         else:
             whole = {**values, "request": details.job.request, "tables": tables, "result": details.result}
             write_record(whole, output, stream)
