@@ -22,14 +22,16 @@ def run(settings: Settings, results: Path) -> int:
     """Measures, prints and keeps. 0 whatever was found; 1 if a case could not be run to its end."""
     sheet = Sheet()
     load = os.getloadavg()[0]
-    with ExitStack() as stack:
-        _measure(settings, sheet, stack)
-    print()
-    sheet.show()
+    try:
+        with ExitStack() as stack:
+            _measure(settings, sheet, stack)
+    finally:  # what was measured is not lost to what went wrong later
+        sheet.keep(results)
+        print()
+        sheet.show()
     print()
     for line in _notes(settings, load):
         print(line)
-    sheet.keep(results)
     print(f"Kept in {results}")
     return 1 if sheet.crashed else 0
 

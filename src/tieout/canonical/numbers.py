@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from decimal import Context, Decimal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tieout.canonical.arrays import as_binary, is_bytes, is_textual, odd_text, python_text, status_of, to_numpy
 from tieout.canonical.fields import ODD, Field
@@ -90,12 +90,22 @@ def decimal(kind: Kind, array: pa.Array) -> Field:
     odd: dict[int, str] = {}
     status = status_of(array)
     try:
-        values = (array.cast(pa.string()) if is_bytes(array) else array).cast(target)
+        values = _plain_decimals(array).cast(target)
     except pa.ArrowInvalid:
         values, odd = _decimals_one_by_one(array, target)
         status[list(odd)] = ODD
     data = np.frombuffer(values.buffers()[1], dtype="V16")[values.offset : values.offset + len(values)]
     return Field(status, data, None, lambda row: plain_number(str(values[row].as_py())), odd)
+
+
+def _plain_decimals(array: pa.Array) -> pa.Array:
+    """What Arrow itself reads exactly. Of text with an exponent, or with hundreds of digits, it makes other numbers."""
+    if not (is_textual(array) or is_bytes(array)):
+        return array
+    texts = array.cast(pa.large_string())
+    if pc.all(pc.match_substring_regex(texts, r"^-?[0-9]{1,38}(\.[0-9]{1,38})?$")).as_py() is False:
+        raise pa.ArrowInvalid("not all of them are plain")
+    return texts
 
 
 def _decimals_one_by_one(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
@@ -108,9 +118,10 @@ def _decimals_one_by_one(array: pa.Array, target: pa.DataType) -> tuple[pa.Array
             continue
         text = odd_text(value)
         number = _as_decimal(text)
-        with suppress(pa.ArrowInvalid):
-            finite = number is not None and number.is_finite()
-            result[row] = pa.array([number]).cast(target)[0].as_py() if finite else None
+        if number is not None and number.is_finite():
+            unscaled = number.scaleb(target.scale, _EXACT)
+            if unscaled == unscaled.to_integral_value() and abs(unscaled) < 10**MAX_DECIMAL_DIGITS:
+                result[row] = Decimal(int(unscaled)).scaleb(-target.scale, _EXACT)
         if result[row] is None:
             odd[row] = plain_number(text)
     return pa.array(result, target), odd

@@ -40,7 +40,7 @@ def schemas_named(requests: Sequence[TableRequest], default: str, *, of_target: 
 
 
 def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) -> list[NamePair]:
-    """The pairs in the order asked; each table once, by the first request that names it.
+    """The pairs in the order asked; each once, by the first request that names it. A pattern leaves out what was named.
 
     A pattern also takes the target's tables that match it, so that what is only there is found. A name
     that neither side has is an error; one that a single side has is a pair with a hole.
@@ -48,13 +48,14 @@ def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) 
     pairs: list[NamePair] = []
     taken: set[TableName] = set()
     for request in requests or (EVERYTHING,):
-        found = (
-            _by_pattern(source, target, request) if _is_pattern(request.source) else [_by_name(source, target, request)]
-        )
-        for pair in found:
-            if (pair.source or pair.target) not in taken or pair.source is None:
-                pairs.append(pair)
-                taken |= {name for name in (pair.source,) if name}
+        if _is_pattern(request.source):
+            found = _by_pattern(source, target, request)
+            pairs += [pair for pair in found if pair.source is None or pair.source not in taken]
+        else:
+            found = [_by_name(source, target, request)]
+            # Named twice, a table may be compared with two others.
+            pairs += [pair for pair in found if (pair.source, pair.target) not in {(p.source, p.target) for p in pairs}]
+        taken |= {pair.source for pair in found if pair.source}
     return _without_doubles(pairs)
 
 
@@ -70,7 +71,10 @@ def _without_doubles(pairs: list[NamePair]) -> list[NamePair]:
 
 def _by_name(source: Names, target: Names, request: TableRequest) -> NamePair:
     left = _find(source, request.source)
-    right = _find(target, request.target or _bare(request.source))
+    # A name with a dot is first a name, then a schema and a name.
+    right = _find(target, request.target or request.source)
+    if right is None and request.target is None:
+        right = _find(target, _bare(request.source))
     if left is None and right is None:
         known = sorted({t.name for t in source.tables})
         close = get_close_matches(_bare(request.source), known, 1)

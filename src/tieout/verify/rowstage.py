@@ -103,7 +103,7 @@ class RowStage:
 
     @property
     def _kept(self) -> int | None:
-        return None if self._options.limit is None else max(KEPT_PER_RANGE, self._options.limit)
+        return None if self._options.limit is None else KEPT_PER_RANGE
 
     def _patience(self, run: TableRun) -> Patience:
         # A frame's rows can't be looked up again.

@@ -15,6 +15,7 @@ _SETTINGS = {
     "extra_float_digits": "3",
     "standard_conforming_strings": "on",
     "bytea_output": "hex",
+    "lc_monetary": "C",
     # A policy that hides rows from this user is an error, not a smaller table.
     "row_security": "off",
     # The load on a server is ours to bound, by connections; its own workers would come on top.

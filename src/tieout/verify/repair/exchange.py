@@ -10,7 +10,7 @@ from tieout.connectors.writing import Refused, Row, Writer
 from tieout.model.tables import Column, Table
 from tieout.model.types import TypeName
 from tieout.verify.repair.steps import Step
-from tieout.verify.repair.transaction import End, Intend, Outcome, transact, unexpected
+from tieout.verify.repair.transaction import End, Intend, Outcome, not_deleted, transact
 
 
 def exchange(writer: Writer, steps: Sequence[Step], intend: Intend) -> Iterator[list[Outcome]]:
@@ -29,7 +29,7 @@ def _replace(writer: Writer, steps: Sequence[Step]) -> list[Outcome]:
     for step in steps:
         changed = writer.execute(statements.delete(step.table.table, step.target_key, step.table.losing))
         if changed != 1:
-            raise Refused(unexpected(step, changed).message or "it could not be deleted and inserted again")
+            raise Refused(not_deleted(step) if changed == 0 else f"{changed} rows have this key: it is not unique")
     for step in steps:
         writer.execute(statements.insert(step.table.table, step.whole))
     return [Outcome(step, End.DONE) for step in steps]

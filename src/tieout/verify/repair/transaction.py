@@ -93,19 +93,19 @@ def _attempt(writer: Writer, step: Step) -> Outcome:
         changed = writer.execute(step.statement(writer.statements))
     except Refused as refusal:
         return _refused(step, refusal)
+    if changed > 1:
+        # Of no use to say so and go on: the transaction has changed rows that it must not.
+        raise Refused(f"{changed} rows have this key: it is not unique")
     if changed == 1:
         return Outcome(step, End.DONE)
-    return unexpected(step, changed)
+    deleted = step.action is ChangeAction.DELETE
+    return Outcome(step, End.REFUSED, not_deleted(step) if deleted else "the engine changed no row")
 
 
-def unexpected(step: Step, changed: int) -> Outcome:
-    """A row that was there, locked, and of which none or several were changed."""
-    if changed > 1:
-        raise Refused(f"{changed} rows have this key: it is not unique")
-    if step.action is ChangeAction.DELETE and step.table.losing:
-        names = ", ".join(f"{r.child} ({r.name}, ON DELETE {r.on_delete})" for r in step.table.losing)
-        return Outcome(step, End.REFUSED, f"rows that refer to it would be lost with it: {names}")
-    return Outcome(step, End.REFUSED, "the engine changed no row")
+def not_deleted(step: Step) -> str:
+    """Why a row that was there, and locked, was not deleted: the statement looks for rows that refer to it."""
+    names = ", ".join(f"{r.child} ({r.name}, ON DELETE {r.on_delete})" for r in step.table.losing)
+    return f"rows that refer to it would be lost with it: {names}" if names else "the engine deleted no row"
 
 
 def _refused(step: Step, refusal: Refused) -> Outcome:
