@@ -29,20 +29,22 @@ class Variant:
     bits: int
     bar: float
 
-    def cases(self, state: str) -> tuple[str, str]:
-        """Warm and fresh."""
-        return f"{self.name}/{state}", f"{self.name}/{state}/{FRESH}"
+    def case(self, state: str) -> str:
+        return f"{self.name}/{state}"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A pair of databases; the peer runs once for all our variants."""
+    """A pair of databases; the peer runs once for all our variants, the first of which is started fresh too."""
 
     pair: Callable[[Databases], Pair]
     variants: tuple[Variant, ...]
 
     def cases(self, state: str) -> list[str]:
-        return [case for variant in self.variants for case in variant.cases(state)]
+        return [*(variant.case(state) for variant in self.variants), self.fresh_case(state)]
+
+    def fresh_case(self, state: str) -> str:
+        return f"{self.variants[0].case(state)}/{FRESH}"
 
 
 SUBJECTS = (
@@ -72,14 +74,14 @@ class PairCases:
                 now = [s for s in subjects if any(map(self.settings.wants, s.cases(state.name)))]
                 with _in_state(state, {s.pair(self.databases).target for s in now}):
                     for subject in now:
-                        with self.sheet.case(f"{subject.variants[0].name}/{state.name}"):
+                        with self.sheet.case(subject.variants[0].case(state.name)):
                             self._warm(subject, state, warm)
                             self._fresh(subject, state)
 
     def _warm(self, subject: Subject, state: State, warm: Peer) -> None:
         """Ours and theirs in turn, so that what else the machine does hits both."""
         pair = subject.pair(self.databases)
-        variants = [v for v in subject.variants if self.settings.wants(v.cases(state.name)[0])]
+        variants = [v for v in subject.variants if self.settings.wants(v.case(state.name))]
         timed: dict[str, list[Timed]] = {variant.name: [] for variant in variants}
         theirs: list[Timed] = []
         for _ in range(self.settings.runs if variants else 0):
@@ -88,17 +90,13 @@ class PairCases:
             theirs.append(warm.diff(pair, state))
         for variant in variants:
             bar = variant.bar if state.name == "equal" else None
-            self.sheet.add_best(variant.cases(state.name)[0], timed[variant.name], peer.NAME, theirs, bar)
+            self.sheet.add_best(variant.case(state.name), timed[variant.name], peer.NAME, theirs, bar)
 
     def _fresh(self, subject: Subject, state: State) -> None:
-        pair = subject.pair(self.databases)
-        theirs: list[Timed] = []
-        for variant in subject.variants:
-            case = variant.cases(state.name)[1]
-            if self.settings.wants(case):
-                theirs = theirs or [peer.diff_fresh(pair, state)]
-                mine = ours.verify_fresh(pair, variant.bits, state, self.scratch)
-                self.sheet.add_best(case, [mine], peer.NAME, theirs)
+        case, pair = subject.fresh_case(state.name), subject.pair(self.databases)
+        if self.settings.wants(case):
+            mine = ours.verify_fresh(pair, subject.variants[0].bits, state, self.scratch)
+            self.sheet.add_best(case, [mine], peer.NAME, [peer.diff_fresh(pair, state)])
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -13,6 +13,7 @@ from tieout import api
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.registry import open_endpoint
 from tieout.meta import JobKind, MetaStore, RepairChange, open_store
+from tieout.model.differences import Difference
 from tieout.model.keys import EVERYTHING
 from tieout.model.repairs import RepairResult, RepairSummary
 from tieout.model.request_documents import request_document
@@ -20,6 +21,7 @@ from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import VerificationResult
 from tieout.verify.compare import compare_rows
 from tieout.verify.localise import shape_of
+from tieout.verify.plan import TablePlan
 from tieout.verify.planning import plan_tables
 from tieout.verify.repair import apply_repair, plan_repair, repair_statements, undo_repair
 from tieout.verify.rows import read_rows
@@ -66,25 +68,30 @@ class Pair:
         options = {"recheck_after": 0.0, "recheck_times": 0, **options}
         return api.verify(self.source.url, self.target.url, tables, spark=self.spark, meta=self.meta, **options)
 
-    def compare(self, table: str) -> None:
-        """A verification's job with the differences of a small table, found in this process."""
-        request = VerifyRequest(self.source.url, self.target.url, (TableRequest(table),))
+    def compare(self, *tables: str | TableRequest, keep: int | None = None) -> set[Any]:
+        """A verification's job for small tables, done in this process; `keep` lists only some differences of each."""
+        requests = tuple(TableRequest(table) if isinstance(table, str) else table for table in tables)
+        request = VerifyRequest(self.source.url, self.target.url, requests)
         shown = self.urls[0].redacted(), self.urls[1].redacted()
         with ExitStack() as stack:
             store = stack.enter_context(self.store())
             endpoints = [stack.enter_context(closing(open_endpoint(url))) for url in self.urls]
-            (planned,) = plan_tables(*endpoints, request)
-            assert planned.plan is not None
-            sides = planned.plan.source, planned.plan.target
-            left, right = (read_rows(side.reader, side.scan, EVERYTHING) for side in sides)
-            job = store.jobs.create(
-                JobKind.VERIFICATION, source=shown[0], target=shown[1], request=request_document(request, shown)
-            )
-            store.tables.add(job.id, [(str(planned.pair.source), str(planned.pair.target))])
-            store.ranges.plan(job.id, 0, [EVERYTHING])
-            differences = list(compare_rows(shape_of(planned.plan), left, right).differences())
-            store.differences.append(job.id, 0, 0, differences)
-            store.jobs.finish(job.id, verdict="different")
+            planned = plan_tables(*endpoints, request)
+            document = request_document(request, shown)
+            job = store.jobs.create(JobKind.VERIFICATION, source=shown[0], target=shown[1], request=document)
+            store.tables.add(job.id, [(str(table.pair.source), str(table.pair.target)) for table in planned])
+            results = []
+            differences: list[Difference] = []
+            for ordinal, table in enumerate(planned):
+                assert table.plan is not None
+                of_table = list(_compared(table.plan))
+                store.ranges.plan(job.id, ordinal, [EVERYTHING])
+                store.differences.append(job.id, ordinal, 0, of_table[:keep])
+                counts = {"all": sum(difference.copies for difference in of_table)}
+                results.append({"source_table": table.plan.name, "target_table": None, "differences": counts})
+                differences += of_table
+            store.jobs.finish(job.id, verdict="different" if differences else "equal", result={"tables": results})
+        return told(differences)
 
     def plan(self, job: str = "last", **options: Any) -> RepairSummary:
         with self.store() as store:
@@ -114,9 +121,18 @@ class Pair:
             yield store
 
 
+def _compared(plan: TablePlan) -> Iterator[Difference]:
+    source, target = (read_rows(side.reader, side.scan, EVERYTHING) for side in (plan.source, plan.target))
+    return compare_rows(shape_of(plan), source, target).differences()
+
+
 def found(result: VerificationResult) -> set[Any]:
-    """The differences of a verification, as something that can be compared."""
+    return told(result.differences)
+
+
+def told(differences: Iterable[Difference]) -> set[Any]:
+    """Differences as something that can be compared."""
     return {
         (d.table, d.kind, tuple(d.key.items()), tuple((n, v.source, v.target) for n, v in d.columns.items()))
-        for d in result.differences
+        for d in differences
     }

@@ -45,8 +45,9 @@ class Lanes:
         return rows.select("*", *key, *row)
 
     def _lane(self, lane: int, places: Sequence[int], values: Sequence[tuple[Column, ...]]) -> Column:
-        # The two literals make a seed of the two: Spark's own is always 42.
-        start = [fn.lit(self.seed), fn.lit(lane)]
+        # The two literals make a seed: Spark's own is always 42. As text, the job's is no part of the code that
+        # Spark generates: as a number it would be compiled anew for every job.
+        start = [fn.lit(f"{self.seed:016x}"), fn.lit(lane)]
         return fn.xxhash64(*start, *_nulls(places), *(part for place in places for part in values[place]))
 
 
