@@ -103,7 +103,9 @@ class DigestStage:
         if not side.scan.ordered_by or (estimate is not None and estimate * 2 < lane.chunk_rows):
             self._plan(run, lane, [], 1)
         elif (
-            estimate and len(side.scan.ordered_by) == 1 and estimate <= lane.chunk_rows * (len(table.sampled_keys) - 1)
+            estimate
+            and tuple(column.name for column in side.scan.order_columns) == table.key
+            and estimate <= lane.chunk_rows * (len(table.sampled_keys) - 1)
         ):
             bounds = sampled_bounds(table.sampled_keys, estimate, lane.chunk_rows)
             self._plan(run, lane, bounds, len(bounds) + 1)
@@ -120,9 +122,12 @@ class DigestStage:
         """Ranges of whatever tables, until there is work for some seconds."""
         wave: list[_Unit] = []
         weight = 0.0
+        most = self._ranges_per_wave
+        if sum(len(lane.todo) for run in runs for lane in run.lanes) < most * 1.5:
+            most *= 2  # what would be left is not worth a job of its own
         for run in runs:
             for lane in run.lanes:
-                while lane.todo and weight < self._ranges_per_wave and len(wave) < MOST_RANGES:
+                while lane.todo and weight < most and len(wave) < MOST_RANGES:
                     ordinal, keys = lane.todo.popleft()
                     wave.append(_Unit(run, lane, ordinal, keys))
                     rows = run.walked(lane).scan.table.estimated_rows

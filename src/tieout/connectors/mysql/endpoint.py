@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from timeit import repeat
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Capabilities
 from tieout.connectors.keys import choose_key
+from tieout.connectors.mysql.dives import is_worth_it, sampled_keys
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect
@@ -88,10 +90,11 @@ class MySQLEndpoint:
                 )
         columns, indexes = self._about(_COLUMNS, names), self._about(_INDEXES, names)
         foreign, checks = self._about(_FOREIGN_KEYS, names), self._checks(names)
-        return [
+        tables = [
             self._table(name, sizes[name][0], columns[name], indexes[name], foreign[name], checks[name])
             for name in names
         ]
+        return [replace(table, sampled_keys=self._sampled_keys(table)) for table in tables]
 
     def reader(self) -> MySQLReader:
         return MySQLReader(self.url, self.flavour)
@@ -109,6 +112,9 @@ class MySQLEndpoint:
 
     def close(self) -> None:
         self._connection.close()
+
+    def _sampled_keys(self, table: Table) -> tuple[str, ...]:
+        return sampled_keys(self._connection, self.flavour, table, self.round_trip) if is_worth_it(table) else ()
 
     def _checks(self, names: Sequence[TableName]) -> _Rows:
         # MySQL 8 keeps the table of a check elsewhere; its JSON is a type, and its checks wait for that dialect.

@@ -108,21 +108,17 @@ class PostgresDialect:
     def digest(self, scan: Scan, condition: str, spec: HashSpec) -> str:
         """Count and sums (as text) of one or two 64-bit hashes of each row."""
         if spec.native:
-            lanes = self._native_lanes(scan, spec)
-            return aggregate(self, scan, condition, ", ".join(["count(*)", *map(_sum, lanes)]))
-        hashed = aggregate(self, scan, condition, f"{self._sha256(scan)} AS h")
-        lanes = [f"('x' || substr(h, {start}, 16))::bit(64)::int8" for start in (1, 17)]
-        # OFFSET 0 keeps the planner from writing the hash into both sums.
-        return f"SELECT {', '.join(['count(*)', *map(_sum, lanes)])} FROM ({hashed} OFFSET 0) AS hashed"
-
-    def _native_lanes(self, scan: Scan, spec: HashSpec) -> list[str]:
-        row = ", ".join(self._sent(c) for c in scan.columns)
-        # The hash of a record is linear in those of its fields: a value that moved to another row would cancel
-        # in the sum. Hashed once more, it does not.
-        return [
-            f"hashtextextended(hash_record_extended(ROW({row}), {seed:d})::text, {seed:d})"
-            for seed in (spec.seed, spec.seed ^ 0x5BD1E995)[: spec.bits // 64]
-        ]
+            each = f"ROW({', '.join(self._sent(c) for c in scan.columns)})"
+            lanes = [_native_lane(seed) for seed in (spec.seed, spec.seed ^ 0x5BD1E995)[: spec.bits // 64]]
+        else:
+            each = self._sha256(scan)
+            lanes = [f"('x' || substr({{}}, {start}, 16))::bit(64)::int8" for start in (1, 17)]
+        if len(lanes) == 1:
+            return aggregate(self, scan, condition, f"count(*), {_sum(lanes[0].format(each))}")
+        # OFFSET 0 keeps the planner from computing it for each of the sums.
+        once = aggregate(self, scan, condition, f"{each} AS h")
+        sums = ", ".join(_sum(lane.format("h")) for lane in lanes)
+        return f"SELECT count(*), {sums} FROM ({once} OFFSET 0) AS once"
 
     def _sha256(self, scan: Scan) -> str:
         parts = []
@@ -132,7 +128,9 @@ class PostgresDialect:
         return f"encode(sha256(convert_to({' || '.join(parts)}, 'UTF8')), 'hex')"
 
     def _sent(self, column: ScanColumn) -> str:
-        name = column.column.type.name
+        name, precision = column.column.type.name, column.column.type.precision
+        if name is TypeName.INTEGER and precision is not None and precision <= 32:
+            return reference(self, column)
         # Under a collation that ignores case, text that differs in case alone would hash the same.
         return _SENT.get(name, '({}::text COLLATE "C")').format(_plain(column.column, reference(self, column)))
 
@@ -158,6 +156,12 @@ def _bits_as_integer(bits: int | None, reference: str) -> str:
         return f"{reference}::int8"
     number = f"{reference}::int8::numeric"
     return f"(CASE WHEN {reference}::int8 < 0 THEN {number} + 18446744073709551616 ELSE {number} END)::text"
+
+
+def _native_lane(seed: int) -> str:
+    # The hash of a record is linear in those of its fields: a value that moved to another row would cancel in
+    # the sum. Hashed once more, it does not.
+    return f"hashtextextended(hash_record_extended({{}}, {seed:d})::text, {seed:d})"
 
 
 def _sum(lane: str) -> str:

@@ -20,6 +20,8 @@ _SETTINGS = {
     "row_security": "off",
     # The load on a server is ours to bound, by connections; its own workers would come on top.
     "max_parallel_workers_per_gather": "0",
+    # Compiled anew for each range, a query would take longer to compile than it saves.
+    "jit": "off",
 }
 
 _TLS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
