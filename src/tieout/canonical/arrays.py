@@ -35,6 +35,14 @@ def is_bytes(array: pa.Array) -> bool:
     return bool(pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t))
 
 
+def text_bytes(array: pa.Array) -> bytes:
+    """The bytes of all values of a large string array, one after another."""
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)
+    first, last = ends[array.offset], ends[array.offset + len(array)]
+    return b"" if data is None else data[int(first) : int(last)].to_pybytes()
+
+
 def as_binary(array: pa.Array) -> pa.Array:
     return array if pa.types.is_large_binary(array.type) else array.cast(pa.large_binary())
 

@@ -26,22 +26,27 @@ def fingerprints(fields: Sequence[Field]) -> Words:
 def records(fields: Sequence[Field]) -> npt.NDArray[np.void]:
     """The canonical record of each row, as one packed structured array."""
     rows = len(fields[0])
-    words = [item.words() for item in fields]
+    words = [_opaque(item.words()) for item in fields]
     layout: list[tuple[str, object, tuple[int, ...]]] = [("status", np.uint8, (len(fields),))]
     layout += [(f"f{place}", word.dtype, word.shape[1:]) for place, word in enumerate(words)]
     layout.append(("odd", np.uint64, (2,)))
     result: npt.NDArray[np.void] = np.zeros(rows, dtype=np.dtype(layout))
     for place, (item, word) in enumerate(zip(fields, words, strict=True)):
-        result["status"][:, place] = item.status
         target = result[f"f{place}"]
         target[...] = word
         absent = item.status != PRESENT
-        if absent.any():
+        if absent.any():  # the status of a value is zero, as is what was not written
+            result["status"][:, place] = item.status
             target[absent] = np.zeros((), dtype=word.dtype)
     odd = odd_hashes(list(fields), rows)
     if odd is not None:
         result["odd"] = odd
     return result
+
+
+def _opaque(words: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Items of several parts as so many bytes: copied whole, they take half the time."""
+    return words if words.dtype.names is None else np.ascontiguousarray(words).view(f"V{words.dtype.itemsize}")
 
 
 def digest(prints: Words) -> Digest:

@@ -23,7 +23,7 @@ def hash_values(values: pa.Array) -> Words:
     # numpy and Arrow have no 128-bit integers: take the hash apart while still in polars.
     words = frame.select(h=plh.col("v").nchash.xxh3_128()).select(
         low=pl.col("h").cast(pl.UInt64, wrap_numerical=True).fill_null(0),
-        high=(pl.col("h") // _WORD).cast(pl.UInt64).fill_null(0),
+        high=(pl.col("h") // _WORD).cast(pl.UInt64, wrap_numerical=True).fill_null(0),
     )
     return np.column_stack((words["low"].to_numpy(), words["high"].to_numpy()))
 

@@ -10,12 +10,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.canonical.arrays import as_binary, is_bytes, is_textual, odd_text, python_text, status_of, to_numpy
+from tieout.canonical.arrays import (
+    as_binary,
+    is_bytes,
+    is_textual,
+    odd_text,
+    python_text,
+    status_of,
+    text_bytes,
+    to_numpy,
+)
 from tieout.canonical.fields import ODD, Field
 from tieout.model.kinds import MAX_DECIMAL_DIGITS, Kind, Tolerance
 
 _NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _WORDS = {"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"}
+
+_LONGEST_PLAIN = MAX_DECIMAL_DIGITS + len("-.")
 
 _EXACT = Context(prec=200)
 
@@ -103,7 +114,8 @@ def _plain_decimals(array: pa.Array) -> pa.Array:
     if not (is_textual(array) or is_bytes(array)):
         return array
     texts = array.cast(pa.large_string())
-    if pc.all(pc.match_substring_regex(texts, r"^-?[0-9]{1,38}(\.[0-9]{1,38})?$")).as_py() is False:
+    longest = pc.max(pc.binary_length(texts)).as_py() or 0
+    if longest > _LONGEST_PLAIN or text_bytes(texts).translate(None, b"-.0123456789"):
         raise pa.ArrowInvalid("not all of them are plain")
     return texts
 

@@ -22,6 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from tieout.connectors.kept import kept_open
 from tieout.errors import SparkFailure, TieoutError
 
 SCHEMA = "work long, bucket int, payload binary"
@@ -139,15 +140,16 @@ class _WorkReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Pieces)
-        for number, piece in enumerate(partition.pieces, partition.first):
-            for bucket, payload in _payloads(piece):
-                yield pa.RecordBatch.from_pydict(
-                    {
-                        "work": pa.array([number], pa.int64()),
-                        "bucket": pa.array([bucket], pa.int32()),
-                        "payload": pa.array([payload], pa.binary()),
-                    }
-                )
+        with kept_open():
+            for number, piece in enumerate(partition.pieces, partition.first):
+                for bucket, payload in _payloads(piece):
+                    yield pa.RecordBatch.from_pydict(
+                        {
+                            "work": pa.array([number], pa.int64()),
+                            "bucket": pa.array([bucket], pa.int32()),
+                            "payload": pa.array([payload], pa.binary()),
+                        }
+                    )
 
 
 def _payloads(piece: Work) -> Iterator[tuple[int | None, bytes]]:

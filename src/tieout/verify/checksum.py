@@ -52,7 +52,9 @@ class Verifier:
             run.marks = marks if _same_readers(run, runs[0]) else _marks(run)
         tasks = max(1, self.spark.sparkContext.defaultParallelism)
         half = max(1, tasks // 2)
-        slots = Slots(min(half, self.limits[0]), min(half, self.limits[1]))
+        # A rate is kept by each side's own tasks.
+        shared = 2 * half <= min(self.limits) and self.options.max_rows_per_second is None
+        slots = Slots(min(half, self.limits[0]), min(half, self.limits[1]), shared)
         if self.options.counts_only:
             self.listener(Progress("counts"))
             CountStage(self.spark, slots).run(runs)

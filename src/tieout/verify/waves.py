@@ -33,10 +33,14 @@ SMALLEST_CHUNK, LARGEST_CHUNK = 1_000, 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """How many tasks read each side at once: half the cores each, within the endpoint's connections."""
+    """How many tasks read each side at once: half the cores each, within the endpoint's connections.
+
+    `shared`: either side can bear all of them, so that a task may read now one side, now the other.
+    """
 
     source: int
     target: int
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,10 +140,7 @@ class DigestStage:
         return wave
 
     def _do(self, wave: Sequence[_Unit], walks: Sequence[tuple[TableRun, Lane]]) -> None:
-        parts = [
-            *dealt(self._tasks(wave, LaneSide.SOURCE), self._slots.source),
-            *dealt(self._tasks(wave, LaneSide.TARGET), self._slots.target),
-        ]
+        parts = self._dealt(self._tasks(wave, LaneSide.SOURCE), self._tasks(wave, LaneSide.TARGET))
         walking = dealt([_Walk(run, lane, self._walk(run, lane)) for run, lane in walks], self._slots.source)
         everything: list[Sequence[_Task] | Sequence[_Walk]] = [*parts, *walking]
         outcomes = run_mixed(self._spark, [[task.work for task in part] for part in everything])
@@ -147,6 +148,13 @@ class DigestStage:
         for part, results in zip(walking, outcomes[len(parts) :], strict=True):
             for walk, outcome in zip(part, results, strict=True):
                 self._walked(walk.run, walk.lane, outcome)
+
+    def _dealt(self, source: Sequence[_Task], target: Sequence[_Task]) -> list[_Dealt]:
+        """Each task gets some of both sides, if it may: the slower side would be waited for."""
+        if not self._slots.shared or len(source) != len(target):
+            return [*dealt(source, self._slots.source), *dealt(target, self._slots.target)]
+        turns = [pair if turn % 2 == 0 else pair[::-1] for turn, pair in enumerate(zip(source, target, strict=True))]
+        return dealt([task for pair in turns for task in pair], self._slots.source + self._slots.target)
 
     def _tasks(self, wave: Sequence[_Unit], side: LaneSide) -> list[_Task]:
         """The work of one side in a wave."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import HashSpec, Scan
+from tieout.connectors.kept import lease
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
@@ -45,9 +46,7 @@ class PostgresReader:
             yield from self._rows(sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
 
     def _rows(self, statement: str) -> Iterator[pa.RecordBatch]:
-        from adbc_driver_postgresql import dbapi
-
-        with translated(self.url), dbapi.connect(libpq_url(self.url, "tieout executor")) as connection:
+        with translated(self.url), lease(("arrow", self._libpq_url), self._connect_arrow) as connection:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
                 for batch in cursor.fetch_record_batch():
@@ -64,8 +63,7 @@ class PostgresReader:
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
         found: list[Key] = []
-        with translated(self.url), connect(self.url, "tieout executor") as connection:
-            _moments_stay_text(connection)
+        with translated(self.url), lease(self._libpq_url, self._connect) as connection:
             while len(found) < most:
                 row = connection.execute(sql.bound(_DIALECT, scan, keys, rows)).fetchone()
                 key = None if row is None else key_of(scan, row)
@@ -80,8 +78,22 @@ class PostgresReader:
         return str(self._row(f"SELECT ({current})::text")[0])
 
     def _row(self, statement: str) -> Any:
-        with translated(self.url), connect(self.url, "tieout executor") as connection:
+        with translated(self.url), lease(self._libpq_url, self._connect) as connection:
             return connection.execute(statement).fetchone()
+
+    @property
+    def _libpq_url(self) -> str:
+        return libpq_url(self.url, "tieout executor")
+
+    def _connect(self) -> Any:
+        connection = connect(self.url, "tieout executor")
+        _moments_stay_text(connection)
+        return connection
+
+    def _connect_arrow(self) -> Any:
+        from adbc_driver_postgresql import dbapi
+
+        return dbapi.connect(self._libpq_url, autocommit=True)
 
 
 def _moments_stay_text(connection: Any) -> None:
