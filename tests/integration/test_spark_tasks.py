@@ -70,3 +70,7 @@ def test_equal_tables_are_read_once(pg_db, pg_db_b, spark, tmp_path):
     reads = [s.text for s in statements if "LIMIT 1 OFFSET" not in s.text and s.text.lstrip().startswith("COPY")]
     # Five ranges of a thousand, and an open one at the end, on each side: each range once.
     assert len(reads) == len({(s.database, s.text) for s in statements if s.text in reads}) <= 12
+    # Each of the two tasks has one connection to each side, for all its ranges.
+    for database in (pg_db.name, pg_db_b.name):
+        readers = [s for s in statements if s.database == database and s.text in reads]
+        assert len({s.connection for s in readers}) <= 2 < len(readers)

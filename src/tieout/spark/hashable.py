@@ -26,7 +26,7 @@ _DIGITS = {"ByteType": 3, "ShortType": 5, "IntegerType": 10, "LongType": 19, "Bo
 def hashable(value: Column, kind: Kind, ours: DataType, theirs: DataType) -> tuple[Column, ...]:
     """What to hash for a value of type `ours` that is compared with values of type `theirs`."""
     if kind.tolerance is not None:
-        return _cell(value.cast("double"), kind.tolerance)
+        return _cell(value, ours, kind.tolerance)
     if is_nested(ours):
         return (json_text(value, ours, entries=is_nested(theirs)),)
     if is_collated(ours) or is_collated(theirs):
@@ -74,8 +74,9 @@ def _micros(moment: Column, t: DataType) -> Column:
     return fn.timestamp_diff("MICROSECOND", fn.lit("1970-01-01").cast("timestamp_ntz"), moment)
 
 
-def _cell(number: Column, tolerance: Tolerance) -> tuple[Column, ...]:
+def _cell(value: Column, t: DataType, tolerance: Tolerance) -> tuple[Column, ...]:
     """The cell of a grid in which all numbers lie within the tolerance, like that of the canonical form."""
+    number = value.cast("double")
     if tolerance.relative:
         # Spark's ln(0) is NULL, and so is the place; zero is its own cell then.
         place = fn.ln(fn.abs(number)) / fn.lit(math.log1p(tolerance.amount))
@@ -85,4 +86,8 @@ def _cell(number: Column, tolerance: Tolerance) -> tuple[Column, ...]:
         sort = fn.lit(2).cast("tinyint")
     counted = fn.coalesce(fn.abs(place) < fn.lit(2.0**53), fn.lit(False))
     cell = fn.when(counted, fn.floor(place).cast("double")).otherwise(number)
-    return fn.when(number.isNotNull(), fn.when(counted, sort).otherwise(fn.lit(3).cast("tinyint"))), cell
+    found = fn.when(number.isNotNull(), fn.when(counted, sort).otherwise(fn.lit(3).cast("tinyint"))), cell
+    if isinstance(t, spark.FloatType | spark.DoubleType):
+        return found
+    # A number that is its own cell may be one that no double holds: neighbours would share it.
+    return *found, fn.when(~counted, _trimmed(value.cast("string")))
