@@ -17,7 +17,7 @@ from tests.e2e.conftest import Tieout
 from tests.servers.sqlite import SqliteDatabase
 from tieout import api
 
-ROWS = 60_000
+ROWS = 20_000
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def pair(sqlite_db: Callable[[str], SqliteDatabase]) -> tuple[SqliteDatabase, Sq
     for side in sides:
         side.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
         side.executemany("INSERT INTO t VALUES (?, ?)", [(n, f"ü{n}") for n in range(ROWS)])
-    sides[1].execute("UPDATE t SET v = '→' WHERE id = 7; DELETE FROM t WHERE id = 59999")
+    sides[1].execute("UPDATE t SET v = '→' WHERE id = 7; DELETE FROM t WHERE id = 19999")
     return sides
 
 
@@ -83,7 +83,7 @@ def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
     assert resumed.code == 1
     result = json.loads(resumed.out)
     assert result["job"] == job
-    assert [(d["kind"], d["key"]["id"]) for d in result["differences"]] == [("changed", "7"), ("missing", "59999")]
+    assert [(d["kind"], d["key"]["id"]) for d in result["differences"]] == [("changed", "7"), ("missing", "19999")]
     assert result["tables"][0]["rows"] == {"source": ROWS, "target": ROWS - 1}
     again = tieout("verify", "--resume", job)
     assert again.code == 2

@@ -21,7 +21,9 @@ import sys
 from tieout import api
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy
-options = VerifyOptions(strategy=Strategy.PULL, chunk_rows=int(sys.argv[4]), max_rows_per_second=4000)
+options = VerifyOptions(
+    strategy=Strategy.PULL, chunk_rows=int(sys.argv[4]), max_rows_per_second=4000, recheck_times=0
+)
 request = VerifyRequest(sys.argv[1], sys.argv[2], (TableRequest("t"),), options)
 api.run_verification(request, spark=api.SparkSettings("local[2]"), meta=sys.argv[3])
 """
@@ -70,7 +72,7 @@ def test_a_killed_verification_is_resumed_without_reading_again(pair, spark, tmp
     done = finished(meta, job_id)
     assert len(done) < ROWS / CHUNK, "nothing was left to do"
 
-    options = VerifyOptions(strategy=Strategy.PULL, chunk_rows=CHUNK)
+    options = VerifyOptions(strategy=Strategy.PULL, chunk_rows=CHUNK, recheck_times=0)
     request = VerifyRequest(source.url, target.url, (TableRequest("t"),), options)
     with source.server.recording() as seen:
         result = api.run_verification(request, spark=spark, meta=meta, resume=job_id)

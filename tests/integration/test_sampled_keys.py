@@ -19,7 +19,7 @@ def large(mariadb: Any) -> Any:
     """Keys that lie ever further apart, from below zero; the same under a key that is text."""
     with mariadb.fresh_database() as database:
         database.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v INT)")
-        database.execute(f"INSERT INTO t SELECT seq * seq - 1000000, seq FROM seq_1_to_{ROWS}")
+        database.execute(f"INSERT INTO t SELECT CAST(seq * seq AS SIGNED) - 1000000, seq FROM seq_1_to_{ROWS}")
         database.execute("CREATE TABLE small AS SELECT * FROM t LIMIT 1000")
         database.execute("ALTER TABLE small ADD PRIMARY KEY (id)")
         database.execute("CREATE TABLE texts (k VARCHAR(20) PRIMARY KEY) AS SELECT CAST(v AS CHAR) AS k FROM t")

@@ -16,9 +16,14 @@ def key_of(scan: Scan, row: Sequence[Any]) -> Key | None:
     """The canonical text of a row's order columns; None if a value has no literal on every engine."""
     texts: list[str] = []
     for column, value in zip(scan.order_columns, row, strict=True):
-        field = decode(column.kind, pa.array([value]))
+        field = decode(column.kind, _array(value))
         text = field.text(0)
         if field.odd or text is None:
             return None
         texts.append(text)
     return tuple(texts)
+
+
+def _array(value: Any) -> pa.Array:
+    # Arrow takes a Python integer for a signed one of 64 bits.
+    return pa.array([str(value) if isinstance(value, int) and value >= 1 << 63 else value])

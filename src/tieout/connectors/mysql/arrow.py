@@ -35,9 +35,10 @@ def arrow_batches(url: EndpointUrl, statement: str, row_bytes: int | None) -> It
         raise translate_arrow(url, str(error)) from None
     except BaseException as error:
         # A Rust panic is no Exception; it must not take the worker with it.
-        if type(error).__name__ == "PanicException":
-            raise DriverPanic(str(error)) from None
-        raise
+        if type(error).__name__ != "PanicException":
+            raise
+        # That is also how it says that the server hung up in the middle of a stream.
+        raise translate_arrow(url, str(error)) if "IoError" in str(error) else DriverPanic(str(error)) from None
 
 
 @contextmanager

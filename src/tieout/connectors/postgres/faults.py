@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyarrow as pa
+
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.errors import AccessError, EndpointError, MissingObjectError, ReadError, UnreachableError
@@ -26,6 +28,7 @@ _WORDS: list[tuple[str, type[EndpointError], str]] = [
     ("resolve host", UnreachableError, "check the host in the URL"),
     ("Connection refused", UnreachableError, "is the server running, and is the port right?"),
     ("timeout", UnreachableError, "the server did not answer in time"),
+    ("terminating connection", UnreachableError, "the server closed the connection; run again with --resume"),
     ("closed the connection", UnreachableError, "the server closed the connection; run again with --resume"),
     ("connection", UnreachableError, "check host and port in the URL"),
 ]
@@ -41,6 +44,9 @@ def translated(url: EndpointUrl) -> Iterator[None]:
         yield
     except (psycopg.Error, adbc_driver_manager.Error) as error:
         raise translate(url, str(error), getattr(error, "sqlstate", None)) from None
+    except (OSError, pa.ArrowException) as error:
+        # What goes wrong in the middle of a stream comes through Arrow, which knows no SQLSTATE.
+        raise translate(url, str(error), None) from None
     except UnicodeError:
         # A host name that can't be encoded never reaches the resolver.
         raise UnreachableError(f"{url.redacted()}: no such host", "check the host in the URL") from None

@@ -108,10 +108,15 @@ def array_of(column: ScanColumn, values: list[Any]) -> pa.Array:
             return pa.array(values, pa.int64())
         except OverflowError:
             pass
-    if form in (Form.FLOAT64, Form.FLOAT32) and classes <= {int, float}:
+    if form in (Form.FLOAT64, Form.FLOAT32) and classes <= {int, float} and not _finer_than_doubles(column, values):
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
     # A float as its shortest text: 1.1 is meant, not 1.100000000000000088….
     return pa.array([_text(v) for v in values], pa.large_binary())
+
+
+def _finer_than_doubles(column: ScanColumn, values: list[Any]) -> bool:
+    """Whether there are integers, compared under a tolerance, that doubles would round."""
+    return column.kind.tolerance is not None and any(isinstance(v, int) and abs(v) > 1 << 53 for v in values)
 
 
 def _uuids(values: list[Any]) -> pa.Array:
