@@ -78,7 +78,7 @@ class RowStage:
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
         with spark_errors():
-            for row in together.mapInArrow(compare.run, "payload binary").toLocalIterator():
+            for row in together.mapInArrow(compare.run, "payload binary").toLocalIterator(prefetchPartitions=True):
                 found = pickle.loads(row.payload)
                 if isinstance(found, TieoutError):
                     run.fail(found)

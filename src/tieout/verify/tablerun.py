@@ -22,13 +22,15 @@ FIRST_CHUNK_ROWS = 250_000
 class Lane:
     """The ranges of a table, or of one side of it, in order: planned a few at a time, as they are reached.
 
-    `rest` is what no range covers yet; None: they reach to the end.
+    `rest` is what no range covers yet; None: they reach to the end. `weight` is how much of the time that a range
+    should take it took lately; ranges that can't grow are light.
     """
 
     side: LaneSide
     chunk_rows: int
     rest: KeyRange | None = EVERYTHING
     planned: int = 0
+    weight: float = 1.0
     todo: deque[tuple[int, KeyRange]] = field(default_factory=deque)
     ranges: list[KeyRange] = field(default_factory=list)
 

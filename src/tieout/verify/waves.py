@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 RANGES_PER_SLOT = 8
 MOST_RANGES = 256
+LIGHTEST = RANGES_PER_SLOT / MOST_RANGES
 SMALLEST_CHUNK, LARGEST_CHUNK = 1_000, 4_000_000
 
 
@@ -136,7 +137,7 @@ class DigestStage:
                     wave.append(_Unit(run, lane, ordinal, keys))
                     rows = run.walked(lane).scan.table.estimated_rows
                     whole = keys == EVERYTHING and rows is not None
-                    weight += min(1.0, max(0.02, rows / lane.chunk_rows)) if whole and rows is not None else 1.0
+                    weight += min(1.0, max(0.02, rows / lane.chunk_rows)) if whole and rows is not None else lane.weight
         return wave
 
     def _do(self, wave: Sequence[_Unit], walks: Sequence[tuple[TableRun, Lane]]) -> None:
@@ -147,7 +148,7 @@ class DigestStage:
         self._digested(parts, outcomes)
         for part, results in zip(walking, outcomes[len(parts) :], strict=True):
             for walk, outcome in zip(part, results, strict=True):
-                self._walked(walk.run, walk.lane, outcome)
+                self._walked(walk.run, walk.lane, walk.work.most, outcome)
 
     def _dealt(self, source: Sequence[_Task], target: Sequence[_Task]) -> list[_Dealt]:
         """Each task gets some of both sides, if it may: the slower side would be waited for."""
@@ -163,7 +164,11 @@ class DigestStage:
         return [_Task(unit, side, self._work(unit, plan)) for unit, plan in zip(units, plans, strict=True)]
 
     def _walk(self, run: TableRun, lane: Lane) -> WalkKeys:
-        return WalkKeys(run.walked(lane), lane.rest or EVERYTHING, lane.chunk_rows, self._ranges_per_wave)
+        return WalkKeys(run.walked(lane), lane.rest or EVERYTHING, lane.chunk_rows, self._asked(lane))
+
+    def _asked(self, lane: Lane) -> int:
+        """How many ranges of a lane fill a wave."""
+        return min(MOST_RANGES, round(self._ranges_per_wave / lane.weight))
 
     def _work(self, unit: _Unit, side: Side) -> Work:
         rate = self._options.max_rows_per_second
@@ -174,11 +179,11 @@ class DigestStage:
             return DigestFrame(unit.run.plan, unit.lane.side is LaneSide.SOURCE)
         return DigestBuckets(side, unit.keys, unit.run.plan.buckets, pace)
 
-    def _walked(self, run: TableRun, lane: Lane, outcome: Outcome) -> None:
+    def _walked(self, run: TableRun, lane: Lane, asked: int, outcome: Outcome) -> None:
         if outcome.error is not None:
             run.fail(outcome.error)
         elif run.failure is None:
-            self._plan(run, lane, outcome.only(), self._ranges_per_wave)
+            self._plan(run, lane, outcome.only(), asked)
 
     def _digested(self, parts: Sequence[_Dealt], outcomes: Sequence[Sequence[Outcome]]) -> None:
         """Takes a wave's digests to their runs and keeps them: those of a table in one transaction."""
@@ -213,7 +218,11 @@ class DigestStage:
 
     def _adapt(self, lane: Lane, rows: int, seconds: float) -> None:
         """The next ranges shall take the time that was asked for; no step is more than fourfold."""
-        if self._options.chunk_rows is not None or rows * 4 < lane.chunk_rows:
+        if rows * 4 < lane.chunk_rows:
+            return
+        if self._options.chunk_rows is not None:
+            took = seconds / self._options.chunk_seconds
+            lane.weight = min(1.0, max(LIGHTEST, (lane.weight + took) / 2))
             return
         fitting = rows / max(seconds, 0.01) * self._options.chunk_seconds
         fitting = min(max(fitting, lane.chunk_rows / 4), lane.chunk_rows * 4)
