@@ -175,6 +175,9 @@ CONFUSED = (
     ("interval '1' month", "interval '2' month"),
     ("TIMESTAMP'2024-01-01 00:00:00Z'", "TIMESTAMP_NTZ'2024-01-01 01:00:00'"),
     ("CAST(1 AS DECIMAL(38,0))", "CAST(1.5 AS DECIMAL(38,18))"),
+    ("ARRAY(CAST(X'ff' AS STRING))", "ARRAY(CAST(X'fe' AS STRING))"),
+    ("ARRAY(CAST(X'ff' AS STRING))", "ARRAY('\\u0000invalid ff')"),
+    ("ARRAY('\\u0000\\u0000invalid ff')", "ARRAY('\\u0000invalid ff')"),
 )
 """Values that a plain hash of a row takes for the same, or that a conversion to a common type would."""
 
@@ -233,6 +236,19 @@ def test_a_tolerance(spark: SparkSession) -> None:
     assert {d.key["id"] for d in absolute.differences} == {"2", "4"}
     relative = tieout.compare(a, b, key="id", tolerance={"x": "0.001 relative"})
     assert {d.key["id"] for d in relative.differences} == {"2", "3"}
+
+
+@pytest.mark.parametrize("declared", ["bigint", "decimal(20)", "decimal(30,2)"])
+def test_a_tolerance_where_doubles_are_too_coarse(spark: SparkSession, declared: str) -> None:
+    """2^60 + 1 is within 1 of 2^60, 2^60 + 2 is not; as doubles all three are the same."""
+    a, b = (
+        spark.sql(
+            f"SELECT id, CAST(x AS {declared}) x FROM VALUES (1, {2**60 + first}), (2, {2**60 + second}) t(id, x)"
+        )
+        for first, second in ((0, 0), (1, 2))
+    )
+    found = tieout.compare(a, b, key="id", tolerance={"x": 1})
+    assert [d.key["id"] for d in found.differences] == ["2"]
 
 
 def test_the_limit_cuts_the_list_and_not_the_counts(spark: SparkSession) -> None:

@@ -157,7 +157,9 @@ def test_tables_and_views_of_the_session(
     ("files", "tables"),
     [
         ({"orders.parquet": "x", "items.snappy.parquet": "x"}, {"orders", "items"}),
-        ({"orders/part-00000.parquet": "x", "items/part-0.parquet": "x", "_SUCCESS": ""}, {"lake"}),
+        ({"orders/part-00000.parquet": "x", "items/part-0.parquet": "x", "_SUCCESS": ""}, {"orders", "items"}),
+        ({"a.parquet": "x", "_SUCCESS": ""}, {"lake"}),
+        ({"orders/part-0.parquet": "x", "metadata/part-0.parquet": "x"}, {"orders", "metadata"}),
         ({"orders/part-00000.parquet": "x", "items/day=1/0.parquet": "x"}, {"orders", "items"}),
         ({"part-00000.parquet": "x", "part-00001.parquet": "x"}, {"lake"}),
         ({"day=1/a.parquet": "x", "day=2/a.parquet": "x"}, {"lake"}),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tieout.config.urls import parse_url
 from tieout.connectors.base import Scan, ScanColumn
+from tieout.connectors.mysql.arrow import arrow_batches
 from tieout.connectors.registry import open_endpoint
 from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING
@@ -57,3 +58,11 @@ def test_zero_dates_are_read_by_both(mysql_db):
     ((socket,),) = mysql_db.rows("SELECT @@socket")
     url = parse_url(mysql_db.url)
     assert digest(url) == digest(replace(url, params={"socket": socket}))
+
+
+def test_the_arrow_driver_stays_on_the_address_of_the_url(mysql_db):
+    """Not on the server's socket: behind a tunnel, a path of that name belongs to another server."""
+    who = "SELECT host AS h FROM information_schema.processlist WHERE id = connection_id()"
+    (batch,) = arrow_batches(parse_url(mysql_db.url), who, None)
+    ((host,),) = (column.to_pylist() for column in batch.columns)
+    assert host.startswith("127.0.0.1:")

@@ -127,6 +127,24 @@ def test_collations_of_one_name_and_two_locales(pg_db: Any, pg_db_b: Any, spark:
     assert result.tables[0].rows.target == 10
 
 
+@pytest.mark.parametrize("strategy", [Strategy.NATIVE, Strategy.PUSHDOWN, Strategy.PULL])
+def test_a_collation_that_ignores_case_hides_no_change(
+    pg_db: Any, pg_db_b: Any, spark: Any, tmp_path: Any, strategy: Strategy
+) -> None:
+    """To the engine itself both values are equal, and so are its own hashes of them."""
+    for database, value in ((pg_db, "Ångström"), (pg_db_b, "ångström")):
+        database.execute(
+            "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+        )
+        database.execute("CREATE TABLE t (id int PRIMARY KEY, v text COLLATE ci)")
+        database.execute("INSERT INTO t VALUES (1, %s)", value)
+
+    result = verify(pg_db, pg_db_b, spark, tmp_path, strategy=strategy)
+
+    assert (result.verdict, result.tables[0].strategy) == (Verdict.DIFFERENT, strategy)
+    assert result.tables[0].differences.changed == 1
+
+
 @pytest.mark.parametrize("declared", ["timestamp", "timestamptz", "date"])
 def test_keys_beyond_the_years_of_python(pg_db: Any, pg_db_b: Any, spark: Any, tmp_path: Any, declared: str) -> None:
     moments = ["infinity", "-infinity", "0044-03-15 BC", "2024-01-01", "294276-01-01", "12000-01-01", "0001-01-01"]

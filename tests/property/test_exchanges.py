@@ -5,10 +5,13 @@ import random
 import numpy as np
 import pytest
 
-from tieout.canonical.fingerprint import digests_by_bucket
+from tieout.canonical.fingerprint import digest, digests_by_bucket
+from tieout.canonical.hashing import hash_values
 from tieout.config.urls import parse_url
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.kept import kept_open
 from tieout.connectors.registry import open_endpoint
+from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING
 from tieout.model.kinds import Kind, common_kind
 from tieout.verify.rows import collect
@@ -23,6 +26,7 @@ STRATEGIES = {
     "postgres pull": ("pg_db", None),
     "mariadb pushdown": ("mysql_db", HashSpec(False, 128, 7)),
     "mariadb pull": ("mysql_db", None),
+    "mariadb as sent": ("mysql_db", "as sent"),
 }
 
 
@@ -67,10 +71,11 @@ def test_no_exchange_goes_unseen(strategy):
             f"INSERT INTO {table} VALUES (%s, %s, %s, %s, %s)", [row for trial in trials for row in trial[which]]
         )
     endpoint = open_endpoint(parse_url(database.url))
-    digests = pulled if spec is None else hashed_there
-    plain, exchanged = (digests(endpoint, table, spec) for table in ("plain", "exchanged"))
+    digests = pulled if spec is None else sent if spec == "as sent" else hashed_there
+    with kept_open():
+        plain, exchanged = (digests(endpoint, table, spec) for table in ("plain", "exchanged"))
     endpoint.close()
-    assert {digest.count for digest in (*plain, *exchanged)} == {ROWS}
+    assert {found.count for found in (*plain, *exchanged)} == {ROWS}
     assert len(plain) == len(exchanged) == TRIALS
     assert [trial for trial in range(TRIALS) if plain[trial] == exchanged[trial]] == []
 
@@ -78,10 +83,7 @@ def test_no_exchange_goes_unseen(strategy):
 def hashed_there(endpoint, table, spec):
     """The digest of each trial's rows, by the engine."""
     reader = endpoint.reader()
-    return [
-        reader.digest(scan(endpoint, table, f"id BETWEEN {trial * 1000} AND {trial * 1000 + 999}"), EVERYTHING, spec)
-        for trial in range(TRIALS)
-    ]
+    return [reader.digest(of_trial(endpoint, table, trial), EVERYTHING, spec) for trial in range(TRIALS)]
 
 
 def pulled(endpoint, table, spec):
@@ -91,6 +93,19 @@ def pulled(endpoint, table, spec):
     trials = np.array([int(rows.text(row, 0)) // 1000 for row in range(len(rows))], dtype=np.uint32)
     found = digests_by_bucket(rows.prints, trials)
     return [found[trial] for trial in range(TRIALS)]
+
+
+def sent(endpoint, table, spec):
+    """The same, of the bytes that the server sends."""
+    reader = endpoint.reader()
+    return [
+        sum((digest(hash_values(rows)) for rows in reader.sent(of_trial(endpoint, table, trial), EVERYTHING)), EMPTY)
+        for trial in range(TRIALS)
+    ]
+
+
+def of_trial(endpoint, table, trial):
+    return scan(endpoint, table, f"id BETWEEN {trial * 1000} AND {trial * 1000 + 999}")
 
 
 def scan(endpoint, table, where):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
@@ -27,7 +27,8 @@ class Capabilities:
 
     `native_hash`: the engine's own hash, mixed so that its sum is a digest. `sql_hash`: a cryptographic
     hash of canonical text. `bucket_hash`: its own hash by bucket of the key, so that no common order is needed.
-    `activity`: can tell that nothing was written between two moments.
+    `activity`: can tell that nothing was written between two moments. `sends`: the name of the form in which its
+    server sends rows, if a reader can hand them out so; two of that name send the same value of one type alike.
     `family` is the same for endpoints whose own hashes are comparable. `untested` names a dialect that no test runs on.
     """
 
@@ -36,6 +37,7 @@ class Capabilities:
     bucket_hash: bool = False
     sql_hash: bool = False
     activity: bool = False
+    sends: str | None = None
     writable: bool = False
     untested: str | None = None
 
@@ -113,6 +115,14 @@ class Reader(Protocol):
 
     def activity(self) -> str | None:
         """A mark that is the same only if nothing was written in between; None if it can't be told."""
+
+
+@runtime_checkable
+class SendsRows(Protocol):
+    """A reader that can hand out rows as the server sends them."""
+
+    def sent(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
+        """The rows of a range, a value of bytes for each."""
 
 
 def reading(reader: Reader, consume: Callable[[Reader], T]) -> T:

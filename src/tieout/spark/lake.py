@@ -21,7 +21,7 @@ _PART = re.compile(r"part[-._].*|(data|chunk)?[-_]?\d+|[0-9a-f-]{32,}.*", re.IGN
 _ENDING = re.compile(
     r"(\.(snappy|gz|gzip|zstd|lz4|brotli|zlib|c\d+))?\.(parquet|parq|orc|delta|iceberg)$", re.IGNORECASE
 )
-_OWN_FILES = {"_delta_log", "metadata", "_SUCCESS", "_metadata", "_common_metadata"}
+_LEFT_BY_WRITERS = {"_SUCCESS", "_metadata", "_common_metadata"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,12 @@ def open_lake(url: EndpointUrl, spark: SparkSession) -> FrameEndpoint:
         here, entries = _listed(spark, path)
     if here is None:
         raise MissingObjectError(f"{url.redacted()}: there is no such path", "check the path in the URL")
-    schema, places = tables_of(here, entries)
-    return FrameEndpoint(url, spark, schema, FrameReader(url.params.get("format", "parquet"), places))
+    form = url.params.get("format", "parquet")
+    schema, places = tables_of(here, entries, form)
+    return FrameEndpoint(url, spark, schema, FrameReader(form, places))
 
 
-def tables_of(here: Entry, entries: Iterable[Entry]) -> tuple[str, dict[TableName, str]]:
+def tables_of(here: Entry, entries: Iterable[Entry], form: str = "parquet") -> tuple[str, dict[TableName, str]]:
     """The tables of a path and what they are a schema of.
 
     The path is one table if it is a file or holds the pieces of one: part files, partitions, a table format's
@@ -67,7 +68,7 @@ def tables_of(here: Entry, entries: Iterable[Entry]) -> tuple[str, dict[TableNam
     """
     entries = list(entries)
     shown = [entry for entry in entries if not entry.hidden]
-    if not here.is_directory or _is_table(entries, shown):
+    if not here.is_directory or _is_table(entries, shown, form):
         parent = here.path.rstrip("/").rpartition("/")[0].rpartition("/")[2]
         return parent or "lake", {TableName(parent or "lake", here.table): here.path}
     names = [entry.table for entry in shown]
@@ -78,8 +79,12 @@ def tables_of(here: Entry, entries: Iterable[Entry]) -> tuple[str, dict[TableNam
     return here.name, places
 
 
-def _is_table(entries: list[Entry], shown: list[Entry]) -> bool:
-    if any(entry.name in _OWN_FILES for entry in entries):
+def _is_table(entries: list[Entry], shown: list[Entry], form: str) -> bool:
+    names = {entry.name for entry in entries}
+    if "_delta_log" in names or (form == "iceberg" and "metadata" in names):
+        return True
+    holds_tables = any(entry.is_directory and not entry.is_part for entry in shown)
+    if names & _LEFT_BY_WRITERS and not holds_tables:
         return True
     return bool(shown) and all(entry.is_part for entry in shown)
 

@@ -7,6 +7,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as spark
 from pyspark.sql.types import DataType
 
+_MARK = "\0invalid "
 _OPTIONS = {"ignoreNullFields": "false"}
 _NAME_KEYS = (spark.StringType, spark.IntegralType, spark.BooleanType, spark.DecimalType)
 """Types of map keys that stand as an object's names; a map with others is a list of its entries."""
@@ -28,6 +29,8 @@ def _prepared(value: Column, t: DataType, entries: bool) -> Column:
         return utc_text(value)
     if isinstance(t, spark.DateType | spark.TimestampNTZType | spark.YearMonthIntervalType | spark.DayTimeIntervalType):
         return value.cast("string")
+    if isinstance(t, spark.StringType):
+        return _valid(value)
     if isinstance(t, spark.ArrayType):
         element = t.elementType
         return fn.transform(value, lambda item: _prepared(item, element, entries))
@@ -37,6 +40,17 @@ def _prepared(value: Column, t: DataType, entries: bool) -> Column:
         fields = [_prepared(value.getField(f.name), f.dataType, entries).alias(f.name) for f in t.fields]
         return fn.when(value.isNotNull(), fn.struct(*fields))
     return value
+
+
+def _valid(text: Column) -> Column:
+    """Bytes that are no UTF-8 in hexadecimal, marked: JSON would have the same sign for all of them."""
+    marked = fn.concat(fn.lit(_MARK), fn.lower(fn.hex(text)))
+    # A text that looks like such a mark gets one more NUL, so that it is not taken for one.
+    return (
+        fn.when(~fn.is_valid_utf8(text), marked)
+        .when(text.rlike(f"^\\x00*{_MARK}"), fn.concat(fn.lit("\0"), text))
+        .otherwise(text)
+    )
 
 
 def _prepared_map(value: Column, t: spark.MapType, entries: bool) -> Column:

@@ -37,6 +37,6 @@ def guarantee_of(plan: TablePlan) -> Guarantee:
     return Guarantee(
         bits,
         f"two different ranges of rows pass as equal with probability 2^-{chance}",
-        rechecks=bool(plan.key),
+        rechecks=bool(plan.key) and not (plan.source.is_frame or plan.target.is_frame),
         resumes=bool(plan.source.scan.ordered_by and plan.target.scan.ordered_by),
     )

@@ -106,7 +106,8 @@ def run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list
     """`run_work`, of which pieces that need the session run as jobs of their own at the same time."""
     if not any(isinstance(piece, FrameWork) for partition in partitions for piece in partition):
         return run_work(spark, partitions)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
         jobs = {
             (number, place): pool.submit(_outcome, spark, piece)
             for number, partition in enumerate(partitions)
@@ -119,6 +120,9 @@ def run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list
             [jobs[number, place].result() if (number, place) in jobs else next(done[number]) for place in range(len(p))]
             for number, p in enumerate(partitions)
         ]
+    finally:
+        # After Ctrl-C nobody waits for a job that is being cancelled.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _outcome(spark: SparkSession, piece: FrameWork) -> Outcome:

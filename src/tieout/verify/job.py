@@ -120,6 +120,7 @@ def plan_document(table: PlannedTable) -> dict[str, Any]:
         "strategy": plan.strategy.value,
         "aligned": plan.aligned,
         "buckets": plan.buckets,
+        "as_sent": plan.as_sent,
         "bits": plan.hash.bits if plan.hash else 128,
         "key": list(plan.key_names),
         "columns": [

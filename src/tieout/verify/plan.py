@@ -31,6 +31,7 @@ class TablePlan:
 
     `aligned`: both engines sort the key the same way, so one range of keys means the same rows on both.
     Otherwise each side is cut in its own order, and rows meet in buckets by the hash of their key.
+    `as_sent`: both servers send the same bytes for the same row, and those are hashed.
     """
 
     name: str
@@ -42,6 +43,7 @@ class TablePlan:
     strategy: Strategy
     hash: HashSpec | None
     buckets: int = 0
+    as_sent: bool = False
 
     @property
     def key_names(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from tieout.model.requests import VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Table, TableName
 from tieout.verify.bucketing import bucket_count
-from tieout.verify.columns import SchemaComparison, compare_schemas
+from tieout.verify.columns import ColumnPair, SchemaComparison, compare_schemas
 from tieout.verify.pairing import NamePair, Names, pair_tables, schemas_named
 from tieout.verify.plan import Side, TablePlan, scans
 from tieout.verify.strategy import Choice, choose_strategy
@@ -102,8 +102,10 @@ def plan_pair(
         strategy=strategy,
         hash=_hash_spec(strategy, options.hash_bits if aligned else 128, seed),
         buckets=0 if aligned else bucket_count(max(estimates, default=None)),
+        as_sent=strategy is Strategy.PULL and aligned and send_alike(source, target, comparison.pairs),
     )
-    reasons = (*choice.reasons, _alignment(comparison, aligned))
+    how = ("hashed as they are sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
+    reasons = (*choice.reasons, *how, _alignment(comparison, aligned))
     return PlannedTable(pair, comparison, plan, Explanation(strategy, "ranges" if aligned else "buckets", reasons))
 
 
@@ -124,6 +126,16 @@ def _choice(
             f"{options.strategy} can't be used: there is no key that both sides sort alike", "use --strategy auto"
         )
     return Choice(Strategy.PULL, ("pull: only hashed on the executors do rows meet whose sides sort differently",))
+
+
+def send_alike(source: Endpoint, target: Endpoint, pairs: Sequence[ColumnPair]) -> bool:
+    """Whether the servers' own bytes can stand for rows: of the same types and character sets, as they are."""
+    forms = source.capabilities.sends, target.capabilities.sends
+    return (
+        None not in forms
+        and forms[0] == forms[1]
+        and all(p.plain and p.same_type and p.source.charset == p.target.charset for p in pairs)
+    )
 
 
 def _hash_in_buckets(source: Endpoint, target: Endpoint) -> bool:

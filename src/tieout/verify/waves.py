@@ -174,7 +174,7 @@ class DigestStage:
         rate = self._options.max_rows_per_second
         pace = rate / max(self._slots.source, self._slots.target) if rate else None
         if unit.lane.side is LaneSide.BOTH:
-            return DigestRange(side, unit.keys, unit.run.plan.hash, pace)
+            return DigestRange(side, unit.keys, unit.run.plan.hash, pace, unit.run.plan.as_sent)
         if side.is_frame:
             return DigestFrame(unit.run.plan, unit.lane.side is LaneSide.SOURCE)
         return DigestBuckets(side, unit.keys, unit.run.plan.buckets, pace)

@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import digest, digests_by_bucket, fingerprints
-from tieout.connectors.base import HashSpec, Reader, reading
+from tieout.canonical.hashing import hash_values
+from tieout.connectors.base import HashSpec, Reader, SendsRows, reading
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import Key, KeyRange
 from tieout.verify.bucketing import add_buckets, buckets_of, pack_buckets
@@ -48,12 +47,16 @@ class RangeDigest:
 
 @dataclass(frozen=True)
 class DigestRange:
-    """The digest of one range of one side: by the engine's own hash, or of rows pulled here."""
+    """The digest of one range of one side: by the engine's own hash, or of rows pulled here.
+
+    `as_sent`: of their bytes as the server sends them; else of their canonical form.
+    """
 
     side: Side
     keys: KeyRange
     hash: HashSpec | None = None
     rows_per_second: float | None = None
+    as_sent: bool = False
 
     def run(self) -> Iterator[RangeDigest]:
         started = time.monotonic()
@@ -67,13 +70,17 @@ class DigestRange:
 
     def _pull(self, reader: Reader, started: float) -> Digest:
         total = EMPTY
-        for batch in reader.read(self.side.scan, self.keys):
-            total += self._digest(batch)
+        for part in self._digests(reader):
+            total += part
             hold_back(total.count, started, self.rows_per_second)
         return total
 
-    def _digest(self, batch: pa.RecordBatch) -> Digest:
-        return digest(fingerprints(fields_of(self.side.scan, batch)))
+    def _digests(self, reader: Reader) -> Iterator[Digest]:
+        scan = self.side.scan
+        if self.as_sent:
+            assert isinstance(reader, SendsRows)
+            return (digest(hash_values(rows)) for rows in reader.sent(scan, self.keys))
+        return (digest(fingerprints(fields_of(scan, batch))) for batch in reader.read(scan, self.keys))
 
 
 @dataclass(frozen=True, slots=True)

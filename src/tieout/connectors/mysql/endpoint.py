@@ -68,6 +68,7 @@ class MySQLEndpoint:
         self.capabilities = Capabilities(
             family=self.flavour.value,
             sql_hash=True,
+            sends=f"{self.flavour} packets" if self.flavour is not Flavour.TIDB else None,
             activity=self.flavour is not Flavour.TIDB,
             writable=True,
             untested=None if self.flavour is Flavour.MARIADB else f"the {self.flavour} dialect ({self.version})",

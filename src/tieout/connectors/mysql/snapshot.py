@@ -17,6 +17,7 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import DriverPanic, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.rows import only_by_rows, row_batches
+from tieout.connectors.mysql.sent import sent_rows
 from tieout.connectors.mysql.session import SETTINGS, connect
 from tieout.connectors.wire import key_of
 from tieout.errors import ReadError
@@ -45,6 +46,9 @@ class MySQLReader:
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._rows(scan, sql.within(self._dialect, scan, keys))
+
+    def sent(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
+        yield from sent_rows(self.url, sql.select(self._dialect, scan, sql.within(self._dialect, scan, keys)))
 
     def finds(self, scan: Scan) -> bool:
         return sql.finds(self._dialect, scan)
