@@ -47,7 +47,7 @@ def verified(mariadb: Any, mariadb_b: Any, postgres: Any, spark: Any, tmp_path_f
                     spark=spark,
                     meta=f"sqlite:///{tmp_path_factory.mktemp('meta')}/meta.db",
                     strategy=Strategy.PULL,
-                    chunk_rows=4,
+                    chunk_rows=7,
                     recheck_times=0,
                 )
             return results[pair]
