@@ -2,7 +2,7 @@
 
 A row's packet is a NULL bitmap and the values in forms that follow from their types alone. Two servers that
 send the same columns of the same types send the same bytes for the same row, and only for it, so a digest
-needs no more: that is a third of the work of a decoder. pymysql connects; what it does not speak is the
+needs no more: less than half the work of a decoder. pymysql connects; what it does not speak is the
 binary protocol, which leaves numbers as they are instead of printing them.
 """
 
