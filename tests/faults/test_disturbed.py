@@ -179,18 +179,25 @@ def test_a_server_that_keeps_hanging_up_leaves_a_job_to_resume(
     assert (result.tables[0].rows.source, result.tables[0].rows.target) == (ROWS, ROWS)
 
 
+def fill_with_differences(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    """A row changed, one missing and one extra on the target; and a table to write to meanwhile."""
+    target = pair[1]
+    for database in pair:
+        fill(database, "t")
+        database.execute("ALTER TABLE t ADD COLUMN n INT DEFAULT 0")
+        database.execute("CREATE TABLE noise (x INT)")
+    target.execute("UPDATE t SET n = 1 WHERE id = 500")
+    target.execute("DELETE FROM t WHERE id = 501")
+    target.execute("INSERT INTO t VALUES (9999, 'extra', 0)")
+    return pair
+
+
 @pytest.mark.parametrize(("pair", "key"), RANGES_AND_BUCKETS, indirect=["pair"], ids=["ranges", "buckets"])
 def test_a_row_that_settles_is_no_difference(
     pair: tuple[Any, Any], spark: Any, tmp_path: Any, key: tuple[str, ...] | None
 ) -> None:
     """It differs when it is read, and not any more when it is looked at again."""
-    source, target = pair
-    for database in pair:
-        fill(database, "t")
-        database.execute("ALTER TABLE t ADD COLUMN n INT DEFAULT 0")
-    target.execute("UPDATE t SET n = 1 WHERE id = 500")
-    target.execute("DELETE FROM t WHERE id = 501")
-    target.execute("INSERT INTO t VALUES (9999, 'passing', 0)")
+    source, target = fill_with_differences(pair)
 
     def settle() -> None:
         target.execute("UPDATE t SET n = 0 WHERE id = 500")
@@ -200,8 +207,7 @@ def test_a_row_that_settles_is_no_difference(
     def soon() -> None:
         # Writes make the differences wait; the rows are compared within a second of this.
         for database in pair:
-            database.execute("CREATE TABLE written (x INT)")
-            database.execute("INSERT INTO written VALUES (1)")
+            database.execute("INSERT INTO noise VALUES (1)")
         threading.Timer(2.0, settle).start()
 
     result = verify(
@@ -225,14 +231,7 @@ def test_a_difference_that_stays_is_one(
     pair: tuple[Any, Any], spark: Any, tmp_path: Any, key: tuple[str, ...] | None
 ) -> None:
     """Though the tables are written to all the time."""
-    source, target = pair
-    for database in pair:
-        fill(database, "t")
-        database.execute("ALTER TABLE t ADD COLUMN n INT DEFAULT 0")
-        database.execute("CREATE TABLE noise (x INT)")
-    target.execute("UPDATE t SET n = 1 WHERE id = 500")
-    target.execute("DELETE FROM t WHERE id = 501")
-    target.execute("INSERT INTO t VALUES (9999, 'staying', 0)")
+    source, target = fill_with_differences(pair)
     stop = threading.Event()
 
     def write() -> None:
