@@ -10,7 +10,7 @@ PEER := .venv-peer
 RELADIFF := reladiff[mysql,postgresql]==0.6.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev java servers demo test lint format bench-verify clean
+.PHONY: help setup setup-dev java servers demo test test-faults lint format bench-verify clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ demo: setup java ## the product on an embedded pair of databases
 
 test: setup-dev java servers ## every test
 	$(BIN)/pytest $(ARGS)
+
+test-faults: setup-dev java servers ## movers killed at every place (an hour; goes on where it was)
+	$(BIN)/pytest --all-faults tests/faults/moving $(ARGS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

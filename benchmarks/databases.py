@@ -18,7 +18,7 @@ from tests.servers.server import Database, Server
 
 TABLE = "bench"
 
-_POSTGRES = {
+POSTGRES = {
     "shared_buffers": "2GB",  # two databases
     "effective_cache_size": "4GB",
     "maintenance_work_mem": "256MB",
@@ -30,7 +30,7 @@ _POSTGRES = {
     "wal_level": "minimal",
     "max_wal_senders": "0",
 }
-_MARIADB = {
+MARIADB = {
     "innodb-buffer-pool-size": "1G",
     "innodb-log-file-size": "512M",
     "innodb-stats-auto-recalc": "OFF",
@@ -85,9 +85,9 @@ def servers() -> Iterator[Databases]:
             stack.callback(server.stop)
             return server
 
-        first = started(start_mariadb, _MARIADB, time_zone="+00:00", server_id=1)
-        second = started(start_mariadb, _MARIADB, time_zone="+00:00", server_id=2)
-        postgres = started(start_postgres, _POSTGRES)
+        first = started(start_mariadb, MARIADB, time_zone="+00:00", server_id=1)
+        second = started(start_mariadb, MARIADB, time_zone="+00:00", server_id=2)
+        postgres = started(start_postgres, POSTGRES)
         yield Databases(
             Pair(database(first), database(second)),
             Pair(database(postgres), database(postgres)),

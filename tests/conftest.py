@@ -5,6 +5,7 @@ Nothing is skipped where a server's programs are missing: the test fails and say
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from tests.servers.sqlite import SqliteDatabase
 
     Pair: TypeAlias = tuple[Database, Database]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-faults", action="store_true", help="kill movers at every place, not at a few")
 
 
 @pytest.fixture(autouse=True)
@@ -110,8 +115,11 @@ def sqlite_db(tmp_path: Path) -> Callable[[str], SqliteDatabase]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from tieout.spark.session import start_session
+
+    # Before anything of Spark's starts: what a test writes there later, all of its processes find.
+    os.environ["TIEOUT_FAILPOINT"] = str(tmp_path_factory.mktemp("failpoint") / "chosen")
 
     session = start_session(
         master="local[2]",

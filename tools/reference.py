@@ -23,7 +23,7 @@ from tieout.config.durations import seconds_text
 from tieout.config.endpoint_url import EndpointUrl
 from tieout.config.settings import EndpointSettings, Settings, SparkSettings
 from tieout.config.table_settings import ColumnExpression, TableSettings
-from tieout.config.task_settings import OptionSettings, TaskSettings, ValidationSettings
+from tieout.config.task_settings import MoveSettings, OptionSettings, TaskSettings, ValidationSettings
 from tieout.config.url_params import PARAMETERS
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
@@ -36,6 +36,7 @@ SECTIONS: dict[str, type[fields.Section]] = {
     "table": TableSettings,
     "column": ColumnExpression,
     "options": OptionSettings,
+    "move": MoveSettings,
     "validation": ValidationSettings,
 }
 """Every section of tieout.yaml, by the name that its generated table has in configuration.md."""

@@ -8,7 +8,10 @@ TieoutError
 │   ├── AccessError           wrong password, missing privilege
 │   ├── MissingObjectError    no such database, table or column
 │   ├── ReadError             data that could not be read
-│   └── WriteError            data that could not be written
+│   ├── LogLostError          the change log no longer reaches back to where it is wanted
+│   ├── WriteError            data that could not be written
+│   ├── BusyError             it gave way to another transaction                   (trying again can help)
+│   └── FencedError           another mover has taken over the task
 ├── UnsupportedError      an endpoint lacks what the request needs
 ├── MetaStoreError        the meta store can't be opened, read or written
 └── SparkFailure          the Spark session can't be started, or lost its executors
@@ -67,8 +70,21 @@ class ReadError(EndpointError):
     code = "read"
 
 
+class LogLostError(EndpointError):
+    code = "log-lost"
+
+
 class WriteError(EndpointError):
     code = "write"
+
+
+class BusyError(EndpointError):
+    code = "busy"
+    transient = True
+
+
+class FencedError(EndpointError):
+    code = "fenced"
 
 
 class UnsupportedError(TieoutError):

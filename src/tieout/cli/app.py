@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from tieout.cli import config, demo, init, jobs, preflight, repair, verify, version
+from tieout.cli import config, demo, init, jobs, preflight, repair, run, status, steering, task, verify, version
 
 app = typer.Typer(
     name="tieout",
-    help="Proves that two databases agree, on Apache Spark.",
+    help="Moves databases on Apache Spark, and proves that they agree.",
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -19,6 +19,12 @@ app.command("demo")(demo.demo)
 app.command("init")(init.init)
 app.command("preflight")(preflight.preflight)
 app.command("verify")(verify.verify)
+app.command("run")(run.run)
+app.command("status")(status.status)
+app.command("pause")(steering.pause)
+app.command("resume")(steering.resume)
+app.command("stop")(steering.stop)
+app.add_typer(task.app, name="task")
 app.add_typer(repair.app, name="repair")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(config.app, name="config")

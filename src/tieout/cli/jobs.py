@@ -21,7 +21,7 @@ app = typer.Typer(help="Long work, seen and steered from any terminal.")
 Reference = Annotated[
     str, typer.Argument(metavar="JOB", help="A job's id, the beginning of one, or 'last'.", show_default=False)
 ]
-State = Literal["running", "paused", "done", "failed", "cancelled", "interrupted"]
+State = Literal["running", "paused", "done", "failed", "cancelled", "interrupted", "stopped"]
 
 
 @app.command("list")

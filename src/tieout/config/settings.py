@@ -15,6 +15,8 @@ from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.task_settings import TaskSettings
 from tieout.config.urls import parse_url
 from tieout.errors import ConfigError
+from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import Consistency, Delivery
 from tieout.model.requests import VerifyRequest
 
 DEFAULT_META = "sqlite:///.tieout/meta.db"
@@ -107,6 +109,19 @@ class Settings(Section):
         if ":" in name_or_url or "@" in name_or_url or not self.endpoints:
             return parse_url(name_or_url).reveal()
         raise ConfigError(f'no endpoint is named "{name_or_url}"', suggestion(name_or_url, self.endpoints))
+
+    def move_request(self, task_name: str) -> MoveRequest:
+        """What the task asks of a mover."""
+        task = self.task(task_name)
+        return MoveRequest(
+            task=task_name,
+            source=self.endpoint(task.source),
+            target=self.endpoint(task.target),
+            tables=tuple(table.request() for table in task.tables),
+            delivery=Delivery(task.delivery),
+            consistency=Consistency(task.consistency),
+            options=task.move.options(),
+        )
 
     def verify_request(self, task_name: str) -> VerifyRequest:
         """What the task asks of a verification."""

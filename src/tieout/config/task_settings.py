@@ -9,10 +9,12 @@ from pydantic import AfterValidator, Field
 from tieout.config.endpoint_url import EndpointUrl
 from tieout.config.fields import Count, EndpointReference, MayBeEmpty, PositiveSeconds, Seconds, Section, Url
 from tieout.config.table_settings import TableSettings
+from tieout.model.move_requests import MoveOptions
 from tieout.model.requests import VerifyOptions
 from tieout.model.results import Strategy
 
 _DEFAULTS = VerifyOptions()
+_MOVE = MoveOptions()
 
 
 def _known_bits(bits: int) -> int:
@@ -48,6 +50,21 @@ class OptionSettings(Section):
     def options(self) -> VerifyOptions:
         """The same, as a verification takes it."""
         return VerifyOptions(**(dict(self) | {"strategy": Strategy(self.strategy)}))
+
+
+class MoveSettings(Section):
+    """How a task's tables are moved."""
+
+    chunk_rows: Count | None = _MOVE.chunk_rows
+    """Rows in a chunk; about 250,000 unless given."""
+    batch_bytes: Count = _MOVE.batch_bytes
+    """How much of the log is applied in one transaction, more or less: no transaction of the source is cut."""
+    poll_seconds: PositiveSeconds = _MOVE.poll_seconds
+    """How often to look for changes when there are none."""
+
+    def options(self) -> MoveOptions:
+        """The same, as a mover takes it."""
+        return MoveOptions(**dict(self))
 
 
 class ValidationSettings(Section):
@@ -89,5 +106,7 @@ class TaskSettings(Section):
     """Continuous validation."""
     event_log: Annotated[Url, AfterValidator(_a_lake)] | None = None
     """A lake that keeps every change, for restore."""
+    move: Annotated[MoveSettings, MayBeEmpty] = MoveSettings()
+    """How tables are moved."""
     options: Annotated[OptionSettings, MayBeEmpty] = OptionSettings()
     """How tables are verified."""

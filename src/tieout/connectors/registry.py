@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import cast
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint
+from tieout.connectors.moving import Source, Target
 from tieout.connectors.writing import Writer
 from tieout.errors import UnsupportedError
 
@@ -25,6 +27,23 @@ def open_endpoint(url: EndpointUrl) -> Endpoint:
 def open_writer(url: EndpointUrl) -> Writer:
     """Connects to change rows; raises an EndpointError that says what to do if it can't."""
     return cast(Writer, import_module(f"{_folder(url)}.writer").open_writer(url))
+
+
+def open_source(url: EndpointUrl) -> Source:
+    """What rows are moved from; UnsupportedError if its connector can't."""
+    return cast(Source, _moving(url, "source").open_source(url))
+
+
+def open_target(url: EndpointUrl) -> Target:
+    """Connects to move rows to it; UnsupportedError if its connector can't."""
+    return cast(Target, _moving(url, "target").open_target(url))
+
+
+def _moving(url: EndpointUrl, part: str) -> ModuleType:
+    try:
+        return import_module(f"{_folder(url)}.moving.{part}")
+    except ModuleNotFoundError:
+        raise UnsupportedError(f"rows can't be moved with {url.scheme}://") from None
 
 
 def _folder(url: EndpointUrl) -> str:

@@ -76,6 +76,33 @@ def among(dialect: Dialect, scan: Scan, keys: Sequence[Key]) -> str:
     return "(" + " OR ".join(_equal(dialect, columns, key) for key in keys) + ")"
 
 
+def places_among(dialect: Dialect, scan: Scan, bounds: Sequence[Key], keys: Sequence[Key]) -> str:
+    """For each key, by its number, how many of the bounds it has reached: in the order that the columns have.
+
+    Literals take type and collation from the table's own columns, of which no row is read.
+    """
+    names = [dialect.quote(c.name) for c in scan.order_columns]
+    empty = f"SELECT 0 AS number, {', '.join(names)} FROM {dialect.table(scan.table.name)} WHERE 1 = 0"
+
+    def rows(values: Sequence[Key]) -> str:
+        literals = (
+            ", ".join(dialect.literal(c.column, v) for c, v in zip(scan.order_columns, key, strict=True))
+            for key in values
+        )
+        return empty + "".join(f" UNION ALL SELECT {n}, {literal}" for n, literal in enumerate(literals))
+
+    cases = []
+    for place, name in enumerate(names):
+        equal = [f"b.{n} = k.{n}" for n in names[:place]]
+        cases.append(
+            "(" + " AND ".join([*equal, f"b.{name} {'<=' if place == len(names) - 1 else '<'} k.{name}"]) + ")"
+        )
+    return (
+        f"SELECT k.number, (SELECT COUNT(*) FROM ({rows(bounds)}) AS b WHERE {' OR '.join(cases)}) "
+        f"FROM ({rows(keys)}) AS k ORDER BY 1"
+    )
+
+
 def finds(dialect: Dialect, scan: Scan) -> bool:
     return all(c.expression is None and c.kind.tolerance is None and dialect.finds(c) for c in scan.key_columns)
 

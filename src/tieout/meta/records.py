@@ -16,6 +16,7 @@ from tieout.model.keys import EVERYTHING, KeyRange
 class JobKind(StrEnum):
     VERIFICATION = "verification"
     REPAIR = "repair"
+    MOVE = "move"
 
 
 class JobState(StrEnum):
@@ -26,6 +27,8 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
     INTERRUPTED = "interrupted"
     """Its process was stopped, or is not heard of any more."""
+    STOPPED = "stopped"
+    """It ended because it was asked to: a move, which goes on when it is run again."""
 
 
 class Wanted(StrEnum):
@@ -33,6 +36,7 @@ class Wanted(StrEnum):
 
     PAUSE = "pause"
     CANCEL = "cancel"
+    STOP = "stop"
 
 
 class TableState(StrEnum):

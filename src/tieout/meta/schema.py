@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from tieout.meta.columns import Bytes, JsonText, LongText, Moment
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 """Every revision this program knows, oldest first (a test holds it to `migrations/versions`)."""
 
 HEAD = REVISIONS[-1]
@@ -121,6 +121,13 @@ class RepairChangeColumns(TypedColumns):
     message: Named[str | None] = Column(LongText)
 
 
+class MoveColumns(TypedColumns):
+    task: Named[str] = Column(String(190), primary_key=True)
+    kept_position: Named[str | None] = Column(LongText)
+    status: Named[Any] = Column(JsonText, nullable=True)
+    updated_at: Named[datetime] = Column(Moment)
+
+
 jobs = Table("tieout_jobs", metadata, JobColumns, **MYSQL)
 Index("tieout_jobs_started_at", jobs.c.started_at)
 
@@ -153,6 +160,8 @@ differences = Table(
 repairs = Table("tieout_repairs", metadata, RepairColumns, **MYSQL)
 
 repair_changes = Table("tieout_repair_changes", metadata, RepairChangeColumns, **MYSQL)
+
+moves = Table("tieout_moves", metadata, MoveColumns, **MYSQL)
 
 
 class RevisionColumns(TypedColumns):

@@ -10,6 +10,7 @@ from tieout.meta.differences import Differences
 from tieout.meta.job_tables import JobTables
 from tieout.meta.jobs import Jobs
 from tieout.meta.location import DEFAULT_URL, locate
+from tieout.meta.moves import Moves
 from tieout.meta.ranges import Ranges
 from tieout.meta.repairs import Repairs
 from tieout.meta.revisions import bring_up_to_date
@@ -26,6 +27,7 @@ class MetaStore:
         self.ranges = Ranges(database)
         self.differences = Differences(database)
         self.repairs = Repairs(database)
+        self.moves = Moves(database)
 
     def close(self) -> None:
         self._database.close()

@@ -105,7 +105,9 @@ class Bucketed:
     value: Any
 
 
-class _Pieces(InputPartition):
+class Pieces(InputPartition):
+    """Work for one task; `first` is the number of its first piece."""
+
     def __init__(self, first: int, pieces: list[Work]) -> None:
         self.first = first
         self.pieces = pieces
@@ -132,24 +134,29 @@ class _WorkReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         first, result = 0, []
         for pieces in pickle.loads(base64.b64decode(self._packed)):
-            result.append(_Pieces(first, pieces))
+            result.append(Pieces(first, pieces))
             first += len(pieces)
         # Packed once more with every partition, all the work would travel to each task.
         self._packed = ""
         return result
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Pieces)
-        with kept_open():
-            for number, piece in enumerate(partition.pieces, partition.first):
-                for bucket, payload in _payloads(piece):
-                    yield pa.RecordBatch.from_pydict(
-                        {
-                            "work": pa.array([number], pa.int64()),
-                            "bucket": pa.array([bucket], pa.int32()),
-                            "payload": pa.array([payload], pa.binary()),
-                        }
-                    )
+        return read_pieces(partition)
+
+
+def read_pieces(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Does the work of a task; its results as rows of SCHEMA."""
+    assert isinstance(partition, Pieces)
+    with kept_open():
+        for number, piece in enumerate(partition.pieces, partition.first):
+            for bucket, payload in _payloads(piece):
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        "work": pa.array([number], pa.int64()),
+                        "bucket": pa.array([bucket], pa.int32()),
+                        "payload": pa.array([payload], pa.binary()),
+                    }
+                )
 
 
 def _payloads(piece: Work) -> Iterator[tuple[int | None, bytes]]:

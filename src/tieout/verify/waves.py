@@ -21,6 +21,7 @@ from tieout.spark.work import Outcome, Work
 from tieout.verify.framejobs import DigestFrame, run_mixed
 from tieout.verify.ledger import Ledger
 from tieout.verify.plan import Side
+from tieout.verify.ranges import sampled_bounds
 from tieout.verify.tablerun import Lane, TableRun
 from tieout.verify.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
 
@@ -227,12 +228,6 @@ class DigestStage:
         fitting = rows / max(seconds, 0.01) * self._options.chunk_seconds
         fitting = min(max(fitting, lane.chunk_rows / 4), lane.chunk_rows * 4)
         lane.chunk_rows = int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
-
-
-def sampled_bounds(sample: Sequence[str], rows: int, chunk_rows: int) -> list[Key]:
-    """Every so many-th value of a sample that divides `rows` rows into equal parts."""
-    step = max(1, round(chunk_rows * (len(sample) - 1) / rows))
-    return [(value,) for value in sample[step:-1:step]]
 
 
 def dealt(items: Sequence[T], hands: int) -> list[Sequence[T]]:

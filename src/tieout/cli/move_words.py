@@ -1,0 +1,50 @@
+"""A mover's status in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from tieout.report.words import plural
+
+MovingTask = Annotated[str, typer.Argument(metavar="TASK", help="A task of the configuration.", show_default=False)]
+
+TABLES = ("source", "target", "rows_copied", "chunks_done", "chunks", "transaction", "committed_at")
+
+
+def told_line(status: Mapping[str, Any]) -> str:
+    """One line, now and then, of how far it is."""
+    if status["state"] == "copying":
+        copied = sum(table["rows_copied"] for table in status["tables"])
+        return f"copying: {plural(copied, 'row')}, {status['rows_per_second']:,.0f} rows/s"
+    lag = lag_seconds(status)
+    behind = "" if lag is None else f", {lag:.1f} s behind"
+    return f"{status['state']}: {plural(status['changes'], 'change')} up to {status['position']}{behind}"
+
+
+def lag_seconds(status: Mapping[str, Any]) -> float | None:
+    """How old the newest change is that was applied."""
+    newest = status.get("newest_commit")
+    return None if newest is None else max(0.0, time.time() - newest / 1e6)
+
+
+def status_values(status: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person wants to see of it; tables and remarks are listed by themselves."""
+    values = {
+        name: value for name, value in status.items() if name not in ("kind", "tables", "remarks", "newest_commit")
+    }
+    newest = status.get("newest_commit")
+    return values | {"newest_commit": None if newest is None else moment(newest)}
+
+
+def table_values(table: Mapping[str, Any]) -> dict[str, Any]:
+    at = table.get("committed_at")
+    return dict(table) | {"committed_at": None if at is None else moment(at)}
+
+
+def moment(microseconds: int) -> datetime:
+    return datetime.fromtimestamp(microseconds / 1e6, UTC)

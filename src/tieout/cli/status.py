@@ -1,0 +1,49 @@
+"""tieout status"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tieout.cli import options as common
+from tieout.cli.move_words import TABLES, status_values, table_values
+from tieout.cli.output import result_stream
+from tieout.cli.place import place
+from tieout.errors import UsageError
+from tieout.report.render import OutputFormat
+
+OneTask = Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task; all of them unless given.")]
+
+
+def status(
+    task: OneTask = None,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Tells what the movers of tasks do, and how far they are."""
+    from tieout import api
+    from tieout.report.listing import write_listing
+    from tieout.report.record import write_record
+
+    here = place(config, meta)
+    if task is None:
+        rows = [status_values(found) for found in api.move_statuses(here.meta)]
+        with result_stream() as stream:
+            write_listing(("task", "state", "position", "changes", "rows_per_second", "message"), rows, output, stream)
+        return
+    found = api.move_status(task, here.meta)
+    if found is None:
+        raise UsageError(f"the task {task} was never run", f"start it: tieout run {task}")
+    with result_stream() as stream:
+        if output is not OutputFormat.TEXT:
+            write_record(found, output, stream)
+            return
+        write_record(status_values(found), output, stream)
+        stream.write("\n")
+        write_listing(TABLES, [table_values(table) for table in found["tables"]], output, stream)
+        for remark in found["remarks"]:
+            stream.write(f"{remark}\n")

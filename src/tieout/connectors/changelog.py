@@ -1,0 +1,36 @@
+"""What a connector offers whose endpoint keeps a log of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from tieout.model.changes import LogItem
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+
+
+class ChangeLog(Protocol):
+    """The change log of one endpoint. Runs on executors: picklable, knows nothing of Spark, opens its own connections.
+
+    Raises LogLostError if the log no longer reaches back to a position.
+    """
+
+    def now(self) -> Position:
+        """The end of the log: whatever was committed before this call lies before it."""
+
+    def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
+        """Up to `most` ends of transactions behind `after`, in order, each about so many bytes behind the last.
+
+        Empty: there is nothing new. A transaction is never cut, however large it is.
+        """
+
+    def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
+        """The transactions that end behind `after` and not behind `upto`, in the order of their commits.
+
+        Only rows of these tables; what belongs to a transaction stands between its Begin and its Commit.
+        Nothing is collected: a transaction may be larger than memory.
+        """
+
+    def confirm(self, position: Position) -> None:
+        """Lets the source forget what lies before the position, if it keeps its log for us."""

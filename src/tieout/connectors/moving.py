@@ -1,0 +1,177 @@
+"""What a connector offers to move rows: chunks read at one moment, and a target that takes them.
+
+Rows travel in tab form (tieout.connectors.tabs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from tieout.connectors.base import Scan, ScanColumn
+from tieout.connectors.changelog import ChangeLog
+from tieout.connectors.progress import ProgressTables
+from tieout.connectors.structure import Structure, Unholdable
+from tieout.model.keys import Key, KeyRange
+from tieout.model.kinds import Form, Kind, common_kind
+from tieout.model.moving import Chunk, Fence, Held, Transfer, Version
+from tieout.model.positions import Position
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
+
+TextOf = Callable[[list[object]], pa.Array]
+"""Values of a column, as its log tells them, as the text of tab form."""
+
+
+class ChunkReader(Protocol):
+    """One view of the source, for one reading of lines."""
+
+    held: Held
+
+    def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
+        """The rows of a range in blocks of whole lines. `alike`: for a target of the same engine."""
+
+
+class ChunkSource(Protocol):
+    """Reads chunks without locks. Runs on executors: picklable, opens its own connections."""
+
+    def reading(self) -> AbstractContextManager[ChunkReader]: ...
+
+    def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
+        """How the values of changes are written, column by column of the transfer."""
+
+    def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
+        """How many of the bounds each key has reached, in the engine's own order. Keys are in tab form."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageTable:
+    """Where the changes of a table wait to be merged: its columns, and what is to be done with each row."""
+
+    name: TableName
+    transfer: Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChanges:
+    """What waits in a stage. `pieces`: if more than one, a later one has the word on a key that it shares.
+
+    `existing`: how many of its keys should be there already. `kept`: places of columns with values that the log left
+    out. `emptied`: the table was truncated before what is staged.
+    """
+
+    stage: StageTable
+    rows: int
+    pieces: int
+    existing: int
+    kept: frozenset[int] = frozenset()
+    emptied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """One step of a target from one position to a later one. Versions are by target table."""
+
+    changes: Sequence[StagedChanges]
+    upto: Position
+    versions: Mapping[TableName, Version] = field(default_factory=dict)
+
+
+class Loader(Protocol):
+    """Writes lines to a target. Runs on executors: picklable, opens its own connections."""
+
+    def run(self, table: TableName, statements: Sequence[str]) -> None:
+        """Runs statements of a Structure."""
+
+    def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
+        """Writes the rows and that the chunk is done in one transaction; rows written.
+
+        FencedError if another mover has taken the task over. Nothing is truncated or ignored: WriteError.
+        """
+
+    def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
+        """Adds lines to a stage: the transfer's columns, then those of STAGE_COLUMNS."""
+
+
+STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kept")
+"""Of a staged row: its ChangeKind (INSERT or DELETE), the piece it came with, how many of it, the places left out."""
+
+
+class Source(Protocol):
+    """A source as the driver sees it. `keeps_position`: its log remembers what was confirmed."""
+
+    keeps_position: bool
+
+    def chunk_source(self) -> ChunkSource: ...
+
+    def structure(self, table: Table) -> Structure:
+        """How the table would be made on another server of the same engine."""
+
+    def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
+        """Makes sure that the log of these tables is kept from now on; the position from which on it is."""
+
+    def log(self, task: str) -> ChangeLog: ...
+
+    def drop_task(self, task: str) -> None:
+        """Removes all that a task left here."""
+
+
+class Target(Protocol):
+    """A target as the driver sees it: keeps progress, makes room, merges. Not for use by two threads."""
+
+    progress: ProgressTables
+
+    def prepare(self) -> None:
+        """Makes the tables that progress is kept in, if they are missing."""
+
+    def structure_of(self, table: Table) -> Structure | list[Unholdable]:
+        """How a table of another engine would be made here; or the columns that can't be."""
+
+    def run(self, table: TableName, statements: Sequence[str]) -> None:
+        """Runs statements of a Structure."""
+
+    def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:
+        """So many sets of empty stages, by source table; those of earlier movers go."""
+
+    def empty_stages(self, stages: Iterable[StageTable]) -> None: ...
+
+    def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
+        """Applies what is staged in one transaction, with the progress if asked. Returns what was unexpected, in words.
+
+        FencedError if another mover has taken the task over.
+        """
+
+    def record(self, fence: Fence, merge: Merge) -> None:
+        """Writes the progress of a merge by itself."""
+
+    def drop_task(self, task: str) -> None:
+        """Removes all that a task left here, its target tables aside."""
+
+    def loader(self) -> Loader: ...
+
+    def reconnect(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def key_scan(transfer: Transfer) -> Scan:
+    """The source's key, as ranges are cut in it; not ordered if the engine sorts it in no order to rely on."""
+    columns = tuple(_key_column(transfer.source_columns[place]) for place in transfer.key)
+    places = tuple(range(len(columns)))
+    ordered = all(c.column.order is not None and not c.column.nullable for c in columns)
+    return Scan(transfer.source, columns, places, places if ordered else ())
+
+
+def _key_column(column: Column) -> ScanColumn:
+    kind = common_kind(column.type, column.type)
+    return ScanColumn(column, kind if isinstance(kind, Kind) else Kind(Form.OPAQUE))
+
+
+def canonical_keys(transfer: Transfer, keys: Sequence[Key]) -> list[Key]:
+    r"""Keys in tab form as canonical text, which differs in bytes alone: 0x instead of \x."""
+    is_bytes = [transfer.source_columns[place].type.name is TypeName.BINARY for place in transfer.key]
+    return [tuple("0x" + t[2:] if b else t for t, b in zip(key, is_bytes, strict=True)) for key in keys]

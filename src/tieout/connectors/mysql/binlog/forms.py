@@ -1,0 +1,179 @@
+"""How each type of column lies in a row, and the Python expression of its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from struct import calcsize
+from typing import Any
+
+from tieout.connectors.mysql.binlog import types
+from tieout.connectors.mysql.binlog.decimals import decimal_form_parts
+from tieout.connectors.mysql.binlog.decoding import Decoding
+from tieout.connectors.mysql.binlog.digits import fraction_of
+from tieout.connectors.mysql.binlog.table_map import LogColumn
+from tieout.connectors.mysql.binlog.texts import set_texts
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A column's bytes: numbers of fixed width (`items`, struct's letters, in this byte `order`), then perhaps data.
+
+    `value` is the expression: {0}, {1} … are the items, {data} is the data, whose `length` is an expression of
+    the items too. `{own}` makes a name in it the column's own: `names` are what they stand for.
+    """
+
+    items: str
+    value: str = "{0}"
+    order: str = ""
+    length: str = ""
+    names: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the items."""
+        return calcsize("<" + self.items)
+
+
+_BIG = {1: "B", 2: "H", 3: "BH", 4: "I", 5: "BI", 6: "HI", 7: "BHI", 8: "Q"}
+"""Struct's letters of a big-endian number of so many bytes."""
+_LITTLE = {1: "B", 2: "H", 3: "HB", 4: "I", 8: "Q"}
+_BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
+
+_SIMPLE: dict[int, Form] = {
+    types.FLOAT: Form("f", order="<"),
+    types.DOUBLE: Form("d", order="<"),
+    types.YEAR: Form("B", "({0} + 1900 if {0} else 0)"),
+    types.DATE: Form("HB", "dates[{1} << 16 | {0}]", "<"),
+    types.NEWDATE: Form("HB", "dates[{1} << 16 | {0}]", "<"),
+    types.TIME: Form("Hb", "old_time({1} << 16 | {0})", "<"),
+    types.DATETIME: Form("Q", "old_datetime({0})", "<"),
+    types.TIMESTAMP: Form("I", "moment({0})", "<"),
+}
+_INTEGERS = {types.TINY: "b", types.SHORT: "h", types.LONG: "i", types.LONGLONG: "q"}
+
+
+def big_number(size: int, first: int = 0) -> str:
+    """The expression of a big-endian number in the items from `first` on."""
+    return _joined([*enumerate(_BIG[size], first)][::-1])
+
+
+def little_number(size: int) -> str:
+    return _joined([*enumerate(_LITTLE[size])])
+
+
+def _joined(items: list[tuple[int, str]]) -> str:
+    """From the lowest item to the highest."""
+    parts, shift = [], 0
+    for number, letter in items:
+        parts.append(f"{{{number}}} << {shift}" if shift else f"{{{number}}}")
+        shift += _BITS[letter]
+    return " | ".join(parts)
+
+
+def form_of(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form | None:
+    """None: a type that is not known here."""
+    if column.type in _SIMPLE:
+        return _SIMPLE[column.type]
+    make = _MAKERS.get(column.type)
+    return make(column, decoding) if make else None
+
+
+def _integer(column: LogColumn, _: Any) -> Form:
+    letter = _INTEGERS[column.type]
+    return Form(letter.upper() if column.unsigned else letter, order="" if letter == "b" else "<")
+
+
+def _integer24(column: LogColumn, _: Any) -> Form:
+    return Form("HB" if column.unsigned else "Hb", "({1} << 16 | {0})", "<")
+
+
+def _decimal(column: LogColumn, _: Any) -> Form:
+    items, value = decimal_form_parts(column.size, column.scale)
+    return Form(items, value, ">")
+
+
+def _bit(column: LogColumn, _: Any) -> Form:
+    size = (column.size + 7) // 8
+    return Form(_BIG[size], f"format({big_number(size)}, '0{column.size}b')", ">")
+
+
+def _datetime(column: LogColumn, _: Any) -> Form:
+    day, clock = "{{datetime_days[{0} << 15 | {1} >> 17]}}", "{{clocks[{1} & 0x1FFFF]}}"
+    return Form("BI" + _fraction_items(column.size), f"f'{day}{clock}{_fraction(column.size, 2)}'", ">")
+
+
+def _timestamp(column: LogColumn, _: Any) -> Form:
+    moment = "{{days[{0} // 86400]}}{{seconds[{0} % 86400]}}" + _fraction(column.size, 1)
+    zero = "0000-00-00 00:00:00" + ("." + "0" * column.size if column.size else "")
+    return Form("I" + _fraction_items(column.size), f"(f'{moment}' if {{0}} else '{zero}')", ">")
+
+
+def _fraction(digits: int, first: int) -> str:
+    """Two digits to a byte, in the items from `first` on."""
+    return fraction_of(big_number((digits + 1) // 2, first), digits) if digits else ""
+
+
+def _fraction_items(digits: int) -> str:
+    return _BIG[(digits + 1) // 2] if digits else ""
+
+
+def _time(column: LogColumn, _: Any) -> Form:
+    size = 3 + (column.size + 1) // 2
+    return Form(_BIG[size], f"time_text({big_number(size)}, {column.size})", ">")
+
+
+def _enum(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form:
+    labels = ("", *map(decoding(column.collation).text, column.labels))
+    return Form(_LITTLE[column.size], "labels{own}[{0}]", "<", names={"labels": labels})
+
+
+def _set(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form:
+    labels = set_texts([decoding(column.collation).text(label) for label in column.labels])
+    value = f"labels{{own}}[{little_number(column.size)}]"
+    return Form(_LITTLE[column.size], value, "<", names={"labels": labels})
+
+
+def _varchar(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form:
+    prefix = 1 if column.size < 256 else 2
+    return _data(prefix, decoding(column.collation))
+
+
+def _blob(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form:
+    return _data(column.size, decoding(column.collation))
+
+
+def _string(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form:
+    form = _varchar(column, decoding)
+    if not decoding(column.collation).binary:
+        return form
+    # The log leaves out zeros at the end, as it leaves out spaces at the end of text; those belong to the value.
+    return replace(form, value=f"{{data}}.ljust({column.size}, b'\\0')")
+
+
+def _data(prefix: int, decoding: Decoding) -> Form:
+    return Form(_LITTLE[prefix], decoding.value, "<", little_number(prefix), decoding.names)
+
+
+def _compressed(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form:
+    form = _blob(column, decoding) if column.type == types.BLOB_COMPRESSED else _varchar(column, decoding)
+    return replace(form, value=form.value.replace("{data}", "inflated_value({data})"))
+
+
+_MAKERS: dict[int, Callable[[LogColumn, Callable[[int], Decoding]], Form]] = {
+    **dict.fromkeys(_INTEGERS, _integer),
+    types.INT24: _integer24,
+    types.DECIMAL: _decimal,
+    types.BIT: _bit,
+    types.DATETIME2: _datetime,
+    types.TIMESTAMP2: _timestamp,
+    types.TIME2: _time,
+    types.ENUM: _enum,
+    types.SET: _set,
+    types.VARCHAR: _varchar,
+    types.VAR_STRING: _varchar,
+    types.STRING: _string,
+    **dict.fromkeys(types.BLOBS - {types.JSON, types.BLOB_COMPRESSED}, _blob),
+    types.BLOB_COMPRESSED: _compressed,
+    types.VARCHAR_COMPRESSED: _compressed,
+}

@@ -1,0 +1,95 @@
+"""Changes in the log that their own transaction took back.
+
+A server leaves them out of its log, except when a transaction also did what can't be taken back (it changed a table
+without transactions, or made a temporary one): then SAVEPOINT, ROLLBACK TO and ROLLBACK stand in the log too. By then
+the changes have been handed on, so their opposites follow them, last ones first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from itertools import pairwise
+
+from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog.dump import Dump
+from tieout.connectors.mysql.binlog.tables import Tables
+from tieout.errors import UnsupportedError
+from tieout.model.changes import KEPT, ChangeKind, Rows
+from tieout.model.positions import Position
+
+_PART = 4 << 20
+"""Bytes of the log to hold at once."""
+_NAME = re.compile(r"(?:SAVEPOINT|TO)\s+(?P<name>\S.*)$", re.IGNORECASE | re.DOTALL)
+
+OpenLog = Callable[[Position], AbstractContextManager[Dump]]
+
+
+class Rollbacks:
+    """Follows the savepoints of one transaction after another."""
+
+    def __init__(self, open_log: OpenLog, tables: Tables) -> None:
+        self._open = open_log
+        self._tables = tables
+        self._begin = 0
+        self._savepoints: dict[str, int] = {}
+        self._void: list[tuple[int, int]] = []
+
+    def begin(self, end: int) -> None:
+        """A transaction begins behind the event that ends here."""
+        self._begin = end
+        self._savepoints.clear()
+        self._void.clear()
+
+    def savepoint(self, text: str, end: int) -> None:
+        self._savepoints[_name(text)] = end
+
+    def undo(self, text: str, file: str, end: int) -> Iterator[Rows]:
+        """The opposites of what lies between a savepoint, or the transaction's beginning, and this place."""
+        begin = self._savepoints.get(_name(text), self._begin)
+        for part_begin, part_end in reversed([*pairwise(self._cuts(file, begin, end))]):
+            for rows in reversed([*self._rows(file, part_begin, part_end)]):
+                yield _opposite(rows)
+        self._void.append((begin, end))
+
+    def _cuts(self, file: str, begin: int, end: int) -> list[int]:
+        cuts, size = [begin], 0
+        with self._open(Position(f"{file}:{begin}")) as dump:
+            for *_, offset, body in dump.events:
+                size += len(body)
+                if offset >= end:
+                    break
+                if size >= _PART:
+                    cuts.append(offset)
+                    size = 0
+        return [*cuts, end]
+
+    def _rows(self, file: str, begin: int, end: int) -> Iterator[Rows]:
+        """Without what was taken back before."""
+        with self._open(Position(f"{file}:{begin}")) as dump:
+            for kind, _, _, offset, body in dump.events:
+                void = any(low < offset <= high for low, high in self._void)
+                if kind in kinds.ROWS and not void and (rows := self._tables.rows(kind, body)):
+                    yield rows
+                if offset >= end:
+                    return
+
+
+def _name(text: str) -> str:
+    found = _NAME.search(text)
+    return found["name"].strip().lower() if found else ""
+
+
+def _opposite(rows: Rows) -> Rows:
+    images = [*rows.rows, *(rows.before or ())]
+    if any(KEPT in image for image in images if image):
+        raise UnsupportedError(
+            f"{rows.table.name}: a transaction took back changes whose rows the log has in part only",
+            "SET GLOBAL binlog_row_image = FULL",
+        )
+    if rows.before is not None:
+        before = [image for image in rows.before if image is not None]
+        return Rows(rows.table, rows.kind, before[::-1], [*rows.rows[::-1]])
+    kind = ChangeKind.DELETE if rows.kind is ChangeKind.INSERT else ChangeKind.INSERT
+    return Rows(rows.table, kind, rows.rows[::-1])

@@ -1,0 +1,84 @@
+"""What a server says of its log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tieout.connectors.mysql.binlog.gtids import domains, gtids_text
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.errors import UnsupportedError
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+
+_TRIES = 10
+_SYNTAX = 1064
+
+
+def is_mariadb(connection: Any) -> bool:
+    return Flavour.of(connection.get_server_info()) is Flavour.MARIADB
+
+
+def end_of_log(connection: Any) -> Position:
+    """Where the log ends; on MariaDB with the GTIDs that it had reached there."""
+    file, offset = _end(connection)
+    if not is_mariadb(connection):
+        return Position(f"{file}:{offset}")
+    for _ in range(_TRIES):
+        (gtids,) = _row(connection, "SELECT @@GLOBAL.gtid_binlog_pos")
+        before, (file, offset) = (file, offset), _end(connection)
+        if before == (file, offset):
+            return position(file, offset, gtids)
+    # Others write all the time; the server can tell for each place, but reads its file from the beginning for it.
+    return position(file, offset, gtids_at(connection, Position(f"{file}:{offset}")) or "")
+
+
+def position(file: str, offset: int, gtids: str) -> Position:
+    """With the GTIDs in the order of their domains, which servers don't care about."""
+    gtids = gtids_text(domains(gtids))
+    return Position(f"{file}:{offset}@{gtids}" if gtids else f"{file}:{offset}")
+
+
+def gtids_at(connection: Any, place: Position) -> str | None:
+    """The GTIDs reached at a place; None if the server can't tell."""
+    if not is_mariadb(connection):
+        return None
+    (gtids,) = _row(connection, "SELECT BINLOG_GTID_POS(%s, %s)", place.file, place.offset)
+    return None if gtids is None else str(gtids)
+
+
+def file_sizes(connection: Any) -> dict[str, int]:
+    """The files of the log, oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        return {str(row[0]): int(row[1]) for row in cursor.fetchall()}
+
+
+def fraction_digits(connection: Any, table: TableName) -> dict[str, int]:
+    """How many digits the fractions of a table's times have, by column."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT column_name, datetime_precision FROM information_schema.columns
+                WHERE table_schema = %s AND table_name = %s AND datetime_precision IS NOT NULL""",
+            (table.schema, table.name),
+        )
+        return {str(name): int(digits) for name, digits in cursor.fetchall()}
+
+
+def _end(connection: Any) -> tuple[str, int]:
+    import pymysql
+
+    try:
+        row = _row(connection, "SHOW MASTER STATUS")
+    except pymysql.MySQLError as error:
+        if error.args[0] != _SYNTAX:
+            raise
+        row = _row(connection, "SHOW BINARY LOG STATUS")  # since MySQL 8.4
+    if not row:
+        raise UnsupportedError("the server keeps no binary log", "start it with log_bin, and binlog_format = ROW")
+    return str(row[0]), int(row[1])
+
+
+def _row(connection: Any, statement: str, *parameters: Any) -> tuple[Any, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters or None)
+        return cursor.fetchone() or ()

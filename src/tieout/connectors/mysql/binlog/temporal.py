@@ -1,0 +1,73 @@
+"""Dates and times of a log as the server prints them. What it stores as numbers repeats, so the texts are kept."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from tieout.connectors.mysql.binlog.texts import Texts
+
+_EPOCH = date(1970, 1, 1)
+_DAY = 86_400
+
+
+def _date(packed: int) -> str:
+    """9999-15-31 at most: five bits, four, and the rest."""
+    return f"{packed >> 9:04d}-{packed >> 5 & 15:02d}-{packed & 31:02d}"
+
+
+def _day_of_datetime(packed: int) -> str:
+    """The first 23 bits of a DATETIME: a sign that is always set, months of years with 13 of them, days."""
+    months = (packed & 0x3FFFFF) >> 5
+    return f"{months // 13:04d}-{months % 13:02d}-{packed & 31:02d} "
+
+
+def _clock(packed: int) -> str:
+    return f"{packed >> 12:02d}:{packed >> 6 & 63:02d}:{packed & 63:02d}"
+
+
+def _day(days: int) -> str:
+    return f"{_EPOCH + timedelta(days)} "
+
+
+def _second(seconds: int) -> str:
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+dates = Texts(_date)
+datetime_days = Texts(_day_of_datetime)
+clocks = Texts(_clock)
+days = Texts(_day)
+seconds = Texts(_second)
+
+
+def moment(since_1970: int) -> str:
+    """A TIMESTAMP in UTC. Zero is no second of 1970 but the zero date."""
+    if not since_1970:
+        return "0000-00-00 00:00:00"
+    return days[since_1970 // _DAY] + seconds[since_1970 % _DAY]
+
+
+def time_text(packed: int, digits: int) -> str:
+    """A TIME of three bytes and a fraction of `digits` digits, two to a byte, as one number.
+
+    The middle of the range is 0, so that negative times sort: their fractions count downwards with them.
+    """
+    fraction_bits = (digits + 1) // 2 * 8
+    signed = packed - (0x800000 << fraction_bits)
+    whole, fraction = abs(signed) >> fraction_bits, abs(signed) & (1 << fraction_bits) - 1
+    text = f"{'-' if signed < 0 else ''}{clocks[whole]}"
+    if not digits:
+        return text
+    return f"{text}.{fraction // 10 if digits % 2 else fraction:0{digits}d}"
+
+
+def old_time(number: int) -> str:
+    """TIME as it was before fractions: its decimal digits are HHMMSS."""
+    size = abs(number)
+    return f"{'-' if number < 0 else ''}{size // 10000:02d}:{size // 100 % 100:02d}:{size % 100:02d}"
+
+
+def old_datetime(number: int) -> str:
+    """DATETIME as it was before fractions: its decimal digits are YYYYMMDDHHMMSS."""
+    digits = f"{number:014d}"
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]} {digits[8:10]}:{digits[10:12]}:{digits[12:]}"

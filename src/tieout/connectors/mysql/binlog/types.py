@@ -1,0 +1,45 @@
+"""The types of columns in a log, by their numbers, and what a table's description says of each."""
+
+from __future__ import annotations
+
+from tieout.connectors.mysql.binlog.cursor import Cursor
+
+TINY, SHORT, LONG, FLOAT, DOUBLE, TIMESTAMP, LONGLONG, INT24 = 1, 2, 3, 4, 5, 7, 8, 9
+DATE, TIME, DATETIME, YEAR, NEWDATE, VARCHAR, BIT = 10, 11, 12, 13, 14, 15, 16
+TIMESTAMP2, DATETIME2, TIME2 = 17, 18, 19
+BLOB_COMPRESSED, VARCHAR_COMPRESSED = 140, 141
+JSON, DECIMAL, ENUM, SET = 245, 246, 247, 248
+TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, VAR_STRING, STRING, GEOMETRY = 249, 250, 251, 252, 253, 254, 255
+
+NUMERIC = frozenset({TINY, SHORT, LONG, FLOAT, DOUBLE, LONGLONG, INT24, YEAR, DECIMAL})
+"""Those whose sign the description tells."""
+
+BLOBS = frozenset({TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, BLOB_COMPRESSED, GEOMETRY, JSON})
+TEXT = frozenset({VARCHAR, VARCHAR_COMPRESSED, VAR_STRING, STRING, *BLOBS} - {GEOMETRY, JSON})
+"""Those whose collation it tells; that of binary strings is 63. MariaDB tells one of GEOMETRY too."""
+
+OLD_TEMPORAL = frozenset({TIMESTAMP, TIME, DATETIME})
+"""Those of tables that were made without mysql56_temporal_format."""
+
+_ONE_BYTE = frozenset({FLOAT, DOUBLE, TIMESTAMP2, DATETIME2, TIME2, *BLOBS})
+_TWO_BYTES = frozenset({VARCHAR, VARCHAR_COMPRESSED})
+_PAIRS = frozenset({BIT, DECIMAL, ENUM, SET, VAR_STRING, STRING})
+
+
+def metadata_of(code: int, sizes: Cursor) -> tuple[int, int, int]:
+    """The real type of a column, its size and its scale."""
+    if code in _ONE_BYTE:
+        return code, sizes.byte(), 0
+    if code in _TWO_BYTES:
+        return code, sizes.byte() | sizes.byte() << 8, 0
+    if code not in _PAIRS:
+        return code, 0, 0
+    first, second = sizes.byte(), sizes.byte()
+    if code == DECIMAL:
+        return code, first, second
+    if code == BIT:
+        return code, second * 8 + first, 0
+    if first & 0x30 != 0x30:
+        # Two bits of a length beyond 255 are hidden in the type, as the complement of what it always has there.
+        return first | 0x30, second | (first & 0x30 ^ 0x30) << 4, 0
+    return first, second, 0

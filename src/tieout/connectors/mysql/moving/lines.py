@@ -1,0 +1,151 @@
+"""The rows of a query in tab form, straight from the packets of MySQL's text protocol.
+
+A packet is its length, and then for each value its length and its text. Where no text holds a tab, a newline
+or a backslash of its own, a line needs no more than a tab in place of each length: done for all rows of a piece
+at once. Otherwise row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tieout.connectors.mysql.packets import FULL, HEADER, Places, row_packets, rows_of, skip_definitions
+
+_NULL, _TWO, _THREE, _EIGHT = 0xFB, 0xFC, 0xFD, 0xFE
+_SIZES = {_TWO: 2, _THREE: 3, _EIGHT: 8}
+_TAB, _NEWLINE, _BACKSLASH = b"\t"[0], b"\n"[0], b"\\"[0]
+_END_BYTES = 9
+_SPECIAL = ((b"\\", b"\\\\"), (b"\t", b"\\t"), (b"\n", b"\\n"), (b"\r", b"\\r"))
+
+
+class _Special(Exception):
+    """A value holds a character that has to be escaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """How many values a row has, and the places of those that come in tab form already, with two backslashes each."""
+
+    count: int
+    ready: frozenset[int] = frozenset()
+
+
+def tab_lines(connection: Any, statement: str, fields: Fields) -> Iterator[bytes]:
+    """Runs a query; blocks of whole lines."""
+    from pymysql.constants.COMMAND import COM_QUERY
+
+    connection._execute_command(COM_QUERY, statement)
+    skip_definitions(connection, connection._read_packet().read_length_encoded_integer())
+    for data, packets in row_packets(connection, _is_row):
+        rows = rows_of(packets, len(data))
+        try:
+            if len(rows) - 1 != len(packets):
+                raise _Special
+            yield lines_at_once(bytearray(data), packets, fields)
+        except _Special:
+            yield b"".join(_line(_payload(data, int(start), int(end)), fields) for start, end in pairwise(rows))
+
+
+def _is_row(first: int, length: int) -> bool:
+    # A row may begin with 0xFE too, with a value of 16 MB and more behind it; with 0xFF none does.
+    return first != 0xFF and not (first == _EIGHT and length < _END_BYTES)
+
+
+def lines_at_once(data: bytearray, packets: Places, fields: Fields) -> bytes:
+    """The lines of packets that are a row each; _Special if a value has to be escaped. Overwrites `data`."""
+    bytes_ = np.frombuffer(data, dtype=np.uint8)
+    keep = np.ones(len(bytes_), dtype=bool)
+    at = packets + HEADER
+    backslashes, nulls = 0, []
+    for place in range(fields.count):
+        first = bytes_[at]
+        length, extra = _lengths(bytes_, at, first)
+        absent = np.flatnonzero(first == _NULL)
+        if len(absent):
+            nulls.append(at[absent] + 1)
+        if place in fields.ready:
+            backslashes += 2 * (len(packets) - len(absent))
+        _drop(keep, at, extra)
+        if place:
+            bytes_[at] = _TAB
+        else:
+            keep[at] = False
+        at = at + 1 + extra + length
+    bytes_[packets] = _NEWLINE
+    keep[packets[0]] = False
+    for byte in range(1, HEADER):
+        keep[packets + byte] = False
+    if nulls:
+        bytes_, keep = _with_nulls(bytes_, keep, np.sort(np.concatenate(nulls)))
+        backslashes += sum(map(len, nulls))
+    lines = bytes_[keep].tobytes() + b"\n"
+    _check_plain(lines, len(packets), fields.count, backslashes)
+    return lines
+
+
+def _lengths(bytes_: Any, at: Places, first: Any) -> tuple[Places, Places]:
+    """How long each value is, and how many bytes of length follow the first one."""
+    length = first.astype(np.int64)
+    extra = np.zeros(len(at), dtype=np.int64)
+    if first.max(initial=0) < _NULL:
+        return length, extra
+    length[first == _NULL] = 0
+    for mark, size in _SIZES.items():
+        rows = np.flatnonzero(first == mark)
+        if len(rows):
+            extra[rows] = size
+            places = at[rows] + 1
+            length[rows] = sum(bytes_[places + byte].astype(np.int64) << (8 * byte) for byte in range(size))
+    return length, extra
+
+
+def _drop(keep: Any, at: Places, extra: Places) -> None:
+    for byte in range(1, int(extra.max(initial=0)) + 1):
+        keep[at[extra >= byte] + byte] = False
+
+
+def _with_nulls(bytes_: Any, keep: Any, places: Places) -> tuple[Any, Any]:
+    twice = np.repeat(places, 2)
+    marks = np.tile(np.frombuffer(b"\\N", dtype=np.uint8), len(places))
+    return np.insert(bytes_, twice, marks), np.insert(keep, twice, True)
+
+
+def _check_plain(lines: bytes, rows: int, columns: int, backslashes: int) -> None:
+    if (
+        lines.count(b"\n") != rows
+        or lines.count(b"\t") != rows * (columns - 1)
+        or lines.count(b"\\") != backslashes
+        or b"\r" in lines
+    ):
+        raise _Special
+
+
+def _payload(data: bytearray, start: int, end: int) -> bytes:
+    """A row's packets without their headers."""
+    parts = []
+    while start < end:
+        parts.append(bytes(data[start + HEADER : min(end, start + HEADER + FULL)]))
+        start += HEADER + FULL
+    return b"".join(parts)
+
+
+def _line(row: bytes, fields: Fields) -> bytes:
+    at, texts = 0, []
+    for place in range(fields.count):
+        first, at = row[at], at + 1
+        if first == _NULL:
+            texts.append(b"\\N")
+            continue
+        size = _SIZES.get(first, 0)
+        length = int.from_bytes(row[at : at + size], "little") if size else first
+        text, at = row[at + size : at + size + length], at + size + length
+        if place not in fields.ready:
+            for plain, escaped in _SPECIAL:
+                text = text.replace(plain, escaped)
+        texts.append(text)
+    return b"\t".join(texts) + b"\n"

@@ -1,0 +1,112 @@
+"""Writes lines in tab form to MySQL servers, with LOAD DATA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.moving import STAGE_COLUMNS, StageTable
+from tieout.connectors.mysql.moving.session import MySQLSession
+from tieout.connectors.progress import ProgressTables
+from tieout.connectors.structure import TABLE
+from tieout.errors import UnsupportedError, WriteError
+from tieout.failpoints import reach
+from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.tables import Column, TableName
+from tieout.model.types import TypeName
+
+_PACKET = 1 << 20
+_FORM = "CHARACTER SET utf8mb4 FIELDS TERMINATED BY X'09' ENCLOSED BY '' ESCAPED BY X'5C' LINES TERMINATED BY X'0A'"
+CLOCK = "UNIX_TIMESTAMP()"
+
+
+@dataclass(frozen=True)
+class MySQLLoader:
+    url: EndpointUrl
+
+    def run(self, table: TableName, statements: Sequence[str]) -> None:
+        with closing(MySQLSession(self.url)) as session:
+            for statement in statements:
+                session.execute(statement.replace(TABLE, session.table(table)))
+
+    def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
+        with closing(MySQLSession(self.url)) as session:
+            progress = ProgressTables(session, self.url.database or "", CLOCK)
+            # Rows lie in the order of the key: what InnoDB would look up for each of them it need not.
+            session.execute("SET SESSION unique_checks = 0")
+            session.begin()
+            progress.check(fence, "LOCK IN SHARE MODE")
+            done = progress.copied(fence, chunk)
+            if done is not None:
+                return done  # the answer to an earlier try was lost
+            reach("chunk-before-load")
+            rows = load(session, transfer.target.name, transfer.target_columns, (), lines)
+            progress.finish_chunk(fence, chunk, held, rows)
+            reach("chunk-before-commit")
+            session.commit()
+            reach("chunk-after-commit")
+        return rows
+
+    def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
+        with closing(MySQLSession(self.url)) as session:
+            return load(session, stage.name, stage.transfer.target_columns, STAGE_COLUMNS, lines)
+
+
+def load(
+    session: MySQLSession, table: TableName, columns: Sequence[Column], extra: Sequence[str], lines: Iterable[bytes]
+) -> int:
+    """Rows written: all of the lines, each as it is, or WriteError."""
+    fields, settings = [], []
+    for place, column in enumerate(columns):
+        value = _value(column, f"@v{place}")
+        fields.append(f"@v{place}" if value else session.quote(column.name))
+        if value:
+            settings.append(f"{session.quote(column.name)} = {value}")
+    fields += [session.quote(name) for name in extra]
+    statement = f"LOAD DATA LOCAL INFILE 'tieout' INTO TABLE {session.table(table)} {_FORM} ({', '.join(fields)})"
+    if settings:
+        statement += f" SET {', '.join(settings)}"
+    sent, written, warnings = _send(session, statement, lines)
+    if warnings:
+        # With LOCAL, the server makes a warning of what else would be an error, and writes something.
+        told = session.rows("SHOW WARNINGS LIMIT 1")
+        raise WriteError(f"{session.url.redacted()}: {table}: {told[0][2] if told else 'a value does not fit'}")
+    if sent != written:
+        raise WriteError(f"{session.url.redacted()}: {table}: of {sent:,} rows the server took {written:,}")
+    return sent
+
+
+def _value(column: Column, variable: str) -> str | None:
+    """What is made of a column's text; None: as it is."""
+    if column.type.name in (TypeName.BINARY, TypeName.OPAQUE):
+        return f"UNHEX(SUBSTR({variable}, 3))"
+    if column.type.name is TypeName.BITS:
+        return f"CAST(CONV({variable}, 2, 10) AS UNSIGNED)"
+    return None
+
+
+def _send(session: MySQLSession, statement: str, lines: Iterable[bytes]) -> tuple[int, int, int]:
+    """Rows sent, rows written, warnings."""
+    from pymysql.constants.COMMAND import COM_QUERY
+    from pymysql.protocol import OKPacketWrapper
+
+    sent = 0
+    with session.answered():
+        connection = session.connection
+        connection._execute_command(COM_QUERY, statement)
+        if not connection._read_packet().is_load_local_packet():
+            raise UnsupportedError(f"{session.url.redacted()}: the server takes no LOAD DATA LOCAL")
+        try:
+            for block in lines:
+                sent += block.count(b"\n")
+                for start in range(0, len(block), _PACKET):
+                    connection.write_packet(block[start : start + _PACKET])
+        except BaseException:
+            # The server would take what it has for all there is.
+            connection._force_close()
+            raise
+        connection.write_packet(b"")
+        answer = OKPacketWrapper(connection._read_packet())
+    return sent, int(answer.affected_rows), int(answer.warning_count)

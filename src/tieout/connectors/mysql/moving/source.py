@@ -1,0 +1,52 @@
+"""A MySQL server as a source. It keeps its log by itself, as long as it was told to, and for nobody in particular."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.binlog import BinlogLog
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.moving.chunks import MySQLChunkSource
+from tieout.connectors.mysql.moving.own_structure import own_structure
+from tieout.connectors.mysql.session import connect
+from tieout.connectors.structure import Structure
+from tieout.model.positions import Position
+from tieout.model.tables import Table, TableName
+
+
+def open_source(url: EndpointUrl) -> MySQLSource:
+    with translated(url), closing(connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT VERSION()")
+        return MySQLSource(url, Flavour.of(str(cursor.fetchone()[0])))
+
+
+@dataclass(frozen=True)
+class MySQLSource:
+    keeps_position: ClassVar[bool] = False
+
+    url: EndpointUrl
+    flavour: Flavour
+
+    def chunk_source(self) -> MySQLChunkSource:
+        return MySQLChunkSource(self.url, self.flavour)
+
+    def structure(self, table: Table) -> Structure:
+        key = next((index.name for index in table.indexes if index.columns == table.key), None)
+        with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
+            cursor.execute(f"SHOW CREATE TABLE {MySQLDialect(self.flavour).table(table.name)}")
+            return own_structure(str(cursor.fetchone()[1]), key)
+
+    def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
+        return self.log(task).now()
+
+    def log(self, task: str) -> BinlogLog:
+        return BinlogLog(self.url)
+
+    def drop_task(self, task: str) -> None:
+        """Nothing was left here."""

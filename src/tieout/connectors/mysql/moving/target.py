@@ -1,0 +1,104 @@
+"""A MySQL server as a target."""
+
+from __future__ import annotations
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.moving import StageTable
+from tieout.connectors.mysql.moving.column_types import structure_of
+from tieout.connectors.mysql.moving.loader import CLOCK, MySQLLoader
+from tieout.connectors.mysql.moving.session import MySQLSession
+from tieout.connectors.structure import Structure, Unholdable
+from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
+from tieout.model.tables import Column, Table
+from tieout.model.types import TypeName
+
+_NAME = "VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+_LONG = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+_ROW = "_tieout_row"
+_BY_BYTES = {TypeName.TEXT, TypeName.CHAR, TypeName.JSON, TypeName.ENUM, TypeName.SET}
+
+
+def open_target(url: EndpointUrl) -> MySQLTarget:
+    return MySQLTarget(url)
+
+
+class MySQLTarget(SqlTarget):
+    def __init__(self, url: EndpointUrl) -> None:
+        super().__init__(lambda: MySQLSession(url), url.database or "", CLOCK)
+        self.url = url
+
+    def prepare(self) -> None:
+        self.progress.create(_NAME, _LONG)
+
+    def structure_of(self, table: Table) -> Structure | list[Unholdable]:
+        return structure_of(table)
+
+    def loader(self) -> MySQLLoader:
+        return MySQLLoader(self.url)
+
+    def create_stage(self, stage: StageTable) -> None:
+        transfer, table = stage.transfer, self.session.table(stage.name)
+        # What is staged is read again from the log after a crash: it needs no engine that survives one.
+        self.session.execute(
+            f"CREATE TABLE {table} ({KIND} TINYINT, {PIECE} INT, {COPIES} BIGINT, "
+            f"{KEPT} {_LONG}, {_ROW} BIGINT AUTO_INCREMENT PRIMARY KEY) ENGINE = Aria TRANSACTIONAL = 0 "
+            f"AS SELECT {self.columns(transfer)} FROM {self.session.table(transfer.target.name)} LIMIT 0"
+        )
+        types = {
+            name: f"{kind} CHARACTER SET {charset} COLLATE {collation}" if charset else kind
+            for name, kind, charset, collation in self.session.rows(
+                "SELECT column_name, column_type, character_set_name, collation_name "
+                "FROM information_schema.columns WHERE table_schema = %s AND table_name = %s",
+                [stage.name.schema, stage.name.name],
+            )
+        }
+        # Of a deleted row a log may tell the key alone.
+        columns = [column.name for column in transfer.target_columns if not column.nullable]
+        changes = ", ".join(f"MODIFY {self.session.quote(name)} {types[name]} NULL" for name in columns)
+        if changes:
+            self.session.execute(f"ALTER TABLE {table} {changes}")
+
+    def keep_last_piece(self, stage: StageTable) -> str:
+        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+        return f"DELETE s FROM {table} s JOIN {table} n ON {same} AND n.{PIECE} > s.{PIECE}"
+
+    def is_kept(self, place: int) -> str:
+        return f"FIND_IN_SET({place:d}, s.{KEPT})"
+
+    def fill_kept(self, stage: StageTable, place: int) -> str:
+        name = self.session.quote(stage.transfer.target_columns[place].name)
+        return (
+            f"UPDATE {self.session.table(stage.name)} s JOIN {self.session.table(stage.transfer.target.name)} t "
+            f"ON {self.same_key(stage.transfer, 't', 's')} SET s.{name} = t.{name} "
+            f"WHERE {self.is_kept(place)}"
+        )
+
+    def take_away(self, stage: StageTable) -> str:
+        return (
+            f"DELETE t FROM {self.session.table(stage.transfer.target.name)} t JOIN {self.session.table(stage.name)} s "
+            f"ON {self.same_key(stage.transfer, 't', 's')}"
+        )
+
+    def take_copies(self, stage: StageTable) -> int:
+        """One statement for each row: MySQL has no name for one of several equal rows but LIMIT."""
+        target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
+        missed = 0
+        for row, copies in self.session.rows(f"SELECT {_ROW}, {COPIES} FROM {staged} WHERE {GOES}"):
+            same = " AND ".join(
+                f"{self._bytes(column)} <=> (SELECT {self._bytes(column)} FROM {staged} WHERE {_ROW} = {row:d})"
+                for column in stage.transfer.target_columns
+            )
+            missed += int(copies) - self.session.execute(f"DELETE FROM {target} WHERE {same} LIMIT {copies:d}")
+        return missed
+
+    def tables_like(self, prefix: str) -> list[str]:
+        found = self.session.rows(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE %s",
+            [self.schema, f"{prefix}%"],
+        )
+        return [name for (name,) in found if name.startswith(prefix)]
+
+    def _bytes(self, column: Column) -> str:
+        """A collation may take two texts for the same one."""
+        name = self.session.quote(column.name)
+        return f"CAST({name} AS BINARY)" if column.type.name in _BY_BYTES else name

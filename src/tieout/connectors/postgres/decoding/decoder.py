@@ -1,0 +1,103 @@
+"""Messages of pgoutput into the items of a change log."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tieout.connectors.postgres.decoding.batch import Batch
+from tieout.connectors.postgres.decoding.relation import Relation, described
+from tieout.connectors.postgres.decoding.section import CHANGES, Section
+from tieout.model.changes import Begin, Commit, Emptied, LogItem, LogTable, Rows
+from tieout.model.positions import lsn
+from tieout.model.tables import TableName
+
+_BEGIN, _COMMIT, _RELATION, _TRUNCATE = (ord(kind) for kind in "BCRT")
+
+_BEGUN = struct.Struct(">xQqI")
+_COMMITTED = struct.Struct(">xxQQq")
+_TRUNCATED = struct.Struct(">xIx")
+
+_EPOCH = 946_684_800_000_000
+"""2000-01-01, PostgreSQL's epoch, in microseconds since 1970."""
+
+
+@dataclass(slots=True)
+class _Transaction:
+    xid: int
+    commit_begins: int
+    wanted: bool
+    told: bool = False
+
+
+class Decoder:
+    """Decodes one stream, batch by batch: the transactions whose commit records begin in after <= … < upto.
+
+    That is how the server itself tells what lies before a slot's confirmed position, for any position, inside of a
+    record too. Between records it says the same as "ends behind `after` and not behind `upto`".
+    """
+
+    def __init__(self, after: int, upto: int, tables: frozenset[TableName]) -> None:
+        self._after = after
+        self._upto = upto
+        self._wanted = tables
+        self._tables: dict[LogTable, LogTable] = {}
+        self._relations: dict[int, Relation] = {}
+        self._transaction = _Transaction(0, 0, wanted=False)
+
+    def items(self, batch: Batch) -> list[LogItem]:
+        """What the next batch of messages tells."""
+        found: list[LogItem] = []
+        first = 0
+        for number in np.flatnonzero(batch.octets[batch.starts] == _RELATION).tolist():
+            self._decode(batch, first, number, found)
+            self._describe(batch.message(number))
+            first = number + 1
+        self._decode(batch, first, len(batch), found)
+        return found
+
+    def _describe(self, message: bytes) -> None:
+        relation = described(message)
+        # A table that was renamed is another one now.
+        self._relations.pop(relation.oid, None)
+        if relation.table.name in self._wanted:
+            table = self._tables.setdefault(relation.table, relation.table)
+            self._relations[relation.oid] = replace(relation, table=table)
+
+    def _decode(self, batch: Batch, first: int, last: int, found: list[LogItem]) -> None:
+        """Adds the items of messages among which no table is described anew."""
+        section = Section(batch, first, last)
+        for run in section.runs():
+            kind, oid = run[:2]
+            if kind in CHANGES:
+                if self._transaction.wanted and (relation := self._relations.get(oid)):
+                    self._tell(section.rows(relation, run), found)
+            elif kind == _BEGIN:
+                self._begin(batch, run[2])
+            elif kind == _COMMIT and self._transaction.told:
+                found.append(self._commit(batch, run[2]))
+            elif kind == _TRUNCATE and self._transaction.wanted:
+                for number in range(*run[2:]):
+                    self._truncate(batch.message(number), found)
+
+    def _tell(self, item: Rows | Emptied, found: list[LogItem]) -> None:
+        if not self._transaction.told:
+            self._transaction.told = True
+            found.append(Begin(lsn(self._transaction.commit_begins), str(self._transaction.xid)))
+        found.append(item)
+
+    def _begin(self, batch: Batch, number: int) -> None:
+        commit_begins, _, xid = _BEGUN.unpack_from(batch.buffer, batch.starts[number])
+        self._transaction = _Transaction(xid, commit_begins, self._after <= commit_begins < self._upto)
+
+    def _commit(self, batch: Batch, number: int) -> Commit:
+        _, end, at = _COMMITTED.unpack_from(batch.buffer, batch.starts[number])
+        return Commit(lsn(end), str(self._transaction.xid), at + _EPOCH)
+
+    def _truncate(self, message: bytes, found: list[LogItem]) -> None:
+        (count,) = _TRUNCATED.unpack_from(message)
+        for oid in struct.unpack_from(f">{count}I", message, _TRUNCATED.size):
+            if relation := self._relations.get(oid):
+                self._tell(Emptied(relation.table.name), found)

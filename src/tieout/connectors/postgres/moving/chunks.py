@@ -1,0 +1,58 @@
+"""Reads chunks of PostgreSQL tables without locks: each in a snapshot that tells which transactions it saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors import sql
+from tieout.connectors.moving import TextOf, canonical_keys, key_scan
+from tieout.connectors.postgres.copy_lines import copied_lines
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.moving.texts import rendered, texts_of
+from tieout.connectors.postgres.session import connect
+from tieout.model.keys import Key, KeyRange
+from tieout.model.moving import Held, Transfer
+from tieout.model.positions import Position
+
+_DIALECT = PostgresDialect()
+
+
+@dataclass(frozen=True)
+class PostgresChunkSource:
+    url: EndpointUrl
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresChunkReader]:
+        with translated(self.url), closing(connect(self.url, "tieout mover")) as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            # The place is read behind the snapshot: what the snapshot saw was committed before it.
+            snapshot, place = connection.execute(
+                "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
+            ).fetchone()
+            yield PostgresChunkReader(connection, Held(Position(place), snapshot))
+
+    def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
+        return texts_of(transfer, alike=alike)
+
+    def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
+        statement = sql.places_among(_DIALECT, key_scan(transfer), bounds, canonical_keys(transfer, keys))
+        with translated(self.url), connect(self.url, "tieout mover") as connection:
+            return [int(count) for _, count in connection.execute(statement).fetchall()]
+
+
+@dataclass(frozen=True)
+class PostgresChunkReader:
+    connection: Any
+    held: Held
+
+    def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
+        columns = rendered(_DIALECT, transfer, alike=alike)
+        statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
+        if condition := sql.within(_DIALECT, key_scan(transfer), keys):
+            statement += f" WHERE {condition}"
+        yield from copied_lines(self.connection, f"COPY ({statement}) TO STDOUT".encode())

@@ -1,0 +1,85 @@
+"""A connection that writes to PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.faults import first_line, translate
+from tieout.connectors.postgres.session import connect
+from tieout.errors import AccessError, BusyError, EndpointError, ReadError, UnreachableError, WriteError
+from tieout.model.tables import TableName
+
+_BUSY = ("40001", "40P01", "55P03")
+_READ_ONLY = "25006"
+
+
+class PostgresSession:
+    def __init__(self, url: EndpointUrl) -> None:
+        self.url = url
+        self._dialect = PostgresDialect()
+        with self.answered():
+            self.connection = connect(url, "tieout mover")
+            self.connection.execute("SET lock_timeout = '20s'")
+            self._put_triggers_to_sleep()
+
+    def _put_triggers_to_sleep(self) -> None:
+        """Triggers and foreign keys did their work on the source. Without the right to it, they do it again here."""
+        import psycopg
+
+        with suppress(psycopg.errors.InsufficientPrivilege):
+            self.connection.execute("SET session_replication_role = replica")
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
+        with self.answered():
+            return int(self.connection.execute(statement, list(parameters) or None).rowcount)
+
+    def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self.answered():
+            return list(self.connection.execute(statement, list(parameters) or None).fetchall())
+
+    def quote(self, name: str) -> str:
+        return self._dialect.quote(name)
+
+    def table(self, name: TableName) -> str:
+        return self._dialect.table(name)
+
+    def begin(self) -> None:
+        self.execute("BEGIN")
+
+    def commit(self) -> None:
+        with self.answered():
+            if self.connection.execute("COMMIT").statusmessage != "COMMIT":
+                raise WriteError(f"{self.url.redacted()}: the server rolled the transaction back")
+
+    def rollback(self) -> None:
+        with suppress(Exception):
+            self.connection.rollback()
+
+    def close(self) -> None:
+        with suppress(Exception):
+            self.connection.close()
+
+    @contextmanager
+    def answered(self) -> Iterator[None]:
+        """Driver errors inside become EndpointErrors: one line, no password."""
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._fault(str(error), error.sqlstate) from None
+
+    def _fault(self, text: str, state: str | None) -> EndpointError:
+        connection = getattr(self, "connection", None)
+        if connection is not None and (state is None or connection.closed):
+            return UnreachableError(f"{self.url.redacted()}: {first_line(text)}", "the connection was lost")
+        fault = translate(self.url, text, state)
+        if state in _BUSY:
+            return BusyError(fault.message)
+        if state == _READ_ONLY:
+            return AccessError(fault.message, "the server takes no changes")
+        return WriteError(fault.message, fault.hint) if type(fault) is ReadError else fault

@@ -1,0 +1,55 @@
+"""PostgreSQL as a source. A task has a slot, for which the server keeps its log, and a publication of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import ClassVar
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.decoding import PostgresLog, slot
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.moving.chunks import PostgresChunkSource
+from tieout.connectors.postgres.moving.own_structure import own_structure
+from tieout.connectors.postgres.session import connect
+from tieout.connectors.structure import Structure
+from tieout.model.positions import Position
+from tieout.model.tables import Table, TableName
+
+
+def open_source(url: EndpointUrl) -> PostgresSource:
+    return PostgresSource(url)
+
+
+@dataclass(frozen=True)
+class PostgresSource:
+    keeps_position: ClassVar[bool] = True
+
+    url: EndpointUrl
+
+    def chunk_source(self) -> PostgresChunkSource:
+        return PostgresChunkSource(self.url)
+
+    def structure(self, table: Table) -> Structure:
+        quoted = PostgresDialect().table(table.name)
+        with translated(self.url), connect(self.url, "tieout mover") as connection:
+            return own_structure(connection, quoted, table.key)
+
+    def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
+        name = _name(task)
+        # What an earlier start left that did not get as far as to keep where it began.
+        slot.drop(self.url, name, name)
+        return slot.create(self.url, name, name, tables)
+
+    def log(self, task: str) -> PostgresLog:
+        return PostgresLog(self.url, _name(task), _name(task))
+
+    def drop_task(self, task: str) -> None:
+        slot.drop(self.url, _name(task), _name(task))
+
+
+def _name(task: str) -> str:
+    """Slots have names of small letters, digits and _, and are a whole cluster's."""
+    return f"tieout_{blake2s(task.encode(), digest_size=8).hexdigest()}"

@@ -1,0 +1,46 @@
+r"""Tab form: how rows travel from a source to a target. A line for each row, as PostgreSQL's COPY reads it.
+
+MySQL's LOAD DATA reads the same: fields end with a tab, rows with a newline, \N is NULL, and a backslash stands
+before a backslash, tab, newline or carriage return. Numbers, dates and times are plain text, moments are in UTC,
+bytes are \x and hexadecimal digits, bits are 0 and 1, true and false are 1 and 0. Between two servers of one
+engine a value is written as that engine writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tieout.canonical.arrays import text_bytes
+
+_ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
+_NULL = "\\N"
+
+
+def texts(values: Sequence[Any]) -> pa.Array:
+    """Values of one column as text, not escaped yet: of one sort (int, float, str or bytes) and None."""
+    array = pa.array(values)
+    if pa.types.is_null(array.type):
+        return array.cast(pa.large_string())
+    if pa.types.is_binary(array.type):
+        return pa.array([None if value is None else "\\x" + value.hex() for value in values], pa.large_string())
+    return array.cast(pa.large_string())
+
+
+def lines(columns: Sequence[pa.Array]) -> bytes:
+    """Columns of text as lines."""
+    fields = [pc.fill_null(_escaped(column), _NULL) for column in columns]
+    rows = pc.binary_join_element_wise(*fields, pa.scalar("\t", pa.large_string()))
+    ended = pc.binary_join_element_wise(rows, pa.scalar("", pa.large_string()), pa.scalar("\n", pa.large_string()))
+    return text_bytes(ended)
+
+
+def _escaped(column: pa.Array) -> pa.Array:
+    data = text_bytes(column)
+    for plain, escaped in _ESCAPES:
+        if plain.encode() in data:
+            column = pc.replace_substring(column, plain, escaped)
+    return column

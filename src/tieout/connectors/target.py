@@ -1,0 +1,208 @@
+"""A database as a target of moved rows: stages, merges and progress, as far as engines agree on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2s
+
+from tieout.connectors.moving import STAGE_COLUMNS, Loader, Merge, StagedChanges, StageTable
+from tieout.connectors.progress import ProgressTables
+from tieout.connectors.sessions import Session
+from tieout.connectors.structure import TABLE, Structure, Unholdable
+from tieout.errors import UnreachableError, WriteError
+from tieout.failpoints import reach
+from tieout.model.changes import ChangeKind
+from tieout.model.moving import Fence, Transfer
+from tieout.model.tables import Table, TableName
+
+KIND, PIECE, COPIES, KEPT = STAGE_COLUMNS
+STAYS = f"{KIND} <> {ChangeKind.DELETE:d}"
+GOES = f"{KIND} = {ChangeKind.DELETE:d}"
+
+
+class SqlTarget(ABC):
+    """Rows with a key are merged by taking away all that changed and putting back what is left of it.
+
+    So no row stands in the way of another one's unique value. Foreign keys and triggers sleep in these sessions.
+    """
+
+    def __init__(self, connect: Callable[[], Session], schema: str, clock: str) -> None:
+        self._connect = connect
+        self._clock = clock
+        self.schema = schema
+        self._open()
+
+    def _open(self) -> None:
+        self.session = self._connect()
+        self.progress = ProgressTables(self.session, self.schema, self._clock)
+
+    def reconnect(self) -> None:
+        self.session.close()
+        self._open()
+
+    def run(self, table: TableName, statements: Sequence[str]) -> None:
+        for statement in statements:
+            self.session.execute(statement.replace(TABLE, self.session.table(table)))
+
+    def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:
+        self._drop_stages(fence.task)
+        return [
+            {transfer.source.name: self._make_stage(fence, transfer, number) for transfer in transfers}
+            for number in range(sets)
+        ]
+
+    def _make_stage(self, fence: Fence, transfer: Transfer, number: int) -> StageTable:
+        # By epoch: what is left of an earlier mover on some executor can't write to them.
+        name = f"{stage_prefix(fence.task)}{fence.epoch}_{_short(str(transfer.source.name))}_{number}"
+        stage = StageTable(TableName(self.schema, name), transfer)
+        self.create_stage(stage)
+        return stage
+
+    def _drop_stages(self, task: str) -> None:
+        for name in self.tables_like(stage_prefix(task)):
+            self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(TableName(self.schema, name))}")
+
+    def empty_stages(self, stages: Iterable[StageTable]) -> None:
+        for stage in stages:
+            self.session.execute(f"TRUNCATE TABLE {self.session.table(stage.name)}")
+
+    def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
+        self.session.begin()
+        try:
+            self.progress.check(fence)
+            remarks = [remark for changes in merge.changes for remark in self._apply(changes)]
+            if with_progress:
+                self.progress.advance(fence.task, merge.upto, merge.versions)
+            reach("before-commit")
+            self.session.commit()
+            return remarks
+        except BaseException:
+            self.session.rollback()
+            raise
+
+    def record(self, fence: Fence, merge: Merge) -> None:
+        self.session.begin()
+        try:
+            self.progress.check(fence)
+            self.progress.advance(fence.task, merge.upto, merge.versions)
+            self.session.commit()
+        except BaseException:
+            self.session.rollback()
+            raise
+
+    def _apply(self, changes: StagedChanges) -> list[str]:
+        if changes.emptied:
+            self.session.execute(f"DELETE FROM {self.session.table(changes.stage.transfer.target.name)}")
+        if not changes.rows:
+            return []
+        ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
+        if staged != changes.rows:
+            # A server that crashed meanwhile has emptied it: merged all the same, the changes would be lost.
+            raise UnreachableError(
+                f"of {changes.rows:,} rows that were staged {staged:,} are left", "staging them again"
+            )
+        return self._apply_keyed(changes) if changes.stage.transfer.key else self._apply_copies(changes)
+
+    def _apply_keyed(self, changes: StagedChanges) -> list[str]:
+        stage = changes.stage
+        if changes.pieces > 1:
+            self.session.execute(self.keep_last_piece(stage))
+        for place in sorted(changes.kept):
+            self._fill_kept(stage, place)
+        found = self.session.execute(self.take_away(stage))
+        columns = self.columns(stage.transfer)
+        self.session.execute(
+            f"INSERT INTO {self.session.table(stage.transfer.target.name)} ({columns}) "
+            f"SELECT {columns} FROM {self.session.table(stage.name)} WHERE {STAYS}"
+        )
+        if found == changes.existing or changes.emptied:
+            return []
+        name = stage.transfer.target.name
+        return [f"{name}: {changes.existing:,} rows were to be changed or deleted, and {found:,} of them were there"]
+
+    def _fill_kept(self, stage: StageTable, place: int) -> None:
+        filled = self.session.execute(self.fill_kept(stage, place))
+        ((wanted,),) = self.session.rows(
+            f"SELECT COUNT(*) FROM {self.session.table(stage.name)} s WHERE {self.is_kept(place)}"
+        )
+        if filled != wanted:
+            transfer = stage.transfer
+            raise WriteError(
+                f"{transfer.target.name}: {wanted - filled} rows are missing that have a value of "
+                f"{transfer.target_columns[place].name} which the log left out",
+                f"ALTER TABLE {transfer.source.name} REPLICA IDENTITY FULL, then drop the task and begin anew",
+            )
+
+    def _apply_copies(self, changes: StagedChanges) -> list[str]:
+        """Rows without a key: as many copies of each go or come as the log says."""
+        stage = changes.stage
+        target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
+        missed = self.take_copies(stage)
+        columns = self.columns(stage.transfer)
+        ((most,),) = self.session.rows(f"SELECT COALESCE(MAX({COPIES}), 0) FROM {staged} WHERE {STAYS}")
+        for copy in range(int(most)):
+            self.session.execute(
+                f"INSERT INTO {target} ({columns}) SELECT {columns} FROM {staged} WHERE {STAYS} AND {COPIES} > {copy:d}"
+            )
+        return [f"{stage.transfer.target.name}: {missed:,} rows were to be deleted, and not there"] if missed else []
+
+    def drop_task(self, task: str) -> None:
+        self._drop_stages(task)
+        self.progress.forget(task)
+
+    def close(self) -> None:
+        self.session.close()
+
+    def columns(self, transfer: Transfer) -> str:
+        return ", ".join(self.session.quote(column.name) for column in transfer.target_columns)
+
+    def same_key(self, transfer: Transfer, left: str, right: str) -> str:
+        names = [self.session.quote(transfer.target_columns[place].name) for place in transfer.key]
+        return " AND ".join(f"{left}.{name} = {right}.{name}" for name in names)
+
+    @abstractmethod
+    def prepare(self) -> None: ...
+
+    @abstractmethod
+    def structure_of(self, table: Table) -> Structure | list[Unholdable]: ...
+
+    @abstractmethod
+    def loader(self) -> Loader: ...
+
+    @abstractmethod
+    def create_stage(self, stage: StageTable) -> None:
+        """A table with the target's columns, none of them NOT NULL, and STAGE_COLUMNS."""
+
+    @abstractmethod
+    def keep_last_piece(self, stage: StageTable) -> str:
+        """Takes rows out of the stage whose key a later piece has too."""
+
+    @abstractmethod
+    def is_kept(self, place: int) -> str:
+        """Whether the log left a column out of the staged row `s`."""
+
+    @abstractmethod
+    def fill_kept(self, stage: StageTable, place: int) -> str:
+        """Gives staged rows the value that the target has in a column which the log left out."""
+
+    @abstractmethod
+    def take_away(self, stage: StageTable) -> str:
+        """Deletes the target's rows whose key is staged."""
+
+    @abstractmethod
+    def take_copies(self, stage: StageTable) -> int:
+        """Deletes copies of rows without a key; how many were not there."""
+
+    @abstractmethod
+    def tables_like(self, prefix: str) -> list[str]:
+        """The tables of the schema whose names begin so."""
+
+
+def stage_prefix(task: str) -> str:
+    """What the names of a task's stages begin with."""
+    return f"tieout_stage_{_short(task)}_"
+
+
+def _short(text: str) -> str:
+    return blake2s(text.encode(), digest_size=6).hexdigest()

@@ -1,0 +1,94 @@
+"""Changes of rows, as a change log tells them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+
+
+class ChangeKind(IntEnum):
+    INSERT = 1
+    UPDATE = 2
+    DELETE = 3
+
+
+class _Kept:
+    """Of a column that a log left out of a row's image: the value that it had before."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "KEPT"
+
+    def __reduce__(self) -> str:
+        return "KEPT"
+
+
+KEPT: Final = _Kept()
+
+Image = tuple[Any, ...]
+"""A row's values in the order of its LogTable's columns: int, float, str, bytes, None for NULL, or KEPT."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogTable:
+    """A table as its log described it when the changes were made."""
+
+    name: TableName
+    columns: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Rows:
+    """Changes of one table and one kind, in order: new images, for a DELETE the old ones.
+
+    `before` are the old images of an UPDATE, one for each of `rows`; None if the log has none: the key did
+    not change then. An old image may hold KEPT for columns that are not part of the key.
+    """
+
+    table: LogTable
+    kind: ChangeKind
+    rows: list[Image]
+    before: list[Image | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """TRUNCATE of a table."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that is no change of rows, as text: DDL. `schema` is the one it was run in."""
+
+    schema: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The start of a transaction: `position` lies before its end, and not before the end of those before it."""
+
+    position: Position
+    transaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The end of the transaction that all items since its Begin belong to.
+
+    `position` is behind it. `transaction` is its name in the source (a GTID, an xid), `at` microseconds since 1970.
+    """
+
+    position: Position
+    transaction: str
+    at: int
+
+
+LogItem = Begin | Rows | Emptied | Statement | Commit

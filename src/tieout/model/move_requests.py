@@ -1,0 +1,30 @@
+"""What a user asks of a mover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tieout.model.moving import Consistency, Delivery
+from tieout.model.requests import TableRequest
+
+
+@dataclass(frozen=True, slots=True)
+class MoveOptions:
+    """How to move. `chunk_rows` None: as many as make a chunk of some seconds."""
+
+    chunk_rows: int | None = None
+    batch_bytes: int = 32 << 20
+    poll_seconds: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRequest:
+    """Two endpoint URLs (secrets included; never logged) and what to move. No tables: all."""
+
+    task: str
+    source: str = field(repr=False)
+    target: str = field(repr=False)
+    tables: tuple[TableRequest, ...] = ()
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    consistency: Consistency = Consistency.TABLE
+    options: MoveOptions = MoveOptions()

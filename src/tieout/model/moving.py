@@ -1,0 +1,99 @@
+"""What a mover keeps: which rows were copied at which moment, and how far the log was applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tieout.model.changes import Begin
+from tieout.model.keys import KeyRange
+from tieout.model.positions import Position
+from tieout.model.tables import Column, Table, TableName
+
+
+class Delivery(StrEnum):
+    AT_LEAST_ONCE = "at-least-once"
+    AT_MOST_ONCE = "at-most-once"
+    EXACTLY_ONCE = "exactly-once"
+
+
+class Consistency(StrEnum):
+    ROW = "row"
+    TABLE = "table"
+    TRANSACTION = "transaction"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Which transactions the rows of a chunk hold: all that end before a position.
+
+    With a snapshot (PostgreSQL's xmin:xmax:xip,…) only those of them that it saw: what is in the log may
+    become visible later than what follows it there.
+    """
+
+    position: Position
+    snapshot: str | None = None
+
+    def holds(self, transaction: Begin) -> bool:
+        if transaction.position.place >= self.position.place:
+            return False
+        return self.snapshot is None or is_visible(int(transaction.transaction), self.snapshot)
+
+
+def is_visible(xid: int, snapshot: str) -> bool:
+    """Whether a committed transaction is visible in a snapshot. The log tells 32 of an xid's 64 bits."""
+    low, high, running = snapshot.split(":")
+    xmin, xmax = int(low), int(high)
+    epoch = xmax >> 32 << 32
+    full = min((epoch + xid + turn for turn in (-(1 << 32), 0, 1 << 32)), key=lambda candidate: abs(candidate - xmax))
+    if full < xmin:
+        return True
+    return full < xmax and str(full) not in running.split(",")
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A mover's right to write for a task: it ends when a later one takes a higher epoch."""
+
+    task: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a table that is copied in one piece. `held` None: not copied yet."""
+
+    table: TableName
+    ordinal: int
+    keys: KeyRange
+    held: Held | None = None
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The last transaction of the source that changed a table of the target; `at` is microseconds since 1970."""
+
+    transaction: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A table's way: from which columns to which, in order, and the places of the key among them.
+
+    Without a key rows are a multiset.
+    """
+
+    source: Table
+    target: Table
+    columns: tuple[tuple[Column, Column], ...]
+    key: tuple[int, ...] = ()
+
+    @property
+    def source_columns(self) -> tuple[Column, ...]:
+        return tuple(source for source, _ in self.columns)
+
+    @property
+    def target_columns(self) -> tuple[Column, ...]:
+        return tuple(target for _, target in self.columns)

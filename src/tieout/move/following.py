@@ -1,0 +1,175 @@
+"""The second part of a move: the changes of the log, batch by batch, each in one transaction of the target.
+
+While one batch is merged the next one is read and staged. What is remembered of it is in the target: after any
+failure the stream begins again where the target is.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Event
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tieout.connectors.changelog import ChangeLog
+from tieout.connectors.moving import ChunkSource, Loader, Merge, StageTable, Target
+from tieout.errors import SparkFailure, TieoutError
+from tieout.failpoints import reach
+from tieout.model.moving import Delivery, Fence
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+from tieout.move.holdings import Holdings
+from tieout.move.staging import SliceStaged, StageSlice, Staging
+from tieout.spark.stream import Pace, stream_frame
+from tieout.spark.work import run_work
+
+SETS = 2
+"""One set of stages is merged while the other one is filled."""
+
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Slices:
+    """What the stream reads and does (spark.stream.Following). Sets of stages take turns."""
+
+    log: ChangeLog
+    start: Position
+    batch_bytes: int
+    poll_seconds: float
+    source: ChunkSource
+    loader: Loader
+    holdings: Mapping[TableName, Holdings]
+    alike: bool
+    stages: tuple[Mapping[TableName, StageTable], ...]
+    turns: dict[Position, int] = field(default_factory=dict)
+
+    def work(self, after: Position, upto: Position) -> StageSlice:
+        if after not in self.turns:
+            turn = (max(self.turns.values(), default=-1) + 1) % len(self.stages)
+            self.turns.clear()
+            self.turns[after] = turn
+        stages = self.stages[self.turns[after]]
+        tables = {name: Staging(stage, self.holdings[name]) for name, stage in stages.items()}
+        return StageSlice(self.log, self.source, self.loader, tables, self.alike, after, upto)
+
+
+@dataclass
+class Follower:
+    """Follows a log until it is told to stop. `keep_first` keeps a position before the target has it (at-most-once).
+
+    `hold` waits as long as the mover is to rest.
+    """
+
+    spark: SparkSession
+    slices: Slices
+    target: Target
+    fence: Fence
+    delivery: Delivery
+    keep_first: Callable[[Position], None]
+    hold: Callable[[], None]
+    tell: Callable[[SliceStaged, list[str]], None]
+    _applied: Position = field(init=False)
+    _error: BaseException | None = field(init=False, default=None)
+    _merging: Future[None] | None = field(init=False, default=None)
+    _moved: Event = field(init=False, default_factory=Event)
+
+    def catch_up(self, goal: Position, stop: Callable[[], None]) -> None:
+        """Applies the log up to a position that it has reached already, round by round. `stop` raises to end it."""
+        self._applied = after = self.slices.start
+        with ThreadPoolExecutor(1) as self._pool:
+            pace = Pace(self.slices.batch_bytes)
+            while not after.reaches(goal):
+                stop()
+                self._confirm()
+                upto = (self.slices.log.ends(after, pace.bytes, 1) or [goal])[-1]
+                ((outcome,),) = run_work(self.spark, [[self.slices.work(after, upto)]])
+                self._wait_for_merge()
+                self._merging = self._pool.submit(self._merge, outcome.only())
+                after = upto
+                pace.went_on()
+            self._wait_for_merge()
+
+    def run(self, done: Callable[[Position], bool]) -> None:
+        """Returns when `done` says so of the position that was applied last. Errors are TieoutErrors."""
+        self._applied = self.slices.start
+        if done(self._applied):
+            return
+        for stages in self.slices.stages:
+            self.target.empty_stages(stages.values())
+        with ThreadPoolExecutor(1) as self._pool, tempfile.TemporaryDirectory(prefix="tieout-stream-") as directory:
+            writer = stream_frame(self.spark, self.slices).writeStream.foreachBatch(self._batch)
+            query = writer.option("checkpointLocation", directory).start()
+            try:
+                while not done(self._applied):
+                    self._moved.wait(_LOOK_SECONDS)
+                    self._moved.clear()
+                    self._raise_error()
+                    if not query.isActive:
+                        raise SparkFailure(f"the stream ended: {query.exception()}")
+            finally:
+                query.stop()
+                if self._merging is not None:
+                    self._merging.exception()  # waits for it
+
+    def _raise_error(self) -> None:
+        merging = self._merging
+        if self._error is None and merging is not None and merging.done():
+            self._error = merging.exception()
+        if self._error is not None:
+            raise self._error
+
+    def _batch(self, frame: DataFrame, number: int) -> None:
+        """Spark's callback. An error is kept as it is: what Spark makes of it has a stack in it."""
+        try:
+            self.hold()
+            self._confirm()
+            staged = _staged(frame)
+            self._wait_for_merge()
+            if staged is not None:
+                self._merging = self._pool.submit(self._merge, staged)
+        except BaseException as error:
+            self._error = self._error or error
+            self._moved.set()
+            raise
+
+    def _confirm(self) -> None:
+        """Between two batches, when nobody reads: a slot can't be read and moved at the same time."""
+        if self.delivery is not Delivery.AT_MOST_ONCE:
+            self.slices.log.confirm(self._applied)
+            reach("after-source-commit")
+
+    def _wait_for_merge(self) -> None:
+        if self._merging is not None:
+            self._merging.result()
+
+    def _merge(self, staged: SliceStaged) -> None:
+        merge = Merge(staged.changes, staged.upto, staged.versions)
+        reach("before-merge")
+        if self.delivery is Delivery.AT_MOST_ONCE:
+            self.keep_first(staged.upto)
+            reach("after-source-commit")
+        together = self.delivery is not Delivery.AT_LEAST_ONCE
+        remarks = self.target.merge(self.fence, merge, with_progress=together)
+        reach("after-merge")
+        if not together:
+            self.target.record(self.fence, merge)
+        reach("after-progress")
+        self.target.empty_stages(changes.stage for changes in staged.changes)
+        self._applied = staged.upto
+        self._moved.set()
+        self.tell(staged, remarks)
+
+
+def _staged(frame: DataFrame) -> SliceStaged | None:
+    for row in frame.collect():
+        payload = pickle.loads(row.payload)
+        if isinstance(payload, TieoutError):
+            raise payload
+        assert isinstance(payload, SliceStaged)
+        return payload
+    return None

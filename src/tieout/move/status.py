@@ -1,0 +1,119 @@
+"""What a mover says of itself: kept in the meta store, where `tieout status` reads it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tieout.meta.moves import Moves
+from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import Chunk, Transfer
+from tieout.move.staging import SliceStaged
+
+_EVERY = 1.0
+_REMARKS = 100
+
+
+@dataclass
+class TableStatus:
+    source: str
+    target: str
+    chunks: int = 0
+    chunks_done: int = 0
+    rows_copied: int = 0
+    rows_estimated: int | None = None
+    transaction: str | None = None
+    committed_at: int | None = None
+
+
+@dataclass
+class StatusKeeper:
+    """Counts what happens, and tells the store once a second at most."""
+
+    moves: Moves
+    job_id: str
+    request: MoveRequest
+    state: str = "starting"
+    message: str | None = None
+    tables: dict[str, TableStatus] = field(default_factory=dict)
+    position: str | None = None
+    consistent_from: str | None = None
+    changes: int = 0
+    newest: int | None = None
+    remarks: list[str] = field(default_factory=list)
+    _told: float = 0.0
+    _rates: list[tuple[float, int]] = field(default_factory=list)
+
+    def become(self, state: str, message: str | None = None) -> None:
+        self.state, self.message = state, message
+        self._tell(now=True)
+
+    def planned(self, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> None:
+        for transfer in transfers:
+            name = str(transfer.source.name)
+            own = [chunk for chunk in chunks if chunk.table == transfer.source.name]
+            done = [chunk for chunk in own if chunk.held is not None]
+            self.tables[name] = TableStatus(
+                name,
+                str(transfer.target.name),
+                len(own),
+                len(done),
+                sum(chunk.rows for chunk in done),
+                transfer.source.estimated_rows,
+            )
+
+    def copied(self, chunk: Chunk, rows: int) -> None:
+        table = self.tables[str(chunk.table)]
+        table.chunks_done += 1
+        table.rows_copied += rows
+        self._count(rows)
+        self._tell()
+
+    def applied(self, staged: SliceStaged, remarks: Sequence[str]) -> None:
+        self.position = staged.upto.text
+        self.changes += staged.rows
+        self._count(staged.rows)
+        if staged.newest is not None:
+            self.newest = staged.newest.at
+        for table in self.tables.values():
+            for name, version in staged.versions.items():
+                if table.target == str(name):
+                    table.transaction, table.committed_at = version.transaction, version.at
+        self.remarks = [*self.remarks, *remarks][-_REMARKS:]
+        self._tell()
+
+    @property
+    def rows_per_second(self) -> float:
+        """Over the last ten seconds or so."""
+        if len(self._rates) < 2:
+            return 0.0
+        span = self._rates[-1][0] - self._rates[0][0]
+        return sum(rows for _, rows in self._rates[1:]) / span if span > 0 else 0.0
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "kind": "status",
+            "task": self.request.task,
+            "state": self.state,
+            "message": self.message,
+            "delivery": self.request.delivery.value,
+            "position": self.position,
+            "consistent_from": self.consistent_from,
+            "changes": self.changes,
+            "rows_per_second": round(self.rows_per_second, 1),
+            "newest_commit": self.newest,
+            "tables": [vars(table) for table in self.tables.values()],
+            "remarks": self.remarks,
+        }
+
+    def _count(self, rows: int) -> None:
+        at = time.monotonic()
+        self._rates = [rate for rate in self._rates if at - rate[0] < 10.0]
+        self._rates.append((at, rows))
+
+    def _tell(self, *, now: bool = False) -> None:
+        if now or time.monotonic() - self._told > _EVERY:
+            self.moves.tell(self.job_id, self.request.task, self.document())
+            self._told = time.monotonic()

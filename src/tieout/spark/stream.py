@@ -1,0 +1,110 @@
+"""A change log as a Spark Structured Streaming source: its offsets are positions.
+
+What is done with the changes is done where they are read, by a piece of work for each part of the log; Spark gets
+what comes of it. Its checkpoint is worth nothing to us: the target knows how far it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
+
+from tieout.connectors.changelog import ChangeLog
+from tieout.model.positions import Position
+from tieout.spark.work import SCHEMA, Pieces, Work, read_pieces
+
+_OPTION = "secret.following"
+_POSITION = "position"
+_SOON, _LATE, _MOST_TIMES = 1.0, 4.0, 32
+
+
+class Following(Protocol):
+    """What a stream reads and does. Picklable: it lives in processes that Spark starts."""
+
+    @property
+    def log(self) -> ChangeLog: ...
+
+    @property
+    def start(self) -> Position: ...
+
+    @property
+    def batch_bytes(self) -> int: ...
+
+    @property
+    def poll_seconds(self) -> float: ...
+
+    def work(self, after: Position, upto: Position) -> Work: ...
+
+
+class Pace:
+    """How many bytes of a log to read at once: more while that takes no time, less when it takes long.
+
+    What takes time are changes; of a log that is full of other tables' there may be gigabytes without one.
+    """
+
+    def __init__(self, bytes_: int) -> None:
+        self._least = self.bytes = bytes_
+        self._began = time.monotonic()
+
+    def went_on(self) -> None:
+        """A batch is done, and the next one begins."""
+        took, self._began = time.monotonic() - self._began, time.monotonic()
+        if took < _SOON:
+            self.bytes = min(self.bytes * 2, self._least * _MOST_TIMES)
+        elif took > _LATE:
+            self.bytes = max(self.bytes // 2, self._least)
+
+
+def stream_frame(spark: SparkSession, following: Following) -> DataFrame:
+    """An endless frame of SCHEMA: what comes of the work, pickled."""
+    spark.dataSource.register(ChangeSource)
+    packed = base64.b64encode(pickle.dumps(following)).decode("ascii")
+    return spark.readStream.format(ChangeSource.name()).option(_OPTION, packed).load()
+
+
+class ChangeSource(DataSource):
+    """The changes of a log, as far as they have been worked on."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "tieout_changes"
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - the name that Spark asks for
+        return _ChangeReader(pickle.loads(base64.b64decode(self.options[_OPTION])))
+
+
+class _ChangeReader(DataSourceStreamReader):
+    def __init__(self, following: Following) -> None:
+        self._following = following
+        self._pace = Pace(following.batch_bytes)
+        self._asked = 0.0
+
+    def initialOffset(self) -> dict[str, str]:  # noqa: N802
+        return {_POSITION: self._following.start.text}
+
+    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
+        # Asked every few milliseconds by Spark, the server shall not be.
+        time.sleep(max(0.0, self._asked + self._following.poll_seconds - time.monotonic()))
+        self._pace.went_on()
+        ends = self._following.log.ends(Position(start[_POSITION]), self._pace.bytes, 1)
+        self._asked = 0.0 if ends else time.monotonic()
+        return {_POSITION: ends[-1].text} if ends else start
+
+    def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
+        if start == end:
+            return []
+        return [Pieces(0, [self._following.work(Position(start[_POSITION]), Position(end[_POSITION]))])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_pieces(partition)

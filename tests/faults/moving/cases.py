@@ -1,0 +1,59 @@
+"""At which places movers are killed, and how their task is set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.integration.moving.pairs import PAIRS
+
+DELIVERIES = ("at-least-once", "at-most-once", "exactly-once")
+
+PLACES = {
+    "chunk-before-load": 2,
+    "chunk-before-commit": 2,
+    "chunk-after-commit": 3,
+    "after-copy": 1,
+    "after-switch": 1,
+    "before-read": 2,
+    "after-read": 2,
+    "after-stage": 2,
+    "before-merge": 2,
+    "before-commit": 2,
+    "after-merge": 2,
+    "after-progress": 2,
+    "after-source-commit": 3,
+}
+"""Each place, and which time that it is reached: rows are on their way then that others follow."""
+
+
+@dataclass(frozen=True)
+class Case:
+    pair: str
+    delivery: str
+    place: str
+    times: int
+    seed: int = 1
+    batch_bytes: int = 200_000
+
+    def __str__(self) -> str:
+        return f"{self.pair}-{self.delivery}-{self.place}"
+
+
+ALL = [
+    Case(pair, delivery, place, times, seed)
+    for seed, (place, times) in enumerate(PLACES.items())
+    for delivery in DELIVERIES
+    for pair in PAIRS
+]
+
+FEW = [
+    case
+    for case in ALL
+    if (case.pair, case.delivery, case.place)
+    in {
+        ("mariadb-postgres", "exactly-once", "before-commit"),
+        ("postgres-mariadb", "at-least-once", "after-merge"),
+        ("mariadb-mariadb", "at-most-once", "after-source-commit"),
+        ("postgres-postgres", "exactly-once", "chunk-after-commit"),
+    }
+]

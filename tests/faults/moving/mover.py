@@ -1,0 +1,101 @@
+"""Runs a task in a process of its own, to be killed, on a Spark that survives it.
+
+What Spark's executors were doing when the driver died they go on doing, as those of a cluster would.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCRIPT = """
+import json, os, sys
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from tieout import api
+from tieout.model.move_requests import MoveOptions, MoveRequest
+from tieout.model.moving import Delivery
+from tieout.model.requests import TableRequest
+
+asked = json.loads(sys.argv[1])
+gateway = launch_gateway()
+jvm = gateway.jvm
+jsc = jvm.org.apache.spark.api.java.JavaSparkContext(jvm.org.apache.spark.SparkContext.getOrCreate())
+context = SparkContext(gateway=gateway, jsc=jsc, conf=None)
+spark = SparkSession(context)
+for query in spark.streams.active:
+    query.stop()
+if asked["failpoint"]:
+    place, times = asked["failpoint"]
+    with open(os.environ["TIEOUT_FAILPOINT"] + ".new", "w") as chosen:
+        chosen.write(f"{place} {times} {os.getpid()}")
+    os.rename(os.environ["TIEOUT_FAILPOINT"] + ".new", os.environ["TIEOUT_FAILPOINT"])
+request = MoveRequest(
+    asked["task"], asked["source"], asked["target"], tuple(map(TableRequest, asked["tables"])),
+    Delivery(asked["delivery"]), options=MoveOptions(**asked["options"]),
+)
+status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])
+print(json.dumps(status))
+os._exit(0)
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a mover's process ended."""
+
+    code: int
+    status: dict[str, Any] | None
+    words: str
+
+    @property
+    def killed(self) -> bool:
+        return self.code == -signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class Mover:
+    """Starts the movers of one task."""
+
+    spark: SparkSession
+    directory: Path
+    asked: dict[str, Any]
+
+    def start(self, failpoint: tuple[str, int] | None = None, **changes: Any) -> subprocess.Popen[str]:
+        import json
+
+        gateway = self.spark.sparkContext._gateway
+        file = Path(os.environ["TIEOUT_FAILPOINT"])
+        for left in (file, Path(f"{file}.reached")):
+            left.unlink(missing_ok=True)
+        environment = {
+            **os.environ,
+            "PYSPARK_GATEWAY_PORT": str(gateway.gateway_parameters.port),
+            "PYSPARK_GATEWAY_SECRET": gateway.gateway_parameters.auth_token,
+        }
+        asked = {**self.asked, "failpoint": failpoint, "until_caught_up": True, **changes}
+        return subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, json.dumps(asked)],
+            env=environment,
+            cwd=Path(__file__).parents[3],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, failpoint: tuple[str, int] | None = None, **changes: Any) -> Ended:
+        """Until it has caught up, or was killed."""
+        import json
+
+        process = self.start(failpoint, **changes)
+        out, err = process.communicate(timeout=150)
+        return Ended(process.returncode, json.loads(out) if process.returncode == 0 else None, err)

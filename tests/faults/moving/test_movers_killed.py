@@ -1,0 +1,40 @@
+"""Movers that are killed at named places while the source is written to: what they promise holds.
+
+A few of the cases; `make test-faults` (pytest --all-faults) runs them all, and goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tests.faults.moving import workload
+from tests.faults.moving.cases import Case
+from tests.faults.moving.mover import Mover
+
+if TYPE_CHECKING:
+    from tests.servers.server import Database
+
+
+def test_killed(case: Case, pair: tuple[Database, Database], mover: Callable[..., Mover]) -> None:
+    source, target = pair
+    task = mover(case.delivery, batch_bytes=case.batch_bytes)
+    with workload.writing(source, seed=case.seed):
+        killed = task.run((case.place, case.times), until_caught_up=False)
+        assert killed.killed, killed.words
+        again = task.run()
+        assert again.code == 0, again.words
+    last = task.run()
+    assert last.code == 0, last.words
+    wanted, found = workload.contents(source), workload.contents(target)
+    assert wanted["events"], "nothing was written"
+    events = Counter(found["events"])
+    if case.delivery != "at-least-once":
+        assert max(events.values()) == 1, "a row came twice"
+    if case.delivery != "at-most-once":
+        assert set(wanted["events"]) == set(events), "a row was lost, or came from nowhere"
+        assert found["keyed"] == wanted["keyed"]
+        assert found["named"] == wanted["named"]
+    if case.delivery == "exactly-once":
+        assert found == wanted

@@ -1,0 +1,24 @@
+"""A pair of databases for each way that rows are moved; what a task left on them is dropped at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.moving.pairs import PAIRS, Moving
+from tieout.model.move_requests import MoveRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(params=PAIRS)
+def moving(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    source, target = (request.getfixturevalue(name) for name in PAIRS[request.param])
+    task = f"{request.param}-{source.name}"
+    moving = Moving(source, target, spark, tmp_path, MoveRequest(task, source.url, target.url))
+    yield moving
+    moving.drop()

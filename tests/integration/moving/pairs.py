@@ -1,0 +1,62 @@
+"""The four ways that rows are moved, and what tests do on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tieout import api
+from tieout.model.move_requests import MoveOptions, MoveRequest
+from tieout.model.moving import Delivery
+from tieout.model.requests import TableRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.server import Database
+
+PAIRS = {
+    "mariadb-mariadb": ("mysql_db", "mysql_db_b"),
+    "mariadb-postgres": ("mysql_db", "pg_db_b"),
+    "postgres-postgres": ("pg_db", "pg_db_b"),
+    "postgres-mariadb": ("pg_db", "mysql_db_b"),
+}
+
+
+@dataclass(frozen=True)
+class Moving:
+    """Two databases, and a task that moves rows from one to the other."""
+
+    source: Database
+    target: Database
+    spark: SparkSession
+    directory: Path
+    request: MoveRequest
+
+    @property
+    def meta(self) -> str:
+        return f"sqlite:///{self.directory}/meta.db"
+
+    def asking(self, *tables: str, delivery: Delivery = Delivery.EXACTLY_ONCE, **options: Any) -> Moving:
+        """The same with other tables and options."""
+        request = replace(
+            self.request,
+            tables=tuple(TableRequest(table) for table in tables),
+            delivery=delivery,
+            options=MoveOptions(**options),
+        )
+        return replace(self, request=request)
+
+    def run(self, tell: Callable[[dict[str, Any]], None] = lambda status: None) -> dict[str, Any]:
+        """Until all is applied that was in the log when copying ended."""
+        return api.run_move(self.request, spark=self.spark, meta=self.meta, tell=tell, until_caught_up=True)
+
+    def drop(self) -> None:
+        api.drop_move(self.request, self.meta)
+
+    def rows(self, table: str, columns: str = "*") -> tuple[list[Any], list[Any]]:
+        """What both sides hold, read by the drivers alone."""
+        statement = f"SELECT {columns} FROM {table}"
+        return sorted(self.source.rows(statement), key=repr), sorted(self.target.rows(statement), key=repr)

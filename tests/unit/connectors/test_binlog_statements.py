@@ -1,0 +1,97 @@
+"""What a statement's text in a log means, and what it is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from tieout.connectors.mysql.binlog.kinds import EXECUTE_LOAD, QUERY
+from tieout.connectors.mysql.binlog.queries import Query, query_of
+from tieout.connectors.mysql.binlog.statements import Meaning, meaning, truncated
+from tieout.connectors.mysql.binlog.wanted import Wanted
+from tieout.model.tables import TableName
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("BEGIN", Meaning.BEGIN),
+        ("START TRANSACTION", Meaning.BEGIN),
+        ("COMMIT", Meaning.COMMIT),
+        ("ROLLBACK", Meaning.ROLLBACK),
+        ("ROLLBACK TO `to`", Meaning.ROLLBACK_TO),
+        ("ROLLBACK WORK TO SAVEPOINT a", Meaning.ROLLBACK_TO),
+        ("SAVEPOINT `a`", Meaning.SAVEPOINT),
+        ("RELEASE SAVEPOINT a", Meaning.RELEASE),
+        ("XA COMMIT X'78',X'',1", Meaning.XA_COMMIT),
+        ("XA END X'78',X'',1", Meaning.XA),
+        ("truncate t", Meaning.TRUNCATE),
+        ("/* a */ -- b\n # c\n insert into t values (1)", Meaning.ROWS),
+        ("/*!50000 INSERT */ INTO t VALUES (1)", Meaning.ROWS),
+        ("/*M!100100 REPLACE */ INTO t VALUES (1)", Meaning.ROWS),
+        ("(SELECT f())", Meaning.ROWS),
+        ("WITH x AS (SELECT 1) DELETE FROM t", Meaning.ROWS),
+        ("/*!40000 ALTER TABLE `t` DISABLE KEYS */", Meaning.OTHER),
+        ("CREATE TABLE begin (id INT)", Meaning.OTHER),
+        ("ALTER TABLE t ADD COLUMN c INT", Meaning.OTHER),
+        ("START SLAVE", Meaning.OTHER),
+        ("SET STATEMENT max_statement_time = 9, x = 'a' FOR INSERT INTO t VALUES (1)", Meaning.ROWS),
+        ("SET STATEMENT max_statement_time = 9 FOR ALTER TABLE t FORCE", Meaning.OTHER),
+        ("SET DEFAULT ROLE r FOR u", Meaning.OTHER),
+        ("ANALYZE FORMAT=JSON DELETE FROM t", Meaning.ROWS),
+        ("ANALYZE TABLE t", Meaning.OTHER),
+        ("", Meaning.OTHER),
+    ],
+)
+def test_meaning(text: str, expected: Meaning) -> None:
+    assert meaning(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("TRUNCATE t", (None, "t")),
+        ("truncate table t", (None, "t")),
+        ("TRUNCATE TABLE`t`", (None, "t")),
+        ("TRUNCATE /* x */ TABLE /* y */ `a``b` . `c d` WAIT 5", ("a`b", "c d")),
+        ('TRUNCATE "a"."b"', ("a", "b")),
+        ("TRUNCATE größe", (None, "größe")),
+        ("TRUNCATE tables", (None, "tables")),
+        ("TRUNCATE ", None),
+    ],
+)
+def test_what_is_truncated(text: str, expected: tuple[str | None, str] | None) -> None:
+    assert truncated(text) == expected
+
+
+def query(schema: str, text: str) -> Query:
+    return Query(schema, text.encode(), 45)
+
+
+def test_a_statement_concerns_tables_of_its_schema_and_of_those_it_names() -> None:
+    wanted = Wanted(frozenset({TableName("shop", "orders")}), folded=False)
+    assert wanted.concerns(query("shop", "INSERT INTO other VALUES (1)"))
+    assert wanted.concerns(query("elsewhere", "INSERT INTO `SHOP`.orders VALUES (1)"))
+    assert not wanted.concerns(query("percona", "REPLACE INTO heartbeat VALUES (1)"))
+
+
+def test_names_in_any_case_where_the_server_takes_them_so() -> None:
+    orders = TableName("shop", "orders")
+    assert Wanted(frozenset({orders}), folded=True).named(TableName("Shop", "ORDERS")) == orders
+    assert Wanted(frozenset({orders}), folded=False).named(TableName("Shop", "ORDERS")) is None
+
+
+def body(kind: int, variables: bytes, text: bytes) -> bytes:
+    head = bytes(4) + bytes(4) + bytes([4]) + bytes(2) + len(variables).to_bytes(2, "little")
+    return head + (bytes(13) if kind == EXECUTE_LOAD else b"") + variables + b"shop\0" + text
+
+
+@pytest.mark.parametrize("kind", [QUERY, EXECUTE_LOAD])
+def test_a_text_lies_behind_variables_that_tell_its_character_set(kind: int) -> None:
+    flags, mode, catalog, increment = b"\0" + bytes(4), b"\1" + bytes(8), b"\6\3std", b"\3" + bytes(4)
+    variables = flags + mode + catalog + increment + b"\4" + (8).to_bytes(2, "little") + bytes(4) + b"\x05\3UTC"
+    found = query_of(kind, body(kind, variables, "größe".encode("latin1")))
+    assert found == Query("shop", "größe".encode("latin1"), 8)
+
+
+def test_a_text_whose_character_set_is_not_told() -> None:
+    assert query_of(QUERY, body(QUERY, b"\0" + bytes(4) + b"\x63???", b"x")).collation == 0
