@@ -84,7 +84,7 @@ tasks:
         (
             "    frm: x",
             "frm: unknown key (known: source, target, tables, delivery, consistency, verify, validation, event_log,"
-            " options)",
+            " move, options)",
         ),
         ("    target: new", "target: duplicate key (first on line 5)"),
         ("    tables: orders", 'tables: should be a list, not "orders"'),

@@ -14,8 +14,9 @@ from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.moving.chunks import MySQLChunkSource
 from tieout.connectors.mysql.moving.own_structure import own_structure
+from tieout.connectors.mysql.moving.wiring import wiring
 from tieout.connectors.mysql.session import connect
-from tieout.connectors.structure import Structure
+from tieout.connectors.structure import Structure, Wiring
 from tieout.model.positions import Position
 from tieout.model.tables import Table, TableName
 
@@ -29,6 +30,7 @@ def open_source(url: EndpointUrl) -> MySQLSource:
 @dataclass(frozen=True)
 class MySQLSource:
     keeps_position: ClassVar[bool] = False
+    tells_generated: ClassVar[bool] = True
 
     url: EndpointUrl
     flavour: Flavour
@@ -37,13 +39,19 @@ class MySQLSource:
         return MySQLChunkSource(self.url, self.flavour)
 
     def structure(self, table: Table) -> Structure:
-        key = next((index.name for index in table.indexes if index.columns == table.key), None)
+        key = next((index.name for index in table.indexes if index.unique and index.columns == table.key), None)
         with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
             cursor.execute(f"SHOW CREATE TABLE {MySQLDialect(self.flavour).table(table.name)}")
-            return own_structure(str(cursor.fetchone()[1]), key)
+            return own_structure(str(cursor.fetchone()[1]), table.name, key)
+
+    def wiring(self, table: Table) -> Wiring:
+        with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
+            return wiring(cursor, table.name)
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
-        return self.log(task).now()
+        # Not the log's end: what is there already, and not yet visible, is in no chunk.
+        with self.chunk_source().reading() as reader:
+            return reader.held.position
 
     def log(self, task: str) -> BinlogLog:
         return BinlogLog(self.url)
