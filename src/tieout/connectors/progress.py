@@ -83,6 +83,7 @@ class ProgressTables:
                 self.session.execute(
                     f"INSERT INTO {self.table('progress')} VALUES (%s, {self.clock}, NULL, NULL)", [task]
                 )
+            self.session.execute(f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s", [task])
             ((epoch,),) = self.session.rows(f"SELECT epoch FROM {self.table('fence')} WHERE task = %s", [task])
             self.session.commit()
             return Fence(task, int(epoch))
@@ -101,8 +102,12 @@ class ProgressTables:
             raise FencedError(f"another mover has taken over the task {fence.task}: {found[0][1]}")
 
     def hear(self, fence: Fence) -> None:
-        """Says that the mover is alive."""
-        self.session.execute(f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s", [fence.task])
+        """Says that the mover is alive, if it is still the one that counts."""
+        self.session.execute(
+            f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s "
+            f"AND EXISTS (SELECT 1 FROM {self.table('fence')} f WHERE f.task = %s AND f.epoch = %s)",
+            [fence.task, fence.task, fence.epoch],
+        )
 
     def release(self, fence: Fence) -> None:
         """Says that the mover has ended: the next one need not wait until it is thought dead."""

@@ -21,15 +21,16 @@ from tieout.meta import Job, JobKind, JobState, MetaStore, Wanted
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Chunk, Delivery, Fence, Transfer
 from tieout.model.positions import Position
-from tieout.model.tables import TableName
+from tieout.model.tables import Table, TableName
 from tieout.model.types import TypeName
 from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks
 from tieout.move.following import SETS, Follower, Slices
 from tieout.move.holdings import Holdings
 from tieout.move.making import Maker
+from tieout.move.pulse import pulse
 from tieout.move.staging import SliceStaged
 from tieout.move.status import StatusKeeper
-from tieout.move.transfers import routes, transfer_of
+from tieout.move.transfers import Route, routes, transfer_of
 from tieout.verify.heartbeat import heartbeat
 
 SILENT_SECONDS = 30
@@ -99,7 +100,8 @@ class MoveJob:
         target.prepare()
         fence = self._take(target)
         try:
-            self._move_fenced(target, fence, session, until_caught_up=until_caught_up)
+            with pulse(self.target_url, fence):
+                self._move_fenced(target, fence, session, until_caught_up=until_caught_up)
         except FencedError:
             raise
         except BaseException:
@@ -124,7 +126,7 @@ class MoveJob:
         now = self.source.log(self.request.task).now()
         self._follow(spark, target, fence, began, now)
         self.status.consistent_from = _highest(target.progress.chunks(self.request.task, self._names)).text
-        maker.finish(self.transfers)
+        self.status.remarks += maker.finish(self.transfers)
         reach("after-switch")
         if not until_caught_up:
             self._follow(spark, target, fence, began, None)
@@ -136,9 +138,17 @@ class MoveJob:
     def _transfers(self, maker: Maker) -> list[Transfer]:
         found = routes(*self.endpoints, self.request)
         sources = self.endpoints[0].describe([route.source for route in found])
+        existing = [(route, table) for route, table in zip(found, sources, strict=True) if route.exists]
+        self._fitted(existing)  # before anything is made
         maker.make_missing(found, {table.name: table for table in sources})
-        targets = self.endpoints[1].describe([route.target for route in found])
-        return [transfer_of(source, target) for source, target in zip(sources, targets, strict=True)]
+        return self._fitted(list(zip(found, sources, strict=True)))
+
+    def _fitted(self, pairs: Sequence[tuple[Route, Table]]) -> list[Transfer]:
+        targets = self.endpoints[1].describe([route.target for route, _ in pairs])
+        return [
+            transfer_of(source, target, alike=self._alike, tells_generated=self.source.tells_generated)
+            for (_, source), target in zip(pairs, targets, strict=True)
+        ]
 
     def _take(self, target: Target) -> Fence:
         """Refuses while another mover is heard of; from then on no other one can write."""
@@ -183,7 +193,6 @@ class MoveJob:
         self.status.become("copying")
 
         def copied(piece: CopyChunk, result: ChunkCopied) -> None:
-            target.progress.hear(fence)
             self.status.copied(piece.chunk, result.rows)
             self.tell(self.status)
             self._hold()

@@ -9,8 +9,8 @@ from enum import IntEnum
 from pyspark.sql import SparkSession
 
 from tieout.connectors.moving import Loader, Source, Target
-from tieout.connectors.structure import Structure
-from tieout.errors import UnsupportedError
+from tieout.connectors.structure import ForeignKey, Part, Structure, Unholdable
+from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moving import Transfer
 from tieout.model.tables import Table, TableName
 from tieout.move.transfers import Route
@@ -37,43 +37,104 @@ class Maker:
     def make_missing(self, routes: Sequence[Route], tables: Mapping[TableName, Table]) -> None:
         """UnsupportedError names every column that the target can't hold. Nothing is made then."""
         missing = [route for route in routes if not route.exists]
-        structures = {route: self._structure(tables[route.source]) for route in missing}
-        for route, structure in structures.items():
-            self.target.progress.make(self.task, route.source, route.target)
+        self._refuse_lost(missing)
+        structures = self._structures([tables[route.source] for route in missing])
+        known = self.target.progress.made(self.task)
+        for route, structure in zip(missing, structures, strict=True):
+            if str(route.source) not in known:
+                self.target.progress.make(self.task, route.source, route.target)
             self.target.run(route.target, structure.create)
 
     def index(self, spark: SparkSession, transfers: Sequence[Transfer]) -> None:
         """Once all rows are copied: several tables side by side."""
         todo = [transfer for transfer in transfers if self._step(transfer) == Step.EMPTY]
         work = [
-            RunStatements(self.target.loader(), transfer.target.name, self._structure(transfer.source).indexes)
-            for transfer in todo
+            RunStatements(
+                self.target.loader(),
+                transfer.target.name,
+                self._missing_parts(transfer, structure.indexes),
+            )
+            for transfer, structure in zip(todo, self._structures([t.source for t in todo]), strict=True)
         ]
         for (outcome,) in run_work(spark, [[piece] for piece in work]):
             outcome.only()
         for transfer in todo:
             self.target.progress.step(self.task, transfer.source.name, Step.INDEXED)
 
-    def finish(self, transfers: Sequence[Transfer]) -> None:
-        """Once all rows are of one position."""
-        todo = [(t, self._structure(t.source)) for t in transfers if self._step(t) == Step.INDEXED]
+    def finish(self, transfers: Sequence[Transfer]) -> list[str]:
+        """Once all rows are of one position; numbers are set to where the source's are each time.
+
+        Returns what was left out, in words.
+        """
+        made = [transfer for transfer in transfers if self._step(transfer) is not None]
+        structures = self._structures([transfer.source for transfer in made])
+        todo = [pair for pair in zip(made, structures, strict=True) if self._step(pair[0]) == Step.INDEXED]
         for transfer, structure in todo:
-            self.target.run(transfer.target.name, (*structure.unique, *structure.counters))
+            self.target.run(transfer.target.name, self._missing_parts(transfer, structure.unique))
+        targets = {transfer.source.name: transfer.target.name for transfer in transfers}
+        remarks = []
         for transfer, structure in todo:
-            self.target.run(transfer.target.name, structure.references)
+            remarks += [self._refer(transfer, key, targets.get(key.parent)) for key in structure.references]
             self.target.progress.step(self.task, transfer.source.name, Step.FINISHED)
+        for transfer, structure in zip(made, structures, strict=True):
+            self.target.run(transfer.target.name, structure.counters)
+        return [remark for remark in remarks if remark is not None]
+
+    def _refuse_lost(self, missing: Sequence[Route]) -> None:
+        """Of rows that were copied once, an empty table in their place would never hold a thing."""
+        chunks = self.target.progress.chunks(self.task, [route.source for route in missing])
+        copied = {chunk.table for chunk in chunks if chunk.held is not None}
+        for route in missing:
+            if route.source in copied:
+                raise MissingObjectError(
+                    f"{route.target} is gone, and {route.source} was copied to it", "drop the task and begin anew"
+                )
+
+    def _missing_parts(self, transfer: Transfer, parts: Sequence[Part]) -> tuple[str, ...]:
+        """Without those that were made before an earlier mover ended."""
+        built = self.target.built(transfer.target.name)
+        return tuple(part.statement for part in parts if part.name not in built)
+
+    def _refer(self, transfer: Transfer, key: ForeignKey, parent: TableName | None) -> str | None:
+        """Why a foreign key was left out: rows are not to wait for it."""
+        name = f"{transfer.target.name}: without its foreign key {key.part.name}"
+        if parent is None:
+            return f"{name}, since {key.parent} is not moved"
+        try:
+            self.target.run(transfer.target.name, self._missing_parts(transfer, [key.part]), parent)
+        except WriteError as error:
+            return f"{name}: {error.message}"
+        return None
 
     def _step(self, transfer: Transfer) -> int | None:
         return self.target.progress.made(self.task).get(str(transfer.source.name))
 
-    def _structure(self, table: Table) -> Structure:
+    def _structures(self, tables: Sequence[Table]) -> list[Structure]:
+        """As the source has them now."""
+        found = [self._structure(table) for table in tables]
+        refused = [
+            f"{table.name}.{column.column}: {column.reason}"
+            for table, columns in zip(tables, map(self._unholdable, found), strict=True)
+            for column in columns
+        ]
+        if refused:
+            raise UnsupportedError(
+                f"the target can't hold {'; '.join(refused)}", "make the table there, or leave it out"
+            )
+        return [structure for structure in found if isinstance(structure, Structure)]
+
+    def _structure(self, table: Table) -> Structure | list[Unholdable]:
         if self.alike:
             return self.source.structure(table)
-        found = self.target.structure_of(table)
-        if isinstance(found, Structure):
-            return found
-        refused = "; ".join(f"{column.column}: {column.reason}" for column in found)
-        raise UnsupportedError(f"{table.name} can't be made on the target: {refused}", "make it there, or leave it out")
+        return self.target.structure_of(table, self.source.wiring(table))
+
+    def _unholdable(self, structure: Structure | list[Unholdable]) -> list[Unholdable]:
+        if not isinstance(structure, Structure):
+            return structure
+        lacking = self.target.lacking(sorted(set(structure.needs.values()))) if structure.needs else []
+        return [
+            Unholdable(column, f"it has no type {kind}") for column, kind in structure.needs.items() if kind in lacking
+        ]
 
 
 @dataclass(frozen=True)

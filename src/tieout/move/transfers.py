@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tieout.connectors.base import Endpoint
@@ -9,6 +10,7 @@ from tieout.errors import UnsupportedError, UsageError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Transfer
 from tieout.model.tables import Column, Table, TableName
+from tieout.move.fitting import misfit
 from tieout.verify.pairing import NamePair, Names, pair_tables, schemas_named
 
 
@@ -53,30 +55,63 @@ def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Name
     return Names(tuple(name for name in found if not name.name.startswith("tieout_")), default)
 
 
-def transfer_of(source: Table, target: Table) -> Transfer:
-    """Column by column, by name. UnsupportedError if a column has no place, or a place has no column."""
-    columns = tuple(_column_pairs(source, target))
+def transfer_of(source: Table, target: Table, *, alike: bool, tells_generated: bool) -> Transfer:
+    """Column by column, by name. UnsupportedError names every column that has no place, and every place without one.
+
+    `tells_generated`: the source's log tells the values of generated columns.
+    """
+    pairs = _pairs(source, target)
+    problems = _missing(source, pairs) + _unfilled(target, pairs) + _other_key(source, target, pairs)
+    for column, found in pairs:
+        reason = _misfit(column, found, alike=alike, tells_generated=tells_generated)
+        if reason is not None:
+            problems.append(f"{column.name}: {reason}")
+    if problems:
+        raise UnsupportedError(
+            f"{source.name} does not fit into {target.name}, which is there already: {'; '.join(problems)}",
+            "change that table, or drop it and let it be made",
+        )
+    columns = tuple((column, found) for column, found in pairs if not found.generated)
     names = [column.name for column, _ in columns]
-    missing = [name for name in source.key if name not in names]
-    if missing:
-        raise UnsupportedError(f"{target.name} has no column {missing[0]}, and {source.name} has it in its key")
     return Transfer(source, target, columns, tuple(names.index(name) for name in source.key))
 
 
-def _column_pairs(source: Table, target: Table) -> list[tuple[Column, Column]]:
+def _pairs(source: Table, target: Table) -> list[tuple[Column, Column]]:
     by_name = {column.name: column for column in target.columns}
     folded = {column.name.casefold(): column for column in target.columns}
-    pairs: list[tuple[Column, Column]] = []
-    for column in source.columns:
-        found = by_name.get(column.name) or folded.get(column.name.casefold())
-        if found is None:
-            raise UnsupportedError(
-                f"{target.name} has no column {column.name}, which {source.name} has", "add it, or leave it out"
-            )
-        if not found.generated:
-            pairs.append((column, found))
-    used = {found.name for _, found in pairs}
-    for column in target.columns:
-        if column.name not in used and not (column.generated or column.nullable or column.default is not None):
-            raise UnsupportedError(f"{target.name}.{column.name} takes no NULL, and {source.name} has no such column")
-    return pairs
+    found = ((column, by_name.get(column.name) or folded.get(column.name.casefold())) for column in source.columns)
+    return [(column, partner) for column, partner in found if partner is not None]
+
+
+def _missing(source: Table, pairs: Sequence[tuple[Column, Column]]) -> list[str]:
+    names = {column.name for column, _ in pairs}
+    return [f"it has no column {column.name}" for column in source.columns if column.name not in names]
+
+
+def _unfilled(target: Table, pairs: Sequence[tuple[Column, Column]]) -> list[str]:
+    filled = {found.name for _, found in pairs}
+    return [
+        f"its column {column.name} takes no NULL, and nothing comes for it"
+        for column in target.columns
+        if column.name not in filled and not (column.generated or column.nullable or column.default is not None)
+    ]
+
+
+def _other_key(source: Table, target: Table, pairs: Sequence[tuple[Column, Column]]) -> list[str]:
+    """Rows are found by the source's key: without one like it, each of them would be looked for in all of the table."""
+    generated = [found.name for column, found in pairs if column.name in source.key and found.generated]
+    if generated:
+        return [f"its key holds {generated[0]}, which is generated"]
+    names = {found.name for column, found in pairs if column.name in source.key}
+    keys = [set(index.columns) for index in target.indexes if index.unique or index.primary]
+    if not source.key or names in keys or len(names) < len(source.key):
+        return []
+    return [f"it has no unique index on the key ({', '.join(source.key)})"]
+
+
+def _misfit(column: Column, found: Column, *, alike: bool, tells_generated: bool) -> str | None:
+    if found.generated:
+        return None if column.generated else "it is generated there, and has values of its own here"
+    if column.generated and not tells_generated:
+        return "it is generated here, and the log does not tell it; let it be generated there too"
+    return misfit(column.type, found.type, alike=alike)
