@@ -10,7 +10,7 @@ PEER := .venv-peer
 RELADIFF := reladiff[mysql,postgresql]==0.6.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev java servers demo test test-faults lint format bench-verify clean
+.PHONY: help setup setup-dev java servers demo test test-faults lint format bench-verify bench-move clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ format: setup-dev ## put the code into shape
 
 bench-verify: setup java servers $(PEER)/.ready ## verification beside its peers; ROWS=... sets the size
 	@$(BIN)/python benchmarks/verify.py
+
+bench-move: setup-dev java servers ## moving beside dumps and loaders; ROWS=..., CHANGES=... set the sizes
+	@tools/pgloader
+	@$(BIN)/python benchmarks/move.py
 
 $(PEER)/.ready: Makefile
 	@echo "Installing $(RELADIFF) into $(PEER)"

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.progress import ProgressTables
-from tieout.connectors.structure import Structure, Unholdable
+from tieout.connectors.structure import Structure, Unholdable, Wiring
 from tieout.model.keys import Key, KeyRange
 from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.moving import Chunk, Fence, Held, Transfer, Version
@@ -58,7 +58,7 @@ class StageTable:
 
 @dataclass(frozen=True, slots=True)
 class StagedChanges:
-    """What waits in a stage. `pieces`: if more than one, a later one has the word on a key that it shares.
+    """What waits in a stage. `overlap`: it came in pieces, and a later one has the word on a key that they share.
 
     `existing`: how many of its keys should be there already. `kept`: places of columns with values that the log left
     out. `emptied`: the table was truncated before what is staged.
@@ -66,8 +66,8 @@ class StagedChanges:
 
     stage: StageTable
     rows: int
-    pieces: int
     existing: int
+    overlap: bool = False
     kept: frozenset[int] = frozenset()
     emptied: bool = False
 
@@ -84,7 +84,7 @@ class Merge:
 class Loader(Protocol):
     """Writes lines to a target. Runs on executors: picklable, opens its own connections."""
 
-    def run(self, table: TableName, statements: Sequence[str]) -> None:
+    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         """Runs statements of a Structure."""
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
@@ -102,14 +102,21 @@ STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kep
 
 
 class Source(Protocol):
-    """A source as the driver sees it. `keeps_position`: its log remembers what was confirmed."""
+    """A source as the driver sees it. `keeps_position`: its log remembers what was confirmed.
+
+    `tells_generated`: its log tells the values of generated columns.
+    """
 
     keeps_position: bool
+    tells_generated: bool
 
     def chunk_source(self) -> ChunkSource: ...
 
     def structure(self, table: Table) -> Structure:
-        """How the table would be made on another server of the same engine."""
+        """How the table would be made on another server of the same engine, as it is at this moment."""
+
+    def wiring(self, table: Table) -> Wiring:
+        """What a server of another engine has to know beyond the table's description, as it is at this moment."""
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         """Makes sure that the log of these tables is kept from now on; the position from which on it is."""
@@ -128,10 +135,16 @@ class Target(Protocol):
     def prepare(self) -> None:
         """Makes the tables that progress is kept in, if they are missing."""
 
-    def structure_of(self, table: Table) -> Structure | list[Unholdable]:
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
         """How a table of another engine would be made here; or the columns that can't be."""
 
-    def run(self, table: TableName, statements: Sequence[str]) -> None:
+    def lacking(self, types: Sequence[str]) -> list[str]:
+        """Those of the types (Structure.needs) that are not there."""
+
+    def built(self, table: TableName) -> set[str]:
+        """The names of the indexes and constraints that a table has."""
+
+    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         """Runs statements of a Structure."""
 
     def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:

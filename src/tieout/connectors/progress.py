@@ -13,6 +13,8 @@ from tieout.model.moving import Chunk, Fence, Held, Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
+_TABLES = ("chunks", "tables", "versions", "progress", "fence")
+
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
@@ -221,9 +223,15 @@ class ProgressTables:
             if name in names
         ]
 
-    def forget(self, task: str) -> None:
-        for table in ("chunks", "tables", "versions", "progress", "fence"):
+    def forget(self, task: str) -> bool:
+        """Whether it was the last task, whose tables went with it."""
+        for table in _TABLES:
             self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [task])
+        ((others,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.table('fence')}")
+        if not others:
+            for table in _TABLES:
+                self.session.execute(f"DROP TABLE {self.table(table)}")
+        return not others
 
 
 def _position(text: str | None) -> Position | None:

@@ -40,9 +40,12 @@ def open_target(url: EndpointUrl) -> Target:
 
 
 def _moving(url: EndpointUrl, part: str) -> ModuleType:
+    moving = f"{_folder(url)}.moving"
     try:
-        return import_module(f"{_folder(url)}.moving.{part}")
-    except ModuleNotFoundError:
+        return import_module(f"{moving}.{part}")
+    except ModuleNotFoundError as error:
+        if error.name != moving:
+            raise
         raise UnsupportedError(f"rows can't be moved with {url.scheme}://") from None
 
 

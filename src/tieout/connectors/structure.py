@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-TABLE = "{table}"
-"""Stands in a statement for the target's table."""
+from tieout.connectors.sessions import Session
+from tieout.model.tables import TableName
+
+# No SQL holds a NUL: whatever a default or a comment says, it is not taken for one of these.
+TABLE = "\0table\0"
+SCHEMA = "\0schema\0"
+PARENT = "\0parent\0"
+"""Stand in a statement for the target's table, for its schema, and for the table that a foreign key refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A statement, and the name of the index or constraint that it makes. Without a name it may be run twice."""
+
+    name: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A part that refers to another table, `parent` being its name on the source."""
+
+    part: Part
+    parent: TableName
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Statements in the target's dialect, with {table} for its name.
+    """Statements in the target's dialect, with TABLE, SCHEMA and PARENT for names.
 
-    `create`: columns, and the key if the engine keeps rows in its order. `indexes`: once the rows are copied, the
-    key's first. `unique`: once all rows are of one position; before, two of them may hold one value. `references`:
-    foreign keys, when all tables are that far. `counters`: what new rows are numbered by.
+    `create`: columns and key. `indexes`: once the rows are copied. `unique`: once all rows are of one position;
+    before, two of them may hold one value. `references`: foreign keys, when all tables are that far. `counters`: where
+    the numbers of new rows go on, as often as wanted. `needs`: the type of each column that is not the engine's own.
     """
 
     create: tuple[str, ...]
-    indexes: tuple[str, ...] = ()
-    unique: tuple[str, ...] = ()
-    references: tuple[str, ...] = ()
+    indexes: tuple[Part, ...] = ()
+    unique: tuple[Part, ...] = ()
+    references: tuple[ForeignKey, ...] = ()
     counters: tuple[str, ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +54,32 @@ class Unholdable:
 
     column: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key in no engine's words. Actions are SQL's: CASCADE, SET NULL, …"""
+
+    name: str
+    columns: tuple[str, ...]
+    parent: TableName
+    parent_columns: tuple[str, ...]
+    on_delete: str
+    on_update: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What a table's description leaves out: the columns that the server numbers, and the next number of each;
+
+    and what the table refers to.
+    """
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    references: tuple[Reference, ...] = ()
+
+
+def spelled(session: Session, statement: str, table: TableName, parent: TableName | None = None) -> str:
+    """A statement of a Structure with the names put in."""
+    statement = statement.replace(TABLE, session.table(table)).replace(SCHEMA, session.quote(table.schema))
+    return statement if parent is None else statement.replace(PARENT, session.table(parent))

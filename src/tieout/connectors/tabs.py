@@ -22,12 +22,15 @@ _NULL = "\\N"
 
 def texts(values: Sequence[Any]) -> pa.Array:
     """Values of one column as text, not escaped yet: of one sort (int, float, str or bytes) and None."""
-    array = pa.array(values)
-    if pa.types.is_null(array.type):
-        return array.cast(pa.large_string())
-    if pa.types.is_binary(array.type):
+    sort = next((type(value) for value in values if value is not None), str)
+    if sort is str:
+        return pa.array(values, pa.large_string())
+    if sort is bytes:
         return pa.array([None if value is None else "\\x" + value.hex() for value in values], pa.large_string())
-    return array.cast(pa.large_string())
+    try:
+        return pa.array(values).cast(pa.large_string())
+    except OverflowError:  # above 2^63
+        return pa.array(values, pa.uint64()).cast(pa.large_string())
 
 
 def lines(columns: Sequence[pa.Array]) -> bytes:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2s
+from typing import ClassVar
 
 from tieout.connectors.moving import STAGE_COLUMNS, Loader, Merge, StagedChanges, StageTable
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.sessions import Session
-from tieout.connectors.structure import TABLE, Structure, Unholdable
+from tieout.connectors.structure import Structure, Unholdable, Wiring
 from tieout.errors import UnreachableError, WriteError
 from tieout.failpoints import reach
 from tieout.model.changes import ChangeKind
@@ -27,6 +28,9 @@ class SqlTarget(ABC):
     So no row stands in the way of another one's unique value. Foreign keys and triggers sleep in these sessions.
     """
 
+    overriding: ClassVar[str] = ""
+    """What an INSERT says to write columns that the server would number by itself."""
+
     def __init__(self, connect: Callable[[], Session], schema: str, clock: str) -> None:
         self._connect = connect
         self._clock = clock
@@ -41,9 +45,8 @@ class SqlTarget(ABC):
         self.session.close()
         self._open()
 
-    def run(self, table: TableName, statements: Sequence[str]) -> None:
-        for statement in statements:
-            self.session.execute(statement.replace(TABLE, self.session.table(table)))
+    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+        self.loader().run(table, statements, parent)
 
     def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:
         self._drop_stages(fence.task)
@@ -68,6 +71,8 @@ class SqlTarget(ABC):
             self.session.execute(f"TRUNCATE TABLE {self.session.table(stage.name)}")
 
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
+        for changes in merge.changes:
+            self._settle(changes)
         self.session.begin()
         try:
             self.progress.check(fence)
@@ -80,6 +85,16 @@ class SqlTarget(ABC):
         except BaseException:
             self.session.rollback()
             raise
+
+    def _settle(self, changes: StagedChanges) -> None:
+        """Before the transaction: a stage is nobody else's, and what is done to one survives no crash anyway."""
+        ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
+        if staged != changes.rows:
+            # A server that crashed meanwhile has emptied it: merged all the same, the changes would be lost.
+            lost = f"of {changes.rows:,} rows that were staged {staged:,} are left"
+            raise UnreachableError(lost, "they are staged again")
+        if changes.overlap:
+            self.keep_last_piece(changes.stage)
 
     def record(self, fence: Fence, merge: Merge) -> None:
         self.session.begin()
@@ -96,24 +111,16 @@ class SqlTarget(ABC):
             self.session.execute(f"DELETE FROM {self.session.table(changes.stage.transfer.target.name)}")
         if not changes.rows:
             return []
-        ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
-        if staged != changes.rows:
-            # A server that crashed meanwhile has emptied it: merged all the same, the changes would be lost.
-            raise UnreachableError(
-                f"of {changes.rows:,} rows that were staged {staged:,} are left", "staging them again"
-            )
         return self._apply_keyed(changes) if changes.stage.transfer.key else self._apply_copies(changes)
 
     def _apply_keyed(self, changes: StagedChanges) -> list[str]:
         stage = changes.stage
-        if changes.pieces > 1:
-            self.session.execute(self.keep_last_piece(stage))
         for place in sorted(changes.kept):
             self._fill_kept(stage, place)
         found = self.session.execute(self.take_away(stage))
         columns = self.columns(stage.transfer)
         self.session.execute(
-            f"INSERT INTO {self.session.table(stage.transfer.target.name)} ({columns}) "
+            f"INSERT INTO {self.session.table(stage.transfer.target.name)} ({columns}) {self.overriding}"
             f"SELECT {columns} FROM {self.session.table(stage.name)} WHERE {STAYS}"
         )
         if found == changes.existing or changes.emptied:
@@ -143,13 +150,19 @@ class SqlTarget(ABC):
         ((most,),) = self.session.rows(f"SELECT COALESCE(MAX({COPIES}), 0) FROM {staged} WHERE {STAYS}")
         for copy in range(int(most)):
             self.session.execute(
-                f"INSERT INTO {target} ({columns}) SELECT {columns} FROM {staged} WHERE {STAYS} AND {COPIES} > {copy:d}"
+                f"INSERT INTO {target} ({columns}) {self.overriding}SELECT {columns} FROM {staged} "
+                f"WHERE {STAYS} AND {COPIES} > {copy:d}"
             )
         return [f"{stage.transfer.target.name}: {missed:,} rows were to be deleted, and not there"] if missed else []
 
     def drop_task(self, task: str) -> None:
         self._drop_stages(task)
-        self.progress.forget(task)
+        if self.progress.forget(task):
+            self.leave()
+
+    @abstractmethod
+    def leave(self) -> None:
+        """The last task is gone: removes what all of them shared."""
 
     def close(self) -> None:
         self.session.close()
@@ -165,7 +178,13 @@ class SqlTarget(ABC):
     def prepare(self) -> None: ...
 
     @abstractmethod
-    def structure_of(self, table: Table) -> Structure | list[Unholdable]: ...
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]: ...
+
+    @abstractmethod
+    def lacking(self, types: Sequence[str]) -> list[str]: ...
+
+    @abstractmethod
+    def built(self, table: TableName) -> set[str]: ...
 
     @abstractmethod
     def loader(self) -> Loader: ...
@@ -175,7 +194,7 @@ class SqlTarget(ABC):
         """A table with the target's columns, none of them NOT NULL, and STAGE_COLUMNS."""
 
     @abstractmethod
-    def keep_last_piece(self, stage: StageTable) -> str:
+    def keep_last_piece(self, stage: StageTable) -> None:
         """Takes rows out of the stage whose key a later piece has too."""
 
     @abstractmethod

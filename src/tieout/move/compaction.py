@@ -36,6 +36,9 @@ class KeyedChanges:
     def __len__(self) -> int:
         return len(self._last)
 
+    def keys(self) -> Iterable[Any]:
+        return self._last.keys()
+
     def add(self, changes: Rows) -> None:
         if changes.kind is ChangeKind.UPDATE:
             self._update(changes.rows, changes.before)

@@ -23,6 +23,7 @@ from tieout.move.holdings import Holdings
 
 PIECE_ROWS = 200_000
 """As many keys are held in memory; more are staged in several pieces."""
+MOST_HASHES = 5 * PIECE_ROWS
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ class _Stager:
     _staged: int = 0
     _pieces: int = 0
     _existing: int = 0
+    _before: set[int] | None = field(default_factory=set)
+    _overlap: bool = False
     _emptied: bool = False
     _kept: set[int] = field(default_factory=set)
     _shapes: dict[int, tuple[LogTable, Any]] = field(default_factory=dict)
@@ -148,7 +151,7 @@ class _Stager:
         if not self._staged and not self._emptied:
             return None
         return StagedChanges(
-            self.staging.stage, self._staged, self._pieces, self._existing, frozenset(self._kept), self._emptied
+            self.staging.stage, self._staged, self._existing, self._overlap, frozenset(self._kept), self._emptied
         )
 
     def _shaped(self, changes: Rows) -> Rows:
@@ -187,12 +190,20 @@ class _Stager:
         return self.source.chunks_of(transfer, self.staging.holdings.bounds, keys)
 
     def _flush(self) -> None:
+        if isinstance(self._changes, KeyedChanges):
+            self._note_overlap(set(map(hash, self._changes.keys())))
         compacted, existing = self._changes.take()
         self._existing += existing
         if not compacted.images:
             return
         self._staged += self.loader.stage(self.staging.stage, [self._lines(compacted)])
         self._pieces += 1
+
+    def _note_overlap(self, hashes: set[int]) -> None:
+        """Whether an earlier piece may have one of these keys; of too many pieces that is not remembered."""
+        self._overlap = self._overlap or self._before is None or not self._before.isdisjoint(hashes)
+        if self._before is not None:
+            self._before = self._before | hashes if len(self._before) < MOST_HASHES else None
 
     def _lines(self, compacted: Compacted) -> bytes:
         columns = [list(values) for values in zip(*compacted.images, strict=True)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCRIPT = """
-import json, os, sys
+import json, os, sys, traceback
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -43,9 +43,14 @@ request = MoveRequest(
     asked["task"], asked["source"], asked["target"], tuple(map(TableRequest, asked["tables"])),
     Delivery(asked["delivery"]), options=MoveOptions(**asked["options"]),
 )
-status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])
-print(json.dumps(status))
-os._exit(0)
+try:
+    status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])
+    print(json.dumps(status), flush=True)
+    code = 0
+except BaseException:
+    traceback.print_exc()
+    code = 1
+os._exit(code)  # in an orderly exit, pyspark would take the session with it
 """
 
 

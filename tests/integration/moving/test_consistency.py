@@ -142,7 +142,7 @@ def _take_over(moving: Moving) -> None:
 
 
 def _kept(moving: Moving, table: str) -> str:
-    return f"tieout.tieout_{table}" if moving.target.server.scheme == "postgresql" else f"tieout_{table}"
+    return f"_tieout.tieout_{table}" if moving.target.server.scheme == "postgresql" else f"tieout_{table}"
 
 
 def _follow(asked: Moving, ended: list[BaseException]) -> None:

@@ -14,9 +14,9 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.moving.lines import tab_lines
-from tieout.connectors.mysql.moving.texts import rendered, texts_of
+from tieout.connectors.mysql.moving.texts import rendered, texts_of, unreadable
 from tieout.connectors.mysql.session import connect
-from tieout.errors import UnsupportedError
+from tieout.errors import ReadError, UnsupportedError
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moving import Held, Transfer
 from tieout.model.positions import Position
@@ -30,7 +30,7 @@ class MySQLChunkSource:
     @contextmanager
     def reading(self) -> Iterator[MySQLChunkReader]:
         with translated(self.url), closing(connect(self.url)) as connection:
-            yield MySQLChunkReader(connection, MySQLDialect(self.flavour), _begin(connection))
+            yield MySQLChunkReader(self.url, connection, MySQLDialect(self.flavour), _begin(connection))
 
     def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
         return texts_of(transfer)
@@ -46,16 +46,33 @@ class MySQLChunkSource:
 
 @dataclass(frozen=True)
 class MySQLChunkReader:
+    url: EndpointUrl
     connection: Any
     dialect: MySQLDialect
     held: Held
 
     def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
         columns, fields = rendered(self.dialect, transfer)
-        statement = f"SELECT {columns} FROM {self.dialect.table(transfer.source.name)}"
-        if condition := sql.within(self.dialect, key_scan(transfer), keys):
-            statement += f" WHERE {condition}"
-        yield from tab_lines(self.connection, statement, fields)
+        condition = sql.within(self.dialect, key_scan(transfer), keys)
+        rows = f"FROM {self.dialect.table(transfer.source.name)}{f' WHERE {condition}' if condition else ''}"
+        # Here: whoever takes the lines would take an error for its own.
+        with translated(self.url):
+            self._refuse_unreadable(transfer, rows)
+            yield from tab_lines(self.connection, f"SELECT {columns} {rows}", fields)
+
+    def _refuse_unreadable(self, transfer: Transfer, rows: str) -> None:
+        """Before any of them is read: they would come as question marks."""
+        found = [(column, unreadable(self.dialect, column)) for column in transfer.source_columns]
+        doubtful = [(column, condition) for column, condition in found if condition is not None]
+        if not doubtful:
+            return
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT {', '.join(f'SUM({condition})' for _, condition in doubtful)} {rows}")
+            counts = cursor.fetchone()
+        for (column, _), count in zip(doubtful, counts, strict=True):
+            if count:
+                name = f"{transfer.source.name}.{column.name}"
+                raise ReadError(f"{self.url.redacted()}: {name}: {count:,} texts are no {column.charset}")
 
 
 def _begin(connection: Any) -> Held:

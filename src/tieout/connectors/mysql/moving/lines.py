@@ -20,6 +20,10 @@ _NULL, _TWO, _THREE, _EIGHT = 0xFB, 0xFC, 0xFD, 0xFE
 _SIZES = {_TWO: 2, _THREE: 3, _EIGHT: 8}
 _TAB, _NEWLINE, _BACKSLASH = b"\t"[0], b"\n"[0], b"\\"[0]
 _END_BYTES = 9
+
+RAW = b"\r"
+"""A letter that is special: rows with it are read one by one."""
+
 _SPECIAL = ((b"\\", b"\\\\"), (b"\t", b"\\t"), (b"\n", b"\\n"), (b"\r", b"\\r"))
 
 
@@ -29,10 +33,14 @@ class _Special(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """How many values a row has, and the places of those that come in tab form already, with two backslashes each."""
+    """How many values a row has, and the places of those that come in tab form already, with two backslashes each.
+
+    `joined` are the places of values that go on with the one before; behind RAW they are bytes as they are.
+    """
 
     count: int
     ready: frozenset[int] = frozenset()
+    joined: frozenset[int] = frozenset()
 
 
 def tab_lines(connection: Any, statement: str, fields: Fields) -> Iterator[bytes]:
@@ -66,12 +74,12 @@ def lines_at_once(data: bytearray, packets: Places, fields: Fields) -> bytes:
         first = bytes_[at]
         length, extra = _lengths(bytes_, at, first)
         absent = np.flatnonzero(first == _NULL)
-        if len(absent):
+        if len(absent) and place not in fields.joined:
             nulls.append(at[absent] + 1)
         if place in fields.ready:
             backslashes += 2 * (len(packets) - len(absent))
         _drop(keep, at, extra)
-        if place:
+        if place and place not in fields.joined:
             bytes_[at] = _TAB
         else:
             keep[at] = False
@@ -84,7 +92,7 @@ def lines_at_once(data: bytearray, packets: Places, fields: Fields) -> bytes:
         bytes_, keep = _with_nulls(bytes_, keep, np.sort(np.concatenate(nulls)))
         backslashes += sum(map(len, nulls))
     lines = bytes_[keep].tobytes() + b"\n"
-    _check_plain(lines, len(packets), fields.count, backslashes)
+    _check_plain(lines, len(packets), fields.count - len(fields.joined), backslashes)
     return lines
 
 
@@ -135,15 +143,20 @@ def _payload(data: bytearray, start: int, end: int) -> bytes:
 
 
 def _line(row: bytes, fields: Fields) -> bytes:
-    at, texts = 0, []
+    at = 0
+    texts: list[bytes] = []
     for place in range(fields.count):
         first, at = row[at], at + 1
         if first == _NULL:
-            texts.append(b"\\N")
+            if place not in fields.joined:
+                texts.append(b"\\N")
             continue
         size = _SIZES.get(first, 0)
         length = int.from_bytes(row[at : at + size], "little") if size else first
         text, at = row[at + size : at + size + length], at + size + length
+        if place in fields.joined:
+            texts[-1] = b"\\\\x" + text.hex().encode() if texts[-1] == RAW else texts[-1] + text
+            continue
         if place not in fields.ready:
             for plain, escaped in _SPECIAL:
                 text = text.replace(plain, escaped)

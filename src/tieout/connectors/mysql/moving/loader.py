@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
+from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import STAGE_COLUMNS, StageTable
+from tieout.connectors.mysql.moving.building import build
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.progress import ProgressTables
-from tieout.connectors.structure import TABLE
 from tieout.errors import UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.model.moving import Chunk, Fence, Held, Transfer
@@ -26,10 +27,8 @@ CLOCK = "UNIX_TIMESTAMP()"
 class MySQLLoader:
     url: EndpointUrl
 
-    def run(self, table: TableName, statements: Sequence[str]) -> None:
-        with closing(MySQLSession(self.url)) as session:
-            for statement in statements:
-                session.execute(statement.replace(TABLE, session.table(table)))
+    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+        build(self.url, table, statements, parent)
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         with closing(MySQLSession(self.url)) as session:
@@ -42,7 +41,7 @@ class MySQLLoader:
             if done is not None:
                 return done  # the answer to an earlier try was lost
             reach("chunk-before-load")
-            rows = load(session, transfer.target.name, transfer.target_columns, (), lines)
+            rows = load(session, transfer.target.name, transfer, (), lines)
             progress.finish_chunk(fence, chunk, held, rows)
             reach("chunk-before-commit")
             session.commit()
@@ -51,31 +50,38 @@ class MySQLLoader:
 
     def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
         with closing(MySQLSession(self.url)) as session:
-            return load(session, stage.name, stage.transfer.target_columns, STAGE_COLUMNS, lines)
+            return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
 
 
 def load(
-    session: MySQLSession, table: TableName, columns: Sequence[Column], extra: Sequence[str], lines: Iterable[bytes]
+    session: MySQLSession, into: TableName, transfer: Transfer, extra: Sequence[str], lines: Iterable[bytes]
 ) -> int:
     """Rows written: all of the lines, each as it is, or WriteError."""
     fields, settings = [], []
-    for place, column in enumerate(columns):
+    for place, column in enumerate(transfer.target_columns):
         value = _value(column, f"@v{place}")
         fields.append(f"@v{place}" if value else session.quote(column.name))
         if value:
             settings.append(f"{session.quote(column.name)} = {value}")
     fields += [session.quote(name) for name in extra]
-    statement = f"LOAD DATA LOCAL INFILE 'tieout' INTO TABLE {session.table(table)} {_FORM} ({', '.join(fields)})"
+    statement = f"LOAD DATA LOCAL INFILE 'tieout' INTO TABLE {session.table(into)} {_FORM} ({', '.join(fields)})"
     if settings:
         statement += f" SET {', '.join(settings)}"
     sent, written, warnings = _send(session, statement, lines)
-    if warnings:
-        # With LOCAL, the server makes a warning of what else would be an error, and writes something.
-        told = session.rows("SHOW WARNINGS LIMIT 1")
-        raise WriteError(f"{session.url.redacted()}: {table}: {told[0][2] if told else 'a value does not fit'}")
-    if sent != written:
-        raise WriteError(f"{session.url.redacted()}: {table}: of {sent:,} rows the server took {written:,}")
+    problem = _problem(session) if warnings else None
+    if problem is None and sent != written:
+        problem = f"of {sent:,} rows the server took {written:,}"
+    if problem is not None:
+        raise WriteError(f"{session.url.redacted()}: {transfer.target.name}: {problem}")
     return sent
+
+
+def _problem(session: MySQLSession) -> str:
+    """With LOCAL, the server makes a warning of what else would be an error, and writes something."""
+    told = session.rows("SHOW WARNINGS")
+    # Notes come with warnings; alone, they tell of what was cut off.
+    text = next((text for level, _, text in told if level != "Note"), told[0][2] if told else "a value does not fit")
+    return scrub(" ".join(str(text).split()))
 
 
 def _value(column: Column, variable: str) -> str | None:

@@ -16,10 +16,11 @@ from tieout.errors import AccessError, BusyError, ReadError, UnreachableError, W
 from tieout.model.tables import TableName
 
 # An id of 0 is kept, not replaced by the next number; what the source holds of invalid dates is taken as it is.
-_MODE = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+MODE = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 
-# The order in which tables are written is not that of their foreign keys, and cascades were the source's.
-_SETTINGS = f"SET SESSION sql_mode = '{_MODE}', innodb_lock_wait_timeout = 20, foreign_key_checks = 0"
+# The order in which tables are written is not that of their foreign keys, and cascades were the source's. What is
+# cut to size is told in notes.
+_SETTINGS = f"SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = 20, foreign_key_checks = 0, sql_notes = 1"
 
 _BUSY = {1205, 1213, 1020}
 _READ_ONLY = {1290, 1792, 1836}

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import StageTable
-from tieout.connectors.mysql.moving.column_types import structure_of
 from tieout.connectors.mysql.moving.loader import CLOCK, MySQLLoader
+from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
-from tieout.connectors.structure import Structure, Unholdable
+from tieout.connectors.structure import Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
-from tieout.model.tables import Column, Table
+from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
 _NAME = "VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 _LONG = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 _ROW = "_tieout_row"
 _BY_BYTES = {TypeName.TEXT, TypeName.CHAR, TypeName.JSON, TypeName.ENUM, TypeName.SET}
+
+_BUILT = """
+SELECT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s
+UNION ALL
+SELECT constraint_name FROM information_schema.table_constraints WHERE table_schema = %s AND table_name = %s"""
 
 
 def open_target(url: EndpointUrl) -> MySQLTarget:
@@ -30,8 +37,14 @@ class MySQLTarget(SqlTarget):
     def prepare(self) -> None:
         self.progress.create(_NAME, _LONG)
 
-    def structure_of(self, table: Table) -> Structure | list[Unholdable]:
-        return structure_of(table)
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+        return structure_of(table, wiring)
+
+    def lacking(self, types: Sequence[str]) -> list[str]:
+        return list(types)  # an engine without types of users' own
+
+    def built(self, table: TableName) -> set[str]:
+        return {name for (name,) in self.session.rows(_BUILT, [table.schema, table.name] * 2)}
 
     def loader(self) -> MySQLLoader:
         return MySQLLoader(self.url)
@@ -58,9 +71,15 @@ class MySQLTarget(SqlTarget):
         if changes:
             self.session.execute(f"ALTER TABLE {table} {changes}")
 
-    def keep_last_piece(self, stage: StageTable) -> str:
+    def keep_last_piece(self, stage: StageTable) -> None:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
-        return f"DELETE s FROM {table} s JOIN {table} n ON {same} AND n.{PIECE} > s.{PIECE}"
+        names = ", ".join(self.session.quote(stage.transfer.target_columns[place].name) for place in stage.transfer.key)
+        self.session.execute(f"ALTER TABLE {table} ADD INDEX _tieout_key ({names}, {PIECE})")
+        self.session.execute(f"DELETE s FROM {table} s JOIN {table} n ON {same} AND n.{PIECE} > s.{PIECE}")
+        self.session.execute(f"ALTER TABLE {table} DROP INDEX _tieout_key")
+
+    def leave(self) -> None:
+        """There is no schema to remove."""
 
     def is_kept(self, place: int) -> str:
         return f"FIND_IN_SET({place:d}, s.{KEPT})"
@@ -74,9 +93,10 @@ class MySQLTarget(SqlTarget):
         )
 
     def take_away(self, stage: StageTable) -> str:
+        # In this order: a stage has no index, and to look for each of the target's rows in it would take for ever.
         return (
-            f"DELETE t FROM {self.session.table(stage.transfer.target.name)} t JOIN {self.session.table(stage.name)} s "
-            f"ON {self.same_key(stage.transfer, 't', 's')}"
+            f"DELETE t FROM {self.session.table(stage.name)} s STRAIGHT_JOIN "
+            f"{self.session.table(stage.transfer.target.name)} t ON {self.same_key(stage.transfer, 't', 's')}"
         )
 
     def take_copies(self, stage: StageTable) -> int:

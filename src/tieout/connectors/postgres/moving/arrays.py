@@ -7,6 +7,7 @@ from typing import Any
 
 from tieout.model.types import LogicalType, TypeName
 
+_MOMENTS = {TypeName.TIMESTAMP, TypeName.INSTANT}
 _NUMBERS = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT32, TypeName.FLOAT64}
 
 
@@ -52,6 +53,9 @@ def _written(value: Any, element: TypeName) -> str:
         return "null"
     if element is TypeName.BOOLEAN:
         return "true" if value == "t" else "false"
+    if element in _MOMENTS:
+        # JSON's moments are those of ISO 8601.
+        value = value.replace(" ", "T", 1).replace("+00", "+00:00") if value[:1].isdigit() else value
     if element is TypeName.JSON or (element in _NUMBERS and value.lstrip("-")[:1].isdigit()):
         return str(value)
     return json.dumps(value, ensure_ascii=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from tieout.model.moving import Held, Transfer
 from tieout.model.positions import Position
 
 _DIALECT = PostgresDialect()
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+_OWN = {b"\\f": b"\f", b"\\v": b"\v"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class PostgresChunkSource:
             snapshot, place = connection.execute(
                 "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
             ).fetchone()
-            yield PostgresChunkReader(connection, Held(Position(place), snapshot))
+            yield PostgresChunkReader(self.url, connection, Held(Position(place), snapshot))
 
     def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
         return texts_of(transfer, alike=alike)
@@ -47,6 +50,7 @@ class PostgresChunkSource:
 
 @dataclass(frozen=True)
 class PostgresChunkReader:
+    url: EndpointUrl
     connection: Any
     held: Held
 
@@ -55,4 +59,14 @@ class PostgresChunkReader:
         statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
         if condition := sql.within(_DIALECT, key_scan(transfer), keys):
             statement += f" WHERE {condition}"
-        yield from copied_lines(self.connection, f"COPY ({statement}) TO STDOUT".encode())
+        # Here: whoever takes the lines would take an error for its own.
+        with translated(self.url):
+            blocks = copied_lines(self.connection, f"COPY ({statement}) TO STDOUT".encode())
+            yield from blocks if alike else map(_in_tab_form, blocks)
+
+
+def _in_tab_form(block: bytes) -> bytes:
+    """Without the escapes that PostgreSQL alone writes: MySQL takes \\f for an f."""
+    if b"\\f" not in block and b"\\v" not in block:
+        return block
+    return _ESCAPED.sub(lambda found: _OWN.get(found[0], found[0]), block)

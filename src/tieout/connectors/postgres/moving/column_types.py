@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from tieout.connectors.structure import TABLE, Structure, Unholdable
-from tieout.model.tables import Column, Index, Table
+from collections.abc import Mapping
+
+from tieout.connectors.structure import Unholdable
+from tieout.model.tables import Column, Table
 from tieout.model.types import LogicalType, TypeName
+
+NAME_BYTES = 63
+"""A longer name would be cut, without a word."""
+
+_TAKEN = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
 
 _SIMPLE = {
     TypeName.BOOLEAN: "boolean",
@@ -23,24 +30,11 @@ _SIMPLE = {
 }
 
 
-def structure_of(table: Table) -> Structure | list[Unholdable]:
-    """The table with its key and its indexes; constraints of another engine are not taken over."""
+def column_types(table: Table) -> Mapping[str, str] | list[Unholdable]:
+    """A type for each column that holds all its values; or those for which there is none."""
     types = {column.name: column_type(column) for column in table.columns}
-    refused = [kind for kind in types.values() if isinstance(kind, Unholdable)]
-    if refused:
-        return refused
-    lines = [
-        f"{_quote(column.name)} {types[column.name]}{'' if column.nullable else ' NOT NULL'}"
-        for column in table.columns
-    ]
-    # Built over rows that are there, an index takes half the time.
-    key = (f"ALTER TABLE {TABLE} ADD PRIMARY KEY ({', '.join(map(_quote, table.key))})",) if table.key else ()
-    own = [index for index in table.indexes if not index.primary and index.columns != table.key]
-    return Structure(
-        (f"CREATE TABLE {TABLE} (\n  " + ",\n  ".join(lines) + "\n)",),
-        (*key, *(_index(index) for index in own if not index.unique and _sorts(table, index))),
-        tuple(_index(index) for index in own if index.unique and _sorts(table, index)),
-    )
+    refused = [kind for kind in types.values() if isinstance(kind, Unholdable)] + _misnamed(table)
+    return refused or {name: kind for name, kind in types.items() if isinstance(kind, str)}
 
 
 def column_type(column: Column) -> str | Unholdable:
@@ -66,6 +60,10 @@ def column_type(column: Column) -> str | Unholdable:
     return Unholdable(column.name, f"PostgreSQL has no type that holds {t.native}")
 
 
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _integer(t: LogicalType) -> str:
     bits = (t.precision or 64) + (1 if t.unsigned else 0)
     if bits <= 16:
@@ -75,14 +73,8 @@ def _integer(t: LogicalType) -> str:
     return "bigint" if bits <= 64 else "numeric(20, 0)"
 
 
-def _index(index: Index) -> str:
-    columns = ", ".join(map(_quote, index.columns))
-    return f"CREATE {'UNIQUE ' if index.unique else ''}INDEX ON {TABLE} ({columns})"
-
-
-def _sorts(table: Table, index: Index) -> bool:
-    return all(table.column(name).type.name is not TypeName.JSON for name in index.columns)
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _misnamed(table: Table) -> list[Unholdable]:
+    found = [Unholdable(name, "PostgreSQL has a column of that name in every table") for name in _TAKEN]
+    found = [column for column in found if column.column in table.column_names]
+    long = [name for name in (table.name.name, *table.column_names) if len(name.encode()) > NAME_BYTES]
+    return found + [Unholdable(name, f"a name of PostgreSQL has {NAME_BYTES} bytes at most") for name in long]

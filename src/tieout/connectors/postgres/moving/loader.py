@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
+from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import STAGE_COLUMNS, StageTable
+from tieout.connectors.postgres.faults import first_line
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.progress import ProgressTables
-from tieout.connectors.structure import TABLE
+from tieout.connectors.structure import spelled
 from tieout.errors import WriteError
 from tieout.failpoints import reach
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
 
-SCHEMA = "tieout"
+SCHEMA = "_tieout"
+_NO_FIT = ("22", "23")
+"""SQLSTATEs of values that are no values of a column, or not allowed in it."""
+
 CLOCK = "extract(epoch FROM clock_timestamp())::bigint"
 
 
@@ -24,10 +29,10 @@ CLOCK = "extract(epoch FROM clock_timestamp())::bigint"
 class PostgresLoader:
     url: EndpointUrl
 
-    def run(self, table: TableName, statements: Sequence[str]) -> None:
+    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         with closing(PostgresSession(self.url)) as session:
             for statement in statements:
-                session.execute(statement.replace(TABLE, session.table(table)))
+                session.execute(spelled(session, statement, table, parent))
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         with closing(PostgresSession(self.url)) as session:
@@ -38,7 +43,7 @@ class PostgresLoader:
             if done is not None:
                 return done  # the answer to an earlier try was lost
             reach("chunk-before-load")
-            rows = load(session, transfer.target.name, [c.name for c in transfer.target_columns], lines)
+            rows = load(session, transfer.target.name, transfer, (), lines)
             progress.finish_chunk(fence, chunk, held, rows)
             reach("chunk-before-commit")
             session.commit()
@@ -46,21 +51,48 @@ class PostgresLoader:
         return rows
 
     def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
-        names = [column.name for column in stage.transfer.target_columns]
         with closing(PostgresSession(self.url)) as session:
-            return load(session, stage.name, [*names, *STAGE_COLUMNS], lines)
+            return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
 
 
-def load(session: PostgresSession, table: TableName, columns: Sequence[str], lines: Iterable[bytes]) -> int:
+def load(
+    session: PostgresSession, into: TableName, transfer: Transfer, extra: Sequence[str], lines: Iterable[bytes]
+) -> int:
     """Rows written: all of the lines, or WriteError."""
-    names = ", ".join(map(session.quote, columns))
+    names = [*(column.name for column in transfer.target_columns), *extra]
+    statement = f"COPY {session.table(into)} ({', '.join(map(session.quote, names))}) FROM STDIN"
+    where = f"{session.url.redacted()}: {transfer.target.name}"
     sent = 0
-    with session.answered():
+    with session.answered(), _named(where):
         cursor = session.connection.cursor()
-        with cursor.copy(f"COPY {session.table(table)} ({names}) FROM STDIN") as copy:
+        with cursor.copy(statement) as copy:
             for block in lines:
+                if b"\0" in block:
+                    raise WriteError(
+                        f"{where}: {names[_column_of(block, block.index(0))]}: PostgreSQL keeps no NUL in a text"
+                    )
                 sent += block.count(b"\n")
                 copy.write(block)
     if cursor.rowcount != sent:
-        raise WriteError(f"{session.url.redacted()}: {table}: of {sent:,} rows the server took {cursor.rowcount:,}")
+        raise WriteError(f"{where}: of {sent:,} rows the server took {cursor.rowcount:,}")
     return sent
+
+
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Of a value that does not fit, the server tells column and text beside its message."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        if (error.sqlstate or "")[:2] not in _NO_FIT:
+            raise
+        # COPY wide, line 1, column born: "0000-00-00"
+        place = scrub(" ".join((error.diag.context or "").split())).partition(", ")[2]
+        raise WriteError(f"{where}: {first_line(str(error))}{f' ({place})' if place else ''}") from None
+
+
+def _column_of(block: bytes, at: int) -> int:
+    """The number of the field that a place of a block lies in."""
+    return block.count(b"\t", block.rfind(b"\n", 0, at) + 1, at)

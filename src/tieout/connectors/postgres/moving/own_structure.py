@@ -2,107 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from tieout.connectors.structure import TABLE, Structure
+from tieout.connectors.postgres.moving.column_types import literal
+from tieout.connectors.postgres.moving.own_types import needed_types, own_types
+from tieout.connectors.postgres.moving.sequences import Sequence, sequences
+from tieout.connectors.structure import PARENT, TABLE, ForeignKey, Part, Structure
+from tieout.model.tables import TableName
 
 _COLUMNS = """
-SELECT a.attname, format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END,
-    CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END),
-  a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attgenerated::text, a.attidentity::text,
-  CASE WHEN a.attcollation <> t.typcollation THEN quote_ident(n.nspname) || '.' || quote_ident(o.collname) END,
-  CASE WHEN e.typtype = 'e' THEN format_type(e.oid, NULL) END,
-  (SELECT array_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = e.oid),
-  pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid),
+  a.attgenerated <> '', nullif(a.attcollation, t.typcollation)::regcollation::text,
+  col_description(a.attrelid, a.attnum)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-JOIN pg_type e ON e.oid = CASE WHEN t.typelem <> 0 AND t.typcategory = 'A' THEN t.typelem ELSE t.oid END
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-LEFT JOIN pg_collation o ON o.oid = a.attcollation LEFT JOIN pg_namespace n ON n.oid = o.collnamespace
 WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 
 _CONSTRAINTS = """
-SELECT conname, contype::text, pg_get_constraintdef(oid), conindid FROM pg_constraint
-WHERE conrelid = %s::regclass AND contype IN ('p', 'u', 'c', 'f', 'x') ORDER BY conname"""
+SELECT c.conname, c.contype::text, pg_get_constraintdef(c.oid), NOT c.convalidated, n.nspname, p.relname,
+  c.confrelid::regclass::text
+FROM pg_constraint c LEFT JOIN pg_class p ON p.oid = c.confrelid LEFT JOIN pg_namespace n ON n.oid = p.relnamespace
+WHERE c.conrelid = %s::regclass AND c.contype IN ('p', 'u', 'c', 'f', 'x') AND c.conparentid = 0 ORDER BY c.conname"""
 
 _INDEXES = """
-SELECT i.indexrelid, i.indisunique, pg_get_indexdef(i.indexrelid) FROM pg_index i
-WHERE i.indrelid = %s::regclass AND i.indisvalid ORDER BY i.indexrelid"""
+SELECT c.relname, quote_ident(c.relname), i.indisunique, pg_get_indexdef(i.indexrelid),
+  format(' ON %%I.%%I USING ', n.nspname, t.relname), format(' ON ONLY %%I.%%I USING ', n.nspname, t.relname)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
+JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE i.indrelid = %s::regclass AND i.indisvalid
+  AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
+ORDER BY c.relname"""
 
 
-def own_structure(connection: Any, quoted: str, key: Sequence[str]) -> Structure:
-    """From the catalog, through a connection to it. `key` tells rows apart if no primary key does.
+class _Column(NamedTuple):
+    name: str
+    kind: str
+    required: bool
+    given: str | None
+    generated: bool
+    collation: str | None
+    remark: str | None
 
-    A domain becomes the type under it; what it checks was checked by the source.
-    """
-    types, lines, counters = [], [], []
-    for name, kind, required, default, generated, identity, collation, enum, labels, sequence in connection.execute(
-        _COLUMNS, [quoted]
-    ).fetchall():
-        if enum:
-            types.append(_enum(enum, labels))
-        line = f"{_quote(name)} {kind}" + (f" COLLATE {collation}" if collation else "")
-        if generated:
-            line += f" GENERATED ALWAYS AS ({default}) STORED"
-        elif default is not None and sequence is None:
-            line += f" DEFAULT {default}"
-        lines.append(line + (" NOT NULL" if required else ""))
-        if sequence is not None:
-            counters += _counter(connection, name, identity, sequence)
-    constraints = connection.execute(_CONSTRAINTS, [quoted]).fetchall()
-    lines += [f"CONSTRAINT {_quote(name)} {text}" for name, kind, text, _ in constraints if kind == "c"]
-    indexes, unique = _indexes(connection, quoted, {index for _, _, _, index in constraints})
+
+@dataclass(frozen=True)
+class _Constraints:
+    """In the table's own definition; with an index or unproven, so that they come later; and to other tables."""
+
+    inside: list[str]
+    later: list[Part]
+    references: list[ForeignKey]
+    has_primary: bool
+
+
+def own_structure(connection: Any, quoted: str, key_index: str | None) -> Structure:
+    """From the catalog, through a connection to it. `key_index` tells rows apart if no primary key does."""
+    columns = [_Column(*row) for row in connection.execute(_COLUMNS, [quoted]).fetchall()]
+    counted = {sequence.column: sequence for sequence in sequences(connection, quoted)}
+    constraints = _constraints(connection, quoted)
+    indexes, unique = _indexes(connection, quoted)
+    unique += constraints.later
+    key = [] if constraints.has_primary else [part for part in unique if part.name == key_index]
+    lines = [*(_declared(column, counted) for column in columns), *constraints.inside]
     return Structure(
-        create=(*dict.fromkeys(types), f"CREATE TABLE {TABLE} (\n  " + ",\n  ".join(lines) + "\n)"),
-        # Built over rows that are there, an index takes half the time.
-        indexes=(*_key(constraints, key), *indexes),
-        unique=(*unique, *_added(constraints, "ux")),
-        references=_added(constraints, "f"),
-        counters=tuple(counters),
+        create=(
+            *own_types(connection, quoted),
+            *(sequence.create() for sequence in counted.values() if not sequence.is_identity),
+            f"CREATE TABLE {TABLE} (\n  " + ",\n  ".join(lines) + "\n)",
+            *(part.statement for part in key),
+            *_remarks(connection, quoted, columns),
+        ),
+        indexes=tuple(indexes),
+        unique=tuple(part for part in unique if part not in key),
+        references=tuple(constraints.references),
+        counters=tuple(sequence.go_on() for sequence in counted.values()),
+        needs=needed_types(connection, quoted),
     )
 
 
-def _key(constraints: Sequence[tuple[Any, ...]], key: Sequence[str]) -> tuple[str, ...]:
-    """What rows are told apart by: each key is in one chunk, so that this can't be violated by any race."""
-    if primary := _added(constraints, "p"):
-        return primary
-    return (f"ALTER TABLE {TABLE} ADD UNIQUE ({', '.join(map(_quote, key))})",) if key else ()
+def _declared(column: _Column, counted: Mapping[str, Sequence]) -> str:
+    line = f"{_quote(column.name)} {column.kind}" + (f" COLLATE {column.collation}" if column.collation else "")
+    sequence = counted.get(column.name)
+    if column.generated:
+        line += f" GENERATED ALWAYS AS ({column.given}) STORED"
+    elif sequence is not None and sequence.is_identity:
+        line += sequence.identity()
+    elif column.given is not None:
+        line += f" DEFAULT {column.given}"
+    return line + (" NOT NULL" if column.required else "")
 
 
-def _added(constraints: Sequence[tuple[Any, ...]], kinds: str) -> tuple[str, ...]:
-    return tuple(
-        f"ALTER TABLE {TABLE} ADD CONSTRAINT {_quote(name)} {text}"
-        for name, kind, text, _ in constraints
-        if kind in kinds
-    )
+def _constraints(connection: Any, quoted: str) -> _Constraints:
+    found = _Constraints([], [], [], has_primary=False)
+    for name, kind, text, unproven, schema, parent, shown in connection.execute(_CONSTRAINTS, [quoted]).fetchall():
+        line = f"CONSTRAINT {_quote(name)} {text}"
+        if kind == "f":
+            there, here = f" REFERENCES {shown}(", f" REFERENCES {PARENT}("
+            statement = f"ALTER TABLE {TABLE} ADD {line.replace(there, here, 1)}"
+            found.references.append(ForeignKey(Part(name, statement), TableName(schema, parent)))
+        elif kind in "ux" or unproven:
+            # What is not proven does not hold for all rows, and would stop those.
+            found.later.append(Part(name, f"ALTER TABLE {TABLE} ADD {line}"))
+        else:
+            found.inside.append(line)
+        if kind == "p":
+            found = _Constraints(found.inside, found.later, found.references, has_primary=True)
+    return found
 
 
-def _indexes(connection: Any, quoted: str, of_constraints: set[int]) -> tuple[list[str], list[str]]:
-    plain: list[str] = []
-    unique: list[str] = []
-    for oid, is_unique, text in connection.execute(_INDEXES, [quoted]).fetchall():
-        if oid not in of_constraints:
-            head, _, rest = text.partition(" USING ")
-            # The name of the table stands before it: the target's may be another one.
-            (unique if is_unique else plain).append(f"{head.rpartition(' ON ')[0]} ON {TABLE} USING {rest}")
+def _indexes(connection: Any, quoted: str) -> tuple[list[Part], list[Part]]:
+    plain: list[Part] = []
+    unique: list[Part] = []
+    for name, own, is_unique, text, table, table_only in connection.execute(_INDEXES, [quoted]).fetchall():
+        head = f"CREATE {'UNIQUE ' if is_unique else ''}INDEX {own}"
+        rest = text.removeprefix(head).removeprefix(table).removeprefix(table_only)
+        (unique if is_unique else plain).append(Part(name, f"{head} ON {TABLE} USING {rest}"))
     return plain, unique
 
 
-def _enum(name: str, labels: Sequence[str]) -> str:
-    values = ", ".join("'" + label.replace("'", "''") + "'" for label in labels)
-    return (
-        f"DO $tieout$ BEGIN CREATE TYPE {name} AS ENUM ({values}); "
-        "EXCEPTION WHEN duplicate_object THEN NULL; END $tieout$"
-    )
-
-
-def _counter(connection: Any, column: str, identity: str, sequence: str) -> list[str]:
-    last, called = connection.execute(f"SELECT last_value, is_called FROM {sequence}").fetchone()
-    kind = "ALWAYS" if identity == "a" else "BY DEFAULT"
-    return [
-        f"ALTER TABLE {TABLE} ALTER COLUMN {_quote(column)} ADD GENERATED {kind} AS IDENTITY",
-        f"SELECT setval(pg_get_serial_sequence('{TABLE}', '{column.replace(chr(39), chr(39) * 2)}'), "
-        f"{last:d}, {str(called).lower()})",
+def _remarks(connection: Any, quoted: str, columns: list[_Column]) -> list[str]:
+    (own,) = connection.execute("SELECT obj_description(%s::regclass, 'pg_class')", [quoted]).fetchone()
+    statements = [f"COMMENT ON TABLE {TABLE} IS {literal(own)}"] if own else []
+    return statements + [
+        f"COMMENT ON COLUMN {TABLE}.{_quote(column.name)} IS {literal(column.remark)}"
+        for column in columns
+        if column.remark
     ]
 
 

@@ -13,8 +13,9 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.moving.chunks import PostgresChunkSource
 from tieout.connectors.postgres.moving.own_structure import own_structure
+from tieout.connectors.postgres.moving.sequences import wiring
 from tieout.connectors.postgres.session import connect
-from tieout.connectors.structure import Structure
+from tieout.connectors.structure import Structure, Wiring
 from tieout.model.positions import Position
 from tieout.model.tables import Table, TableName
 
@@ -26,6 +27,7 @@ def open_source(url: EndpointUrl) -> PostgresSource:
 @dataclass(frozen=True)
 class PostgresSource:
     keeps_position: ClassVar[bool] = True
+    tells_generated: ClassVar[bool] = False
 
     url: EndpointUrl
 
@@ -33,9 +35,13 @@ class PostgresSource:
         return PostgresChunkSource(self.url)
 
     def structure(self, table: Table) -> Structure:
-        quoted = PostgresDialect().table(table.name)
+        key = next((index.name for index in table.indexes if index.unique and index.columns == table.key), None)
         with translated(self.url), connect(self.url, "tieout mover") as connection:
-            return own_structure(connection, quoted, table.key)
+            return own_structure(connection, PostgresDialect().table(table.name), key)
+
+    def wiring(self, table: Table) -> Wiring:
+        with translated(self.url), connect(self.url, "tieout mover") as connection:
+            return wiring(connection, PostgresDialect().table(table.name))
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         name = _name(task)

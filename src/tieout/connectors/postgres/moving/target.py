@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import StageTable
-from tieout.connectors.postgres.moving.column_types import structure_of
 from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
+from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.session import PostgresSession
-from tieout.connectors.structure import Structure, Unholdable
+from tieout.connectors.structure import Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
-from tieout.model.tables import Table
+from tieout.model.tables import Table, TableName
+
+_LACKING = "SELECT name FROM unnest(%s::text[]) AS wanted(name) WHERE to_regtype(name) IS NULL"
+
+_DOMAINS = """
+WITH RECURSIVE under AS (
+  SELECT a.attname, a.atttypid AS typid, a.atttypmod AS modifier
+  FROM pg_attribute a WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT u.attname, t.typbasetype, CASE WHEN t.typtypmod >= 0 THEN t.typtypmod ELSE u.modifier END
+  FROM under u JOIN pg_type t ON t.oid = u.typid WHERE t.typtype = 'd')
+SELECT u.attname, format_type(u.typid, u.modifier) FROM under u JOIN pg_type t ON t.oid = u.typid
+WHERE t.typtype <> 'd' AND EXISTS (SELECT FROM under o WHERE o.attname = u.attname AND o.typid <> u.typid)"""
+
+_BUILT = """
+SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass
+UNION ALL SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"""
 
 
 def open_target(url: EndpointUrl) -> PostgresTarget:
@@ -17,31 +36,51 @@ def open_target(url: EndpointUrl) -> PostgresTarget:
 
 
 class PostgresTarget(SqlTarget):
+    # Of a column that is GENERATED ALWAYS AS IDENTITY too.
+    overriding: ClassVar[str] = "OVERRIDING SYSTEM VALUE "
+
     def __init__(self, url: EndpointUrl) -> None:
         super().__init__(lambda: PostgresSession(url), SCHEMA, CLOCK)
         self.url = url
+
+    def leave(self) -> None:
+        self.session.execute(f"DROP SCHEMA {SCHEMA}")
 
     def prepare(self) -> None:
         self.session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         self.progress.create("text", "text")
 
-    def structure_of(self, table: Table) -> Structure | list[Unholdable]:
-        return structure_of(table)
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+        return structure_of(table, wiring)
+
+    def lacking(self, types: Sequence[str]) -> list[str]:
+        return [name for (name,) in self.session.rows(_LACKING, [list(types)])]
+
+    def built(self, table: TableName) -> set[str]:
+        return {name for (name,) in self.session.rows(_BUILT, [self.session.table(table)] * 2)}
 
     def loader(self) -> PostgresLoader:
         return PostgresLoader(self.url)
 
     def create_stage(self, stage: StageTable) -> None:
+        target = self.session.table(stage.transfer.target.name)
+        # Of a deleted row a log may tell the key alone, and a domain may take no NULL.
+        under = dict(self.session.rows(_DOMAINS, [target]))
+        columns = ", ".join(
+            f"{name}::{under[column.name]} AS {name}" if column.name in under else name
+            for column in stage.transfer.target_columns
+            for name in [self.session.quote(column.name)]
+        )
         # What is staged is read again from the log after a crash: it needs no log of its own.
         self.session.execute(
             f"CREATE UNLOGGED TABLE {self.session.table(stage.name)} AS "
-            f"SELECT {self.columns(stage.transfer)}, 0::smallint AS {KIND}, 0 AS {PIECE}, 0::bigint AS {COPIES}, "
-            f"''::text AS {KEPT} FROM {self.session.table(stage.transfer.target.name)} LIMIT 0"
+            f"SELECT {columns}, 0::smallint AS {KIND}, 0 AS {PIECE}, 0::bigint AS {COPIES}, "
+            f"''::text AS {KEPT} FROM {target} LIMIT 0"
         )
 
-    def keep_last_piece(self, stage: StageTable) -> str:
+    def keep_last_piece(self, stage: StageTable) -> None:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
-        return f"DELETE FROM {table} s USING {table} n WHERE {same} AND n.{PIECE} > s.{PIECE}"
+        self.session.execute(f"DELETE FROM {table} s USING {table} n WHERE {same} AND n.{PIECE} > s.{PIECE}")
 
     def is_kept(self, place: int) -> str:
         return f"'{place:d}' = ANY(string_to_array(s.{KEPT}, ','))"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from struct import pack, unpack
 
 import pyarrow as pa
 
@@ -10,51 +12,83 @@ from tieout.connectors import tabs
 from tieout.connectors.moving import TextOf
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving.arrays import array_json
+from tieout.connectors.postgres.moving.clocks import clock_sql, clock_text
 from tieout.model.moving import Transfer
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
+
+_NUMBERS = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.BOOLEAN}
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """A way to write values: as SQL with {} for the column, and from the text that the log has."""
+
+    sql: str | Callable[[str], str] = "{}"
+    text: Callable[[str], str] | None = None
+
+    def rendered(self, reference: str) -> str:
+        return self.sql.format(reference) if isinstance(self.sql, str) else self.sql(reference)
+
+    def texts(self) -> TextOf:
+        text = self.text
+        return tabs.texts if text is None else lambda values: _each(text, values)
+
+
+_AS_IT_IS = _Writing()
+# A CHAR is filled up with spaces, which are no part of it.
+_WITHOUT_PADDING = _Writing("{}::text", lambda value: value.rstrip(" "))
+_ONE_OR_ZERO = _Writing("{}::int", lambda value: "1" if value == "t" else "0")
+# MySQL reads a number as a DOUBLE first: the shortest text of the largest REAL is above that one.
+_ALL_DIGITS = _Writing("{}::float8", lambda value: repr(unpack("f", pack("f", float(value)))[0]))
+_IN_UTC = _Writing("{} AT TIME ZONE 'UTC'", lambda value: value.removesuffix("+00"))
+_CLOCK = _Writing(clock_sql, clock_text)
+_BYTES_OF_UUID = _Writing("'\\x' || replace({}::text, '-', '')", lambda value: "\\x" + value.replace("-", ""))
+_UUID_OF_BYTES = _Writing("encode({}, 'hex')", lambda value: value.removeprefix("\\x"))
+_MONEY = _Writing("{}::numeric", lambda value: value.replace("$", "").replace(",", ""))
+_NUMBER_OF_BITS = _Writing(
+    # The last of 64 bits would be a sign.
+    "CASE WHEN {0}::int8 < 0 THEN {0}::int8::numeric + 18446744073709551616 ELSE {0}::int8 END",
+    lambda value: str(int(value, 2)),
+)
 
 
 def rendered(dialect: PostgresDialect, transfer: Transfer, *, alike: bool) -> str:
     """The columns to select. `alike`: as PostgreSQL itself reads them."""
     return ", ".join(
-        dialect.quote(source.name) if alike else _rendered(dialect.quote(source.name), source, target)
+        _writing(source, target, alike=alike).rendered(dialect.quote(source.name))
         for source, target in transfer.columns
     )
 
 
-def _rendered(reference: str, source: Column, target: Column) -> str:
-    name = source.type.name
-    if name is TypeName.BOOLEAN:
-        return f"{reference}::int"
-    if name is TypeName.INSTANT:
-        return f"{reference} AT TIME ZONE 'UTC'"
-    if name is TypeName.ARRAY:
-        return f"to_json({reference})"
-    if source.type.native == "money":
-        return f"{reference}::numeric"
-    return reference
-
-
 def texts_of(transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
-    return [tabs.texts if alike else _text_of(source) for source, _ in transfer.columns]
+    return [_writing(source, target, alike=alike).texts() for source, target in transfer.columns]
 
 
-def _text_of(source: Column) -> TextOf:
-    name = source.type.name
-    if name is TypeName.BOOLEAN:
-        return _each(lambda value: "1" if value == "t" else "0")
-    if name is TypeName.INSTANT:
-        return _each(lambda value: value.removesuffix("+00"))
+def _writing(source: Column, target: Column, *, alike: bool) -> _Writing:
+    name, wanted = source.type.name, target.type.name
+    if name is wanted and alike:
+        return _AS_IT_IS
     if name is TypeName.ARRAY:
-        return _each(lambda value: array_json(value, source.type))
+        return _Writing("to_json({})", lambda value: array_json(value, source.type))
     if source.type.native == "money":
-        return _each(lambda value: value.replace("$", "").replace(",", ""))
-    return tabs.texts
+        return _MONEY
+    return _OTHERWISE.get((name, wanted)) or _ANYWHERE.get(name) or _AS_IT_IS
 
 
-def _each(text: Callable[[str], str]) -> TextOf:
-    def texts(values: list[object]) -> pa.Array:
-        return pa.array([None if value is None else text(str(value)) for value in values], pa.large_string())
+_OTHERWISE = {
+    (TypeName.INTERVAL, TypeName.TIME): _CLOCK,
+    (TypeName.UUID, TypeName.BINARY): _BYTES_OF_UUID,
+    (TypeName.BINARY, TypeName.UUID): _UUID_OF_BYTES,
+    **{(TypeName.BITS, number): _NUMBER_OF_BITS for number in _NUMBERS},
+}
+_ANYWHERE = {
+    TypeName.CHAR: _WITHOUT_PADDING,
+    TypeName.BOOLEAN: _ONE_OR_ZERO,
+    TypeName.FLOAT32: _ALL_DIGITS,
+    TypeName.INSTANT: _IN_UTC,
+}
 
-    return texts
+
+def _each(text: Callable[[str], str], values: list[object]) -> pa.Array:
+    return pa.array([None if value is None else text(str(value)) for value in values], pa.large_string())

@@ -1,0 +1,110 @@
+"""A prepared log of changes, followed: beside a set rate, or beside the bare work of staging and merging them."""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.moving.subjects import Subject, meta
+from benchmarks.sheet import Measurement, Sheet
+from tests.servers.server import Database
+from tieout import api
+from tieout.config.urls import parse_url
+from tieout.connectors.moving import Merge, StagedChanges
+from tieout.connectors.registry import open_endpoint, open_target
+from tieout.model.move_requests import MoveRequest
+from tieout.model.positions import Position
+from tieout.model.requests import TableRequest
+from tieout.model.tables import TableName
+from tieout.move.transfers import transfer_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE, BARE = "followed", "bare"
+RATES = {"mariadb": 40_000, "postgres": 80_000}
+FEW_KEYS = 100_000
+SLOWER = 1 / 0.6
+_STEP = 1_000
+_STATEMENTS_A_TRANSACTION = 1
+
+
+def follow(sheet: Sheet, subject: Subject, spark: SparkSession, scratch: Path, changes: int) -> None:
+    """Changes over a tenth as many keys, then over as many."""
+    for keys in (changes // 10, changes):
+        _prepare(subject, keys)
+        request = _request(subject)
+        api.run_move(request, spark=spark, meta=meta(scratch), until_caught_up=True)
+        bare = _bare(subject, keys) if keys == changes else None
+        _change(subject.source, keys, changes)
+        began = time.perf_counter()
+        status = api.run_move(request, spark=spark, meta=meta(scratch), until_caught_up=True)
+        seconds = time.perf_counter() - began
+        wrong = None if status["changes"] == changes and _same(subject) else f"{status['changes']} changes, or others"
+        case = f"follow/{subject.name}/{keys:,} keys"
+        if bare is None:
+            rate = RATES[subject.name]
+            sheet.add(Measurement(case, seconds, f"{rate:,} changes/s", changes / rate, 1.0, wrong=wrong))
+        else:
+            sheet.add(Measurement(case, seconds, "stage and merge alone", bare, SLOWER, wrong=wrong))
+        api.drop_move(request, meta(scratch))
+
+
+def _request(subject: Subject) -> MoveRequest:
+    return replace(subject.request, task=f"follow-{subject.name}", tables=(TableRequest(TABLE),))
+
+
+def _prepare(subject: Subject, keys: int) -> None:
+    postgres = subject.source.server.scheme == "postgresql"
+    numbers = f"generate_series(1, {keys}) AS s(n)" if postgres else f"(SELECT seq AS n FROM seq_1_to_{keys}) AS s"
+    for database in (subject.source, subject.target):
+        for table in (TABLE, BARE):
+            database.execute(f"DROP TABLE IF EXISTS {table}")
+            database.execute(
+                f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, qty INT NOT NULL, note VARCHAR(60) NOT NULL, "
+                "price DECIMAL(12, 2) NOT NULL, weight DOUBLE PRECISION NOT NULL)"
+            )
+    fill = f"SELECT n, 0, CONCAT('the note of number ', n), n, n / 7.0 FROM {numbers}"
+    subject.source.execute(f"INSERT INTO {TABLE} {fill}")
+    if subject.target.server.scheme == subject.source.server.scheme:
+        subject.target.execute(f"INSERT INTO {BARE} {fill}")
+
+
+def _change(source: Database, keys: int, changes: int) -> None:
+    """Updates of neighbours, in random order."""
+    chance = random.Random(7)
+    with source.connect() as connection, connection.cursor() as cursor:
+        for _ in range(changes // _STEP):
+            low = chance.randrange(0, keys // _STEP) * _STEP if keys < changes else _ * _STEP
+            cursor.execute(
+                f"UPDATE {TABLE} SET qty = qty + 1, note = CONCAT('changed to ', qty) "
+                f"WHERE id > {low} AND id <= {low + _STEP}"
+            )
+
+
+def _same(subject: Subject) -> bool:
+    total = f"SELECT COUNT(*), SUM(qty), SUM(LENGTH(note)) FROM {TABLE}"
+    found = [tuple(map(int, database.rows(total)[0])) for database in (subject.source, subject.target)]
+    return found[0] == found[1]
+
+
+def _bare(subject: Subject, keys: int) -> float:
+    """Seconds to stage a changed row for each key and to merge them, without a log."""
+    lines = "".join(f"{n}\t1\tchanged to 0\t{n}.00\t{n / 7.0!r}\t1\t0\t1\t\\N\n" for n in range(1, keys + 1)).encode()
+    url = parse_url(subject.target.url)
+    with closing(open_target(url)) as target, closing(open_endpoint(url)) as endpoint:
+        target.prepare()
+        fence = target.progress.take("bare", "process 1 on nowhere")
+        (table,) = endpoint.describe([TableName(endpoint.default_schema(), BARE)])
+        transfer = transfer_of(table, table, alike=True, tells_generated=True)
+        ((_, stage),) = target.make_stages(fence, [transfer], 1)[0].items()
+        began = time.perf_counter()
+        rows = target.loader().stage(stage, [lines])
+        target.merge(fence, Merge([StagedChanges(stage, rows, rows)], Position("0")), with_progress=True)
+        seconds = time.perf_counter() - began
+        target.drop_task("bare")
+    return seconds

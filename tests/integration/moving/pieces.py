@@ -1,0 +1,64 @@
+"""The pieces of a move in this process: what they do with a value needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from tests.integration.moving.pairs import Moving
+from tieout.config.urls import parse_url
+from tieout.connectors.moving import Source, Target
+from tieout.connectors.registry import open_endpoint, open_source, open_target
+from tieout.model.keys import EVERYTHING
+from tieout.model.moving import Chunk, Fence, Transfer
+from tieout.model.positions import Position
+from tieout.move.copying import CopyChunk
+from tieout.move.holdings import Holdings
+from tieout.move.making import Maker
+from tieout.move.staging import Staging, StageSlice
+from tieout.move.transfers import routes, transfer_of
+
+
+@dataclass
+class Pieces:
+    """One table on its way. `began` is where the source's log stood when it was made."""
+
+    source: Source
+    target: Target
+    fence: Fence
+    transfer: Transfer
+    alike: bool
+    began: Position
+
+    def copy(self) -> None:
+        """All its rows, as one chunk."""
+        (chunk,) = self.target.progress.chunks(self.fence.task, [self.transfer.source.name])
+        reader, loader = self.source.chunk_source(), self.target.loader()
+        list(CopyChunk(reader, loader, self.fence, self.transfer, chunk, self.alike).run())
+
+    def stage(self) -> None:
+        """All that its log tells."""
+        (stages,) = self.target.make_stages(self.fence, [self.transfer], 1)
+        tables = {name: Staging(stage, Holdings(())) for name, stage in stages.items()}
+        log = self.source.log(self.fence.task)
+        reader, loader = self.source.chunk_source(), self.target.loader()
+        list(StageSlice(log, reader, loader, tables, self.alike, self.began, log.now()).run())
+
+
+@contextmanager
+def pieces(moving: Moving) -> Iterator[Pieces]:
+    """The task's table, made on the target if it is missing there."""
+    request, urls = moving.request, (parse_url(moving.source.url), parse_url(moving.target.url))
+    with closing(open_endpoint(urls[0])) as a, closing(open_endpoint(urls[1])) as b, closing(open_target(urls[1])) as to:
+        source = open_source(urls[0])
+        alike = a.capabilities.family == b.capabilities.family
+        to.prepare()
+        fence = to.progress.take(request.task, "a test")
+        (route,) = routes(a, b, request)
+        (table,) = a.describe([route.source])
+        Maker(source, to, request.task, alike).make_missing([route], {route.source: table})
+        (there,) = b.describe([route.target])
+        transfer = transfer_of(table, there, alike=alike, tells_generated=source.tells_generated)
+        to.progress.plan_chunks(request.task, [Chunk(route.source, 0, EVERYTHING)])
+        yield Pieces(source, to, fence, transfer, alike, source.begin_log(request.task, [route.source]))

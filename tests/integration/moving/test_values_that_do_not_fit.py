@@ -1,0 +1,101 @@
+"""A value that the target can't hold stops a mover, in one line that says where: nothing is cut or changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pieces import pieces
+from tieout.errors import WriteError
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """A column of the source, the one of the target (None: made by the mover), and a value as SQL."""
+
+    pair: str
+    column: str
+    there: str | None
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.pair}-{self.value}-{self.there or 'made'}"
+
+
+CASES = [
+    Unfit("mariadb-postgres", "DATE", None, "'0000-00-00'"),
+    Unfit("mariadb-postgres", "TIMESTAMP NULL", None, "'0000-00-00 00:00:00'"),
+    Unfit("mariadb-postgres", "VARCHAR(9)", None, "CONCAT('a', CHAR(0))"),
+    Unfit("mariadb-postgres", "TIME", "time(0)", "'30:00:00'"),
+    Unfit("mariadb-postgres", "TINYINT", "boolean", "2"),
+    Unfit("mariadb-postgres", "VARCHAR(9)", "varchar(3)", "'abcd'"),
+    Unfit("postgres-mariadb", "date", None, "'infinity'"),
+    Unfit("postgres-mariadb", "date", None, "'0044-03-15 BC'"),
+    Unfit("postgres-mariadb", "timestamp", None, "'10000-01-01 00:00:00'"),
+    Unfit("postgres-mariadb", "double precision", None, "'NaN'"),
+    Unfit("postgres-mariadb", "interval", "TIME(6)", "'1 day'"),
+    Unfit("postgres-mariadb", "numeric", "DECIMAL(10,2)", "1.239"),
+    Unfit("postgres-mariadb", "text", "VARCHAR(3)", "'abc  '"),
+    Unfit("postgres-mariadb", "text", "VARCHAR(9) CHARACTER SET latin1", "'😀'"),
+    Unfit("postgres-mariadb", "timestamptz", "TIMESTAMP(6) NULL", "'1960-01-01 00:00:00+00'"),
+    Unfit("postgres-mariadb", "bigint", "INT", "2147483648"),
+    Unfit("mariadb-mariadb", "BIGINT UNSIGNED", "BIGINT", "9223372036854775808"),
+    Unfit("postgres-postgres", "text", "varchar(3)", "'abcd'"),
+]
+
+
+@pytest.mark.parametrize(("moving", "case"), [(case.pair, case) for case in CASES], indirect=["moving"], ids=str)
+def test_a_value_that_does_not_fit(moving: Moving, case: Unfit) -> None:
+    """In a chunk, and in the log."""
+    _create(moving, case)
+    asked = moving.asking("unfit")
+    with pieces(asked) as one:
+        moving.source.execute(f"INSERT INTO unfit VALUES (1, 1, NULL), (2, 2, {case.value})")
+        for way in (one.copy, one.stage):
+            with pytest.raises(WriteError) as caught:
+                way()
+            _tells_where(caught.value.message)
+        assert moving.target.rows("SELECT * FROM unfit") == []
+
+        moving.source.execute("DELETE FROM unfit WHERE id = 2")
+        one.stage()
+        one.copy()
+        assert moving.target.rows("SELECT * FROM unfit") == [(1, 1, None)]
+
+
+@pytest.mark.parametrize(
+    ("moving", "case"), [(case.pair, case) for case in (CASES[0], CASES[-1])], indirect=["moving"], ids=str
+)
+def test_a_mover_stops_and_goes_on_when_the_value_is_gone(moving: Moving, case: Unfit) -> None:
+    _create(moving, case)
+    moving.source.execute(f"INSERT INTO unfit VALUES (1, 1, NULL), (2, 2, {case.value})")
+    asked = moving.asking("unfit")
+    with pytest.raises(WriteError) as caught:
+        asked.run()
+    _tells_where(caught.value.message)
+
+    moving.source.execute("DELETE FROM unfit WHERE id = 2")
+    asked.run()
+    moving.source.execute(f"INSERT INTO unfit VALUES (3, 3, NULL), (4, 4, {case.value})")
+    with pytest.raises(WriteError) as caught:
+        asked.run()
+    _tells_where(caught.value.message)
+    assert moving.target.rows("SELECT * FROM unfit") == [(1, 1, None)]
+
+    moving.source.execute("DELETE FROM unfit WHERE id = 4")
+    asked.run()
+    assert moving.target.rows("SELECT * FROM unfit ORDER BY id") == [(1, 1, None), (3, 3, None)]
+
+
+def _create(moving: Moving, case: Unfit) -> None:
+    moving.source.execute(f"CREATE TABLE unfit (id INT PRIMARY KEY, fine INT, odd {case.column})")
+    if case.there:
+        moving.target.execute(f"CREATE TABLE unfit (id INT PRIMARY KEY, fine INT, odd {case.there})")
+
+
+def _tells_where(message: str) -> None:
+    assert "\n" not in message
+    assert ".unfit: " in message
+    assert "odd" in message
