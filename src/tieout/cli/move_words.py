@@ -13,7 +13,7 @@ from tieout.report.words import plural
 
 MovingTask = Annotated[str, typer.Argument(metavar="TASK", help="A task of the configuration.", show_default=False)]
 
-TABLES = ("source", "target", "rows_copied", "chunks_done", "chunks", "transaction", "committed_at")
+TABLES = ("source", "target", "rows_copied", "chunks_done", "chunks", "transaction", "committed_at", "stopped")
 
 
 def told_line(status: Mapping[str, Any]) -> str:

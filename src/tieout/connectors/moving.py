@@ -15,7 +15,7 @@ import pyarrow as pa
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.progress import ProgressTables
-from tieout.connectors.structure import Structure, Unholdable, Wiring
+from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.model.keys import Key, KeyRange
 from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.moving import Chunk, Fence, Held, Transfer, Version
@@ -141,8 +141,8 @@ class Target(Protocol):
     def lacking(self, types: Sequence[str]) -> list[str]:
         """Those of the types (Structure.needs) that are not there."""
 
-    def built(self, table: TableName) -> set[str]:
-        """The names of the indexes and constraints that a table has."""
+    def built(self, table: TableName) -> Built:
+        """The indexes and constraints that a table has."""
 
     def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         """Runs statements of a Structure."""

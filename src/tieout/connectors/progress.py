@@ -13,7 +13,7 @@ from tieout.model.moving import Chunk, Fence, Held, Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
-_TABLES = ("chunks", "tables", "versions", "progress", "fence")
+_TABLES = ("chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,14 @@ class ProgressTables:
                 "tables",
                 f"{name}, source_table {text} NOT NULL, target_table {long_text} NOT NULL, step INT NOT NULL, "
                 "PRIMARY KEY (task, source_table)",
+            ),
+            (
+                "stopped",
+                f"{name}, source_table {text} NOT NULL, reason {long_text} NOT NULL, PRIMARY KEY (task, source_table)",
+            ),
+            (
+                "columns",
+                f"{name}, source_table {text} NOT NULL, planned {long_text} NOT NULL, PRIMARY KEY (task, source_table)",
             ),
             (
                 "chunks",
@@ -176,6 +184,25 @@ class ProgressTables:
             f"UPDATE {self.table('tables')} SET step = %s WHERE task = %s AND source_table = %s",
             [step, task, str(source)],
         )
+
+    def plan_columns(self, task: str, source: TableName, columns: Sequence[str]) -> None:
+        """The columns that the source's table has, as far as the log was read."""
+        where = [task, str(source)]
+        self.session.execute(f"DELETE FROM {self.table('columns')} WHERE task = %s AND source_table = %s", where)
+        self.session.execute(f"INSERT INTO {self.table('columns')} VALUES (%s, %s, %s)", [*where, json.dumps(columns)])
+
+    def planned_columns(self, task: str) -> dict[str, tuple[str, ...]]:
+        rows = self.session.rows(f"SELECT source_table, planned FROM {self.table('columns')} WHERE task = %s", [task])
+        return {str(name): tuple(json.loads(columns)) for name, columns in rows}
+
+    def stop_table(self, task: str, source: TableName, reason: str) -> None:
+        """Its changes are not applied any more."""
+        self.session.execute(f"INSERT INTO {self.table('stopped')} VALUES (%s, %s, %s)", [task, str(source), reason])
+
+    def stopped(self, task: str) -> dict[str, str]:
+        """Source tables that go no further, and why."""
+        rows = self.session.rows(f"SELECT source_table, reason FROM {self.table('stopped')} WHERE task = %s", [task])
+        return {str(name): str(reason) for name, reason in rows}
 
     # ------------------------------------------------------------------------------------------ the chunks
 

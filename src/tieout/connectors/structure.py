@@ -32,6 +32,14 @@ class ForeignKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Built:
+    """The names of what a table has: an index and a foreign key may share one."""
+
+    indexes: frozenset[str]
+    constraints: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Structure:
     """Statements in the target's dialect, with TABLE, SCHEMA and PARENT for names.
 

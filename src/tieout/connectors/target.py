@@ -10,7 +10,7 @@ from typing import ClassVar
 from tieout.connectors.moving import STAGE_COLUMNS, Loader, Merge, StagedChanges, StageTable
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.sessions import Session
-from tieout.connectors.structure import Structure, Unholdable, Wiring
+from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.errors import UnreachableError, WriteError
 from tieout.failpoints import reach
 from tieout.model.changes import ChangeKind
@@ -184,7 +184,7 @@ class SqlTarget(ABC):
     def lacking(self, types: Sequence[str]) -> list[str]: ...
 
     @abstractmethod
-    def built(self, table: TableName) -> set[str]: ...
+    def built(self, table: TableName) -> Built: ...
 
     @abstractmethod
     def loader(self) -> Loader: ...

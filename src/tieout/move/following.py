@@ -24,6 +24,7 @@ from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.move.holdings import Holdings
 from tieout.move.staging import SliceStaged, StageSlice, Staging
+from tieout.move.trouble import Trouble, TroubleFound
 from tieout.spark.stream import Pace, stream_frame
 from tieout.spark.work import run_work
 
@@ -86,10 +87,12 @@ class Follower:
             while not after.reaches(goal):
                 stop()
                 self._confirm()
-                upto = (self.slices.log.ends(after, pace.bytes, 1) or [goal])[-1]
+                upto = next(iter(self.slices.log.ends(after, pace.bytes, 1)), goal)
+                upto = goal if upto.reaches(goal) else upto
                 ((outcome,),) = run_work(self.spark, [[self.slices.work(after, upto)]])
+                staged = _whole(outcome.only())
                 self._wait_for_merge()
-                self._merging = self._pool.submit(self._merge, outcome.only())
+                self._merging = self._pool.submit(self._merge, staged)
                 after = upto
                 pace.went_on()
             self._wait_for_merge()
@@ -170,6 +173,11 @@ def _staged(frame: DataFrame) -> SliceStaged | None:
         payload = pickle.loads(row.payload)
         if isinstance(payload, TieoutError):
             raise payload
-        assert isinstance(payload, SliceStaged)
-        return payload
+        return _whole(payload)
     return None
+
+
+def _whole(outcome: SliceStaged | Trouble) -> SliceStaged:
+    if isinstance(outcome, Trouble):
+        raise TroubleFound(outcome)
+    return outcome

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -15,7 +16,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint
 from tieout.connectors.moving import Source, StageTable, Target
 from tieout.connectors.registry import open_target
-from tieout.errors import FencedError, TieoutError, UsageError
+from tieout.errors import FencedError, TieoutError, UnsupportedError, UsageError
 from tieout.failpoints import reach
 from tieout.meta import Job, JobKind, JobState, MetaStore, Wanted
 from tieout.model.move_requests import MoveRequest
@@ -23,6 +24,7 @@ from tieout.model.moving import Chunk, Delivery, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.tables import Table, TableName
 from tieout.model.types import TypeName
+from tieout.move.adapting import Adapter, Incompatible, as_planned
 from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks
 from tieout.move.following import SETS, Follower, Slices
 from tieout.move.holdings import Holdings
@@ -31,6 +33,7 @@ from tieout.move.pulse import pulse
 from tieout.move.staging import SliceStaged
 from tieout.move.status import StatusKeeper
 from tieout.move.transfers import Route, routes, transfer_of
+from tieout.move.trouble import Trouble, TroubleFound
 from tieout.verify.heartbeat import heartbeat
 
 SILENT_SECONDS = 30
@@ -136,12 +139,24 @@ class MoveJob:
         return [transfer.source.name for transfer in self.transfers]
 
     def _transfers(self, maker: Maker) -> list[Transfer]:
-        found = routes(*self.endpoints, self.request)
+        progress, task = maker.target.progress, self.request.task
+        stopped = progress.stopped(task)
+        found = [route for route in routes(*self.endpoints, self.request) if str(route.source) not in stopped]
         sources = self.endpoints[0].describe([route.source for route in found])
-        existing = [(route, table) for route, table in zip(found, sources, strict=True) if route.exists]
-        self._fitted(existing)  # before anything is made
-        maker.make_missing(found, {table.name: table for table in sources})
-        return self._fitted(list(zip(found, sources, strict=True)))
+        planned = progress.planned_columns(task)
+        pairs = [
+            (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
+            for route, table in zip(found, sources, strict=True)
+        ]
+        self._fitted([(route, table) for route, table in pairs if route.exists])  # before anything is made
+        maker.make_missing(found, {table.name: table for _, table in pairs})
+        for _, table in pairs:
+            if str(table.name) not in planned:
+                progress.plan_columns(task, table.name, table.column_names)
+        return self._fitted(pairs)
+
+    def _target_of(self, route: Route) -> Table:
+        return self.endpoints[1].describe([route.target])[0]
 
     def _fitted(self, pairs: Sequence[tuple[Route, Table]]) -> list[Transfer]:
         targets = self.endpoints[1].describe([route.target for route, _ in pairs])
@@ -207,10 +222,10 @@ class MoveJob:
         self, spark: SparkSession, target: Target, fence: Fence, began: Position, goal: Position | None
     ) -> None:
         """Until the goal is reached; without one until it is stopped. Begins again where the target is."""
-        holdings = self._holdings(target)
         failures = 0
         while True:
             start = self._start(target, began)
+            holdings = self._holdings(target)
             try:
                 stages = target.make_stages(fence, self.transfers, SETS)
                 follower = self._follower(spark, target, fence, start, holdings, stages)
@@ -219,6 +234,8 @@ class MoveJob:
                 else:
                     follower.catch_up(goal, self._hold)
                 return
+            except TroubleFound as found:
+                self._overcome(spark, target, fence, began, found.trouble)
             except TieoutError as error:
                 if not error.transient or failures >= _TRIES:
                     raise
@@ -228,6 +245,26 @@ class MoveJob:
                 target.reconnect()
                 failures = 0 if self._start(target, began) != start else failures + 1
                 self.status.become("following")
+
+    def _overcome(self, spark: SparkSession, target: Target, fence: Fence, began: Position, trouble: Trouble) -> None:
+        """Columns that were added are followed, from where they were; any other trouble stops its table."""
+        (transfer,) = (t for t in self.transfers if t.source.name == trouble.table)
+        reason = trouble.reason
+        if trouble.columns is not None:
+            self._follow(spark, target, fence, began, trouble.before)
+            adapter = Adapter(self.source, target, self.endpoints, self._alike)
+            try:
+                adapted = adapter.adapted(transfer, trouble.columns)
+                self.transfers = [adapted if t is transfer else t for t in self.transfers]
+                target.progress.plan_columns(self.request.task, trouble.table, adapted.source.column_names)
+                return
+            except Incompatible as error:
+                reason = f"{trouble.reason}: {error}"
+        target.progress.stop_table(self.request.task, trouble.table, reason)
+        self.transfers.remove(transfer)
+        self.status.stopped(trouble.table, reason)
+        if not self.transfers:
+            raise UnsupportedError(reason, "drop the task and begin anew")
 
     def _follower(
         self,

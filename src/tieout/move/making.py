@@ -93,15 +93,17 @@ class Maker:
     def _missing_parts(self, transfer: Transfer, parts: Sequence[Part]) -> tuple[str, ...]:
         """Without those that were made before an earlier mover ended."""
         built = self.target.built(transfer.target.name)
-        return tuple(part.statement for part in parts if part.name not in built)
+        return tuple(part.statement for part in parts if part.name not in built.indexes | built.constraints)
 
     def _refer(self, transfer: Transfer, key: ForeignKey, parent: TableName | None) -> str | None:
         """Why a foreign key was left out: rows are not to wait for it."""
         name = f"{transfer.target.name}: without its foreign key {key.part.name}"
         if parent is None:
             return f"{name}, since {key.parent} is not moved"
+        if key.part.name in self.target.built(transfer.target.name).constraints:
+            return None
         try:
-            self.target.run(transfer.target.name, self._missing_parts(transfer, [key.part]), parent)
+            self.target.run(transfer.target.name, [key.part.statement], parent)
         except WriteError as error:
             return f"{name}: {error.message}"
         return None

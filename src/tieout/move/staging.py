@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow as pa
 from tieout.connectors import tabs
 from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.moving import ChunkSource, Loader, StagedChanges, StageTable, TextOf
-from tieout.errors import UnsupportedError
+from tieout.errors import UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.model.changes import KEPT, Begin, Commit, Emptied, Image, LogTable, Rows, Statement
 from tieout.model.moving import Version
@@ -20,6 +21,7 @@ from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
 from tieout.move.holdings import Holdings
+from tieout.move.trouble import ColumnsChanged, Trouble
 
 PIECE_ROWS = 200_000
 """As many keys are held in memory; more are staged in several pieces."""
@@ -47,7 +49,7 @@ class SliceStaged:
     newest: Commit | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class StageSlice:
     """A piece of work: stages the changes of (after, upto]."""
 
@@ -58,8 +60,28 @@ class StageSlice:
     alike: bool
     after: Position
     upto: Position
+    _before: Position = field(init=False)
+    _at: list[TableName] = field(init=False, default_factory=list)
 
-    def run(self) -> Iterator[SliceStaged]:
+    def run(self) -> Iterator[SliceStaged | Trouble]:
+        self._before = self.after
+        try:
+            yield self._staged()
+        except ColumnsChanged as changed:
+            yield Trouble(self._at[0], changed.reason, self._before, changed.columns)
+        except (UnsupportedError, WriteError) as error:
+            if not self._at:
+                raise  # the log itself, and not one table
+            yield Trouble(self._at[0], str(error), self._before)
+
+    @contextmanager
+    def _working_on(self, table: TableName) -> Iterator[TableName]:
+        """What goes wrong inside is the table's trouble."""
+        self._at.append(table)
+        yield table
+        self._at.clear()
+
+    def _staged(self) -> SliceStaged:
         reach("before-read")
         stagers = {
             name: _Stager(staging, self.source, self.loader, self.alike) for name, staging in self.tables.items()
@@ -72,26 +94,32 @@ class StageSlice:
         for item in self.log.read(self.after, self.upto, frozenset(stagers)):
             if isinstance(item, Rows):
                 assert transaction is not None
-                stagers[item.table.name].add(item, transaction)
-                touched.add(item.table.name)
+                with self._working_on(item.table.name) as name:
+                    stagers[name].add(item, transaction)
+                    touched.add(name)
             elif isinstance(item, Begin):
                 transaction = item
             elif isinstance(item, Commit):
                 for name in touched:
                     versions[self.tables[name].stage.transfer.target.name] = Version(item.transaction, item.at)
                 touched.clear()
-                newest = item
+                self._before, newest = item.position, item
             elif isinstance(item, Emptied):
                 assert transaction is not None
-                stagers[item.table].empty(transaction)
-                touched.add(item.table)
+                with self._working_on(item.table) as name:
+                    stagers[name].empty(transaction)
+                    touched.add(name)
             else:
                 statements.append(item)
         reach("after-read")
-        changes = tuple(staged for stager in stagers.values() if (staged := stager.finish()) is not None)
+        changes = []
+        for name, stager in stagers.items():
+            with self._working_on(name):
+                if (staged := stager.finish()) is not None:
+                    changes.append(staged)
         reach("after-stage")
         rows = sum(stager.seen for stager in stagers.values())
-        yield SliceStaged(self.after, self.upto, changes, versions, rows, tuple(statements), newest)
+        return SliceStaged(self.after, self.upto, tuple(changes), versions, rows, tuple(statements), newest)
 
 
 @dataclass
@@ -167,14 +195,16 @@ class _Stager:
         return replace(changes, rows=[shape(row) for row in changes.rows], before=before)
 
     def _shape(self, table: LogTable) -> Any:
-        names = tuple(column.name for column in self.staging.stage.transfer.source_columns)
+        transfer = self.staging.stage.transfer
+        names = tuple(column.name for column in transfer.source_columns)
         if table.columns == names:
             return None
-        missing = set(names) - set(table.columns)
+        missing = sorted(set(names) - set(table.columns))
         if missing:
-            raise UnsupportedError(
-                f"{table.name} has lost its column {sorted(missing)[0]}", "drop the task and begin anew"
-            )
+            raise ColumnsChanged(f"{table.name} has no column {missing[0]} any more", table.columns)
+        added = [name for name in table.columns if name not in transfer.source.column_names]
+        if added:
+            raise ColumnsChanged(f"{table.name} got a column {added[0]}", table.columns)
         places = [table.columns.index(name) for name in names]
         pick = itemgetter(*places)
         return pick if len(places) > 1 else lambda row: (pick(row),)

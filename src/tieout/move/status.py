@@ -10,6 +10,7 @@ from typing import Any
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Chunk, Transfer
+from tieout.model.tables import TableName
 from tieout.move.staging import SliceStaged
 
 _EVERY = 1.0
@@ -26,6 +27,7 @@ class TableStatus:
     rows_estimated: int | None = None
     transaction: str | None = None
     committed_at: int | None = None
+    stopped: str | None = None
 
 
 @dataclass
@@ -70,6 +72,10 @@ class StatusKeeper:
         table.rows_copied += rows
         self._count(rows)
         self._tell()
+
+    def stopped(self, table: TableName, reason: str) -> None:
+        self.tables[str(table)].stopped = reason
+        self._tell(now=True)
 
     def applied(self, staged: SliceStaged, remarks: Sequence[str]) -> None:
         self.position = staged.upto.text

@@ -16,8 +16,9 @@ from tieout.model.positions import Position
 from tieout.move.copying import CopyChunk
 from tieout.move.holdings import Holdings
 from tieout.move.making import Maker
-from tieout.move.staging import Staging, StageSlice
+from tieout.move.staging import StageSlice, Staging
 from tieout.move.transfers import routes, transfer_of
+from tieout.move.trouble import Trouble
 
 
 @dataclass
@@ -37,13 +38,14 @@ class Pieces:
         reader, loader = self.source.chunk_source(), self.target.loader()
         list(CopyChunk(reader, loader, self.fence, self.transfer, chunk, self.alike).run())
 
-    def stage(self) -> None:
-        """All that its log tells."""
+    def stage(self) -> str | None:
+        """All that its log tells; what is wrong with it, in words."""
         (stages,) = self.target.make_stages(self.fence, [self.transfer], 1)
         tables = {name: Staging(stage, Holdings(())) for name, stage in stages.items()}
         log = self.source.log(self.fence.task)
         reader, loader = self.source.chunk_source(), self.target.loader()
-        list(StageSlice(log, reader, loader, tables, self.alike, self.began, log.now()).run())
+        (outcome,) = StageSlice(log, reader, loader, tables, self.alike, self.began, log.now()).run()
+        return outcome.reason if isinstance(outcome, Trouble) else None
 
 
 @contextmanager

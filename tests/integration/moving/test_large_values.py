@@ -48,19 +48,20 @@ def test_large_values_are_copied_and_followed(moving: Moving) -> None:
     source.execute(TABLES[source.server.scheme])
     blob, text = VALUES[source.server.scheme]
     with room(source):
-        source.execute(f"INSERT INTO heavy VALUES (1, {blob}, {text})", BYTES // 4, BYTES // 4)
-        source.execute("INSERT INTO heavy VALUES (2, '', NULL)")
+        # In two rows: one larger than these servers' redo log would never be written.
+        source.execute(f"INSERT INTO heavy VALUES (1, {blob}, NULL), (2, NULL, {text})", BYTES // 4, BYTES // 4)
     asked = moving.asking("heavy")
 
     asked.run()
     assert _sums(moving.target) == _sums(source)
 
     with room(source):
-        source.execute(f"UPDATE heavy SET b = {blob}, t = {text} WHERE id = 2", BYTES // 4 + 1, BYTES // 4 + 1)
+        source.execute(f"INSERT INTO heavy VALUES (3, {blob}, NULL)", BYTES // 4 + 1)
+        source.execute(f"UPDATE heavy SET t = {text}, id = 4 WHERE id = 2", BYTES // 4 + 1)
         source.execute("UPDATE heavy SET t = 'beside a large one' WHERE id = 1")
     asked.run()
     assert _sums(moving.target) == _sums(source)
-    assert [row[1] for row in _sums(moving.target)] == [BYTES, BYTES + 4]
+    assert [row[1] for row in _sums(moving.target)] == [BYTES, BYTES + 4, None]
 
 
 def _sums(database: Database) -> list[tuple[object, ...]]:

@@ -50,3 +50,18 @@ def test_values_that_come_in_tab_form() -> None:
     data = packet(["\\\\x00ff", "a"]) + packet([None, "b"])
     starts = np.array([0, len(packet(["\\\\x00ff", "a"]))])
     assert lines_at_once(bytearray(data), starts, Fields(2, frozenset([0]))) == b"\\\\x00ff\ta\n\\N\tb\n"
+
+
+def test_bytes_in_two_parts() -> None:
+    """A mark and digits; where the mark is another one, the bytes themselves."""
+    rows = [["\\\\x", "00FF", "a"], [None, None, "b"], ["\\\\x", "", None]]
+    fields = Fields(3, frozenset([0]), frozenset([1]))
+    lines = b"\\\\x00FF\ta\n\\N\tb\n\\\\x\t\\N\n"
+    packets = [packet(row) for row in rows]
+    assert lines_at_once(bytearray(b"".join(packets)), np.cumsum([0, *map(len, packets[:-1])]), fields) == lines
+    assert b"".join(_line(data[4:], fields) for data in packets) == lines
+
+    raw = packet(["\r", "a\tb\\\\", "c"])
+    with pytest.raises(_Special):
+        lines_at_once(bytearray(raw), np.array([0]), fields)
+    assert _line(raw[4:], fields) == b"\\\\x6109625c5c\tc\n"

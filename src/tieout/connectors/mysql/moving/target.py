@@ -9,7 +9,7 @@ from tieout.connectors.moving import StageTable
 from tieout.connectors.mysql.moving.loader import CLOCK, MySQLLoader
 from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
-from tieout.connectors.structure import Structure, Unholdable, Wiring
+from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
@@ -19,9 +19,8 @@ _LONG = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 _ROW = "_tieout_row"
 _BY_BYTES = {TypeName.TEXT, TypeName.CHAR, TypeName.JSON, TypeName.ENUM, TypeName.SET}
 
-_BUILT = """
-SELECT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s
-UNION ALL
+_INDEXES = "SELECT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
+_CONSTRAINTS = """
 SELECT constraint_name FROM information_schema.table_constraints WHERE table_schema = %s AND table_name = %s"""
 
 
@@ -43,8 +42,10 @@ class MySQLTarget(SqlTarget):
     def lacking(self, types: Sequence[str]) -> list[str]:
         return list(types)  # an engine without types of users' own
 
-    def built(self, table: TableName) -> set[str]:
-        return {name for (name,) in self.session.rows(_BUILT, [table.schema, table.name] * 2)}
+    def built(self, table: TableName) -> Built:
+        wanted = [table.schema, table.name]
+        indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
+        return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
 
     def loader(self) -> MySQLLoader:
         return MySQLLoader(self.url)

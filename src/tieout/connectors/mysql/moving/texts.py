@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tieout.connectors import tabs
 from tieout.connectors.base import ScanColumn
+from tieout.connectors.lengths import MARK, marked, most_letters
 from tieout.connectors.moving import TextOf
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.moving.addresses import address_text
@@ -74,7 +75,10 @@ def _rendered(reference: str, source: Column, target: Column) -> str:
         return f"LPAD(BIN({reference} + 0), {source.type.precision or 1:d}, '0')"
     if name is TypeName.YEAR and target.type.name is not TypeName.YEAR:
         return f"CAST({reference} AS UNSIGNED)"  # or a year 0 is 0000
-    return reference
+    most = most_letters(source, target)
+    if most is None:
+        return reference
+    return f"IF(CHAR_LENGTH({reference}) > {most:d}, CONCAT({reference}, '{MARK}'), {reference})"
 
 
 def unreadable(dialect: MySQLDialect, column: Column) -> str | None:
@@ -105,7 +109,8 @@ def _text_of(source: Column, target: Column) -> TextOf:
         return _each(lambda value: str(int(value, 2)))
     if name is wanted is TypeName.YEAR:
         return _each("{:04d}".format)  # 0 would be taken for 2000
-    return tabs.texts
+    most = most_letters(source, target)
+    return tabs.texts if most is None else _each(lambda value: marked(value, most))
 
 
 def _may_be_long(column: Column) -> bool:

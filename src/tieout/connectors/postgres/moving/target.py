@@ -10,7 +10,7 @@ from tieout.connectors.moving import StageTable
 from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.session import PostgresSession
-from tieout.connectors.structure import Structure, Unholdable, Wiring
+from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
 from tieout.model.tables import Table, TableName
 
@@ -26,9 +26,9 @@ WITH RECURSIVE under AS (
 SELECT u.attname, format_type(u.typid, u.modifier) FROM under u JOIN pg_type t ON t.oid = u.typid
 WHERE t.typtype <> 'd' AND EXISTS (SELECT FROM under o WHERE o.attname = u.attname AND o.typid <> u.typid)"""
 
-_BUILT = """
-SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass
-UNION ALL SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"""
+_INDEXES = """
+SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
+_CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"
 
 
 def open_target(url: EndpointUrl) -> PostgresTarget:
@@ -56,8 +56,10 @@ class PostgresTarget(SqlTarget):
     def lacking(self, types: Sequence[str]) -> list[str]:
         return [name for (name,) in self.session.rows(_LACKING, [list(types)])]
 
-    def built(self, table: TableName) -> set[str]:
-        return {name for (name,) in self.session.rows(_BUILT, [self.session.table(table)] * 2)}
+    def built(self, table: TableName) -> Built:
+        wanted = [self.session.table(table)]
+        indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
+        return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
 
     def loader(self) -> PostgresLoader:
         return PostgresLoader(self.url)

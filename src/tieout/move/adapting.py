@@ -1,0 +1,87 @@
+"""Follows a table whose columns changed: added ones are added to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tieout.connectors.base import Endpoint
+from tieout.connectors.moving import Source, Target
+from tieout.connectors.structure import TABLE, Structure
+from tieout.errors import TieoutError
+from tieout.model.moving import Transfer
+from tieout.model.tables import Column, Table
+
+
+class Incompatible(Exception):
+    """A change that can't be followed; the message says why."""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """`alike`: both sides are of one engine."""
+
+    source: Source
+    target: Target
+    endpoints: tuple[Endpoint, Endpoint]
+    alike: bool
+
+    def adapted(self, transfer: Transfer, columns: tuple[str, ...]) -> Transfer:
+        """The transfer of a table that has these columns now. Incompatible if they are not only more than before."""
+        gone = [column.name for column in transfer.source_columns if column.name not in columns]
+        if gone:
+            raise Incompatible(f"its column {gone[0]} was dropped or renamed")
+        try:
+            (table,) = self.endpoints[0].describe([transfer.source.name])
+            added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
+            self._add(transfer, table, added)
+            (target,) = self.endpoints[1].describe([transfer.target.name])
+        except TieoutError as error:
+            raise Incompatible(str(error)) from None
+        pairs = tuple((column, target.column(column.name)) for column in added)
+        kept = tuple((column, target.column(theirs.name)) for column, theirs in transfer.columns)
+        source = replace(transfer.source, columns=(*transfer.source.columns, *added))
+        return replace(transfer, source=source, target=target, columns=(*kept, *pairs))
+
+    def _added(self, table: Table, name: str) -> Column:
+        if name not in table.column_names:
+            raise Incompatible(f"its column {name} came and went: its type is not known any more")
+        column = table.column(name)
+        if column.default is not None and "(" in column.default:
+            raise Incompatible(f"its new column {name} has a default that each server computes by itself")
+        return column
+
+    def _add(self, transfer: Transfer, table: Table, added: list[Column]) -> None:
+        (there,) = self.endpoints[1].describe([transfer.target.name])
+        missing = [column for column in added if column.name not in there.column_names]
+        if not missing:
+            return  # somebody was faster, or an earlier try got so far
+        structure = (
+            self.source.structure(table) if self.alike else self.target.structure_of(table, self.source.wiring(table))
+        )
+        if not isinstance(structure, Structure):
+            raise Incompatible("; ".join(f"{column.column}: {column.reason}" for column in structure))
+        for column in missing:
+            self.target.run(transfer.target.name, [f"ALTER TABLE {TABLE} ADD COLUMN {_line(structure, column.name)}"])
+
+
+def as_planned(table: Table, planned: tuple[str, ...] | None, target: Callable[[], Table]) -> Table:
+    """A table as it was where the log stands: without the columns that it got since, with those that it lost.
+
+    The log tells when they come and go. Of a column that is gone only the target knows what it was.
+    """
+    if planned is None or planned == table.column_names:
+        return table
+    now = {column.name: column for column in table.columns}
+    lost = {column.name: column for column in target().columns} if set(planned) - set(now) else {}
+    return replace(table, columns=tuple(now.get(name) or lost[name] for name in planned if name in now or name in lost))
+
+
+def _line(structure: Structure, name: str) -> str:
+    """What a CREATE TABLE says of a column: it has a line for each."""
+    for statement in structure.create:
+        for line in statement.splitlines():
+            found = line.strip().removesuffix(",")
+            if found.startswith((f"`{name.replace('`', '``')}` ", '"' + name.replace('"', '""') + '" ')):
+                return found
+    raise Incompatible(f"its new column {name} can't be made on the target")

@@ -1,0 +1,54 @@
+"""Tables whose columns change while they are followed."""
+
+from __future__ import annotations
+
+from tests.integration.moving.pairs import Moving
+
+ONE = "CREATE TABLE one (id INT PRIMARY KEY, a INT)"
+TWO = "CREATE TABLE two (id INT PRIMARY KEY, a INT)"
+
+
+def begin(moving: Moving) -> Moving:
+    for statement in (ONE, TWO):
+        moving.source.execute(statement)
+    for table in ("one", "two"):
+        moving.source.executemany(f"INSERT INTO {table} VALUES (%s, 0)", [(n,) for n in range(20)])
+    asked = moving.asking("one", "two")
+    asked.run()
+    return asked
+
+
+def test_an_added_column_is_followed(moving: Moving) -> None:
+    asked = begin(moving)
+    moving.source.execute("UPDATE one SET a = 1 WHERE id < 3")
+    moving.source.execute("ALTER TABLE one ADD COLUMN b VARCHAR(20) DEFAULT 'as ever'")
+    moving.source.execute("UPDATE one SET a = 2, b = 'new' WHERE id < 2")
+    moving.source.execute("INSERT INTO one VALUES (100, 5, 'more')")
+    moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
+    status = asked.run()
+    assert [table["stopped"] for table in status["tables"]] == [None, None]
+    for table in ("one", "two"):
+        source, target = moving.rows(table)
+        assert source == target
+    moving.source.execute("UPDATE one SET b = NULL WHERE id = 5")
+    asked.run()
+    source, target = moving.rows("one")
+    assert source == target
+
+
+def test_a_renamed_column_stops_its_table_and_no_other(moving: Moving) -> None:
+    asked = begin(moving)
+    moving.source.execute("UPDATE one SET a = 1 WHERE id = 3")
+    moving.source.execute("ALTER TABLE one RENAME COLUMN a TO other")
+    moving.source.execute("UPDATE one SET other = 9 WHERE id = 4")
+    moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
+    stopped = {table["source"].split(".")[1]: table["stopped"] for table in asked.run()["tables"]}
+    assert stopped["two"] is None
+    assert "one has no column a any more" in (stopped["one"] or "")
+    assert moving.target.rows("SELECT a FROM one WHERE id IN (3, 4) ORDER BY id") == [(1,), (0,)]
+    source, target = moving.rows("two")
+    assert source == target
+    moving.source.execute("UPDATE two SET a = 8 WHERE id = 2")
+    assert len(asked.run()["tables"]) == 1, "it stays stopped"
+    source, target = moving.rows("two")
+    assert source == target
