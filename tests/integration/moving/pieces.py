@@ -52,7 +52,11 @@ class Pieces:
 def pieces(moving: Moving) -> Iterator[Pieces]:
     """The task's table, made on the target if it is missing there."""
     request, urls = moving.request, (parse_url(moving.source.url), parse_url(moving.target.url))
-    with closing(open_endpoint(urls[0])) as a, closing(open_endpoint(urls[1])) as b, closing(open_target(urls[1])) as to:
+    with (
+        closing(open_endpoint(urls[0])) as a,
+        closing(open_endpoint(urls[1])) as b,
+        closing(open_target(urls[1])) as to,
+    ):
         source = open_source(urls[0])
         alike = a.capabilities.family == b.capabilities.family
         to.prepare()

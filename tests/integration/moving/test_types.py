@@ -63,7 +63,9 @@ def test_what_the_target_has_no_type_for_is_refused_by_name(moving: Moving) -> N
     message = caught.value.message
     for table in ("refused", "refused_too"):
         schema = moving.source.name if source.engine == MARIADB else "public"
-        named = [part.split(": ")[0].removeprefix(f"{schema}.{table}.") for part in _parts(message, f"{schema}.{table}.")]
+        named = [
+            part.split(": ")[0].removeprefix(f"{schema}.{table}.") for part in _parts(message, f"{schema}.{table}.")
+        ]
         assert sorted(named) == sorted(refused)
     assert "\n" not in message
     assert _tables(moving.target) == []
