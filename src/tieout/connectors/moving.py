@@ -118,6 +118,9 @@ class Source(Protocol):
     def wiring(self, table: Table) -> Wiring:
         """What a server of another engine has to know beyond the table's description, as it is at this moment."""
 
+    def refuses(self, table: Table) -> str | None:
+        """Why the table can't be moved without losing something, if it can't."""
+
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         """Makes sure that the log of these tables is kept from now on; the position from which on it is."""
 

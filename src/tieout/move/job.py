@@ -143,6 +143,7 @@ class MoveJob:
         stopped = progress.stopped(task)
         found = [route for route in routes(*self.endpoints, self.request) if str(route.source) not in stopped]
         sources = self.endpoints[0].describe([route.source for route in found])
+        self._refuse(sources)
         planned = progress.planned_columns(task)
         pairs = [
             (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
@@ -154,6 +155,12 @@ class MoveJob:
             if str(table.name) not in planned:
                 progress.plan_columns(task, table.name, table.column_names)
         return self._fitted(pairs)
+
+    def _refuse(self, tables: Sequence[Table]) -> None:
+        """All that is wrong at once."""
+        refused = [f"{table.name}: {reason}" for table in tables if (reason := self.source.refuses(table)) is not None]
+        if refused:
+            raise UnsupportedError("; ".join(refused), "mend it, or leave the table out")
 
     def _target_of(self, route: Route) -> Table:
         return self.endpoints[1].describe([route.target])[0]

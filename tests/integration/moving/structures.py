@@ -87,8 +87,9 @@ INSERT INTO keyless VALUES (1, 'x'), (1, 'x'), (NULL, NULL);
 TABLES = ("people", "visits", "parted", "keyed", "keyless")
 
 _DESCRIBED = """
-SELECT 'column', a.attrelid::regclass::text, a.attname::text, concat_ws(' | ', a.attnum, format_type(a.atttypid, a.atttypmod),
-  a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attidentity, a.attgenerated, a.attcollation::regcollation,
+SELECT 'column', a.attrelid::regclass::text, a.attname::text,
+  concat_ws(' | ', a.attnum, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+  pg_get_expr(d.adbin, d.adrelid), a.attidentity, a.attgenerated, a.attcollation::regcollation,
   col_description(a.attrelid, a.attnum))
 FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = ANY(%s::regclass[]) AND a.attnum > 0 AND NOT a.attisdropped

@@ -20,6 +20,9 @@ from tieout.connectors.structure import Structure, Wiring
 from tieout.model.positions import Position
 from tieout.model.tables import Table, TableName
 
+_TRANSACTIONAL = {"InnoDB", "ROCKSDB"}
+_NO_ROWS = {"RESTRICT", "NO ACTION"}
+
 
 def open_source(url: EndpointUrl) -> MySQLSource:
     with translated(url), closing(connect(url)) as connection, connection.cursor() as cursor:
@@ -47,6 +50,15 @@ class MySQLSource:
     def wiring(self, table: Table) -> Wiring:
         with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
             return wiring(cursor, table.name)
+
+    def refuses(self, table: Table) -> str | None:
+        if table.engine not in _TRANSACTIONAL:
+            return f"it is kept by {table.engine}, of which no snapshot can be taken: ALTER TABLE … ENGINE = InnoDB"
+        for reference in self.wiring(table).references:
+            if {reference.on_delete.upper(), reference.on_update.upper()} - _NO_ROWS:
+                # InnoDB changes the child's rows by itself, below the log.
+                return f"what its foreign key {reference.name} changes in it is not in the binary log"
+        return None
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         # Not the log's end: what is there already, and not yet visible, is in no chunk.

@@ -43,6 +43,9 @@ class PostgresSource:
         with translated(self.url), connect(self.url, "tieout mover") as connection:
             return wiring(connection, PostgresDialect().table(table.name))
 
+    def refuses(self, table: Table) -> str | None:
+        return None
+
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         name = _name(task)
         # What an earlier start left that did not get as far as to keep where it began.

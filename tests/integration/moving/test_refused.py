@@ -1,0 +1,56 @@
+"""What can't be moved without losing something is refused by name, before anything is copied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.integration.moving.pairs import Moving
+from tieout.errors import UnsupportedError
+from tieout.model.requests import TableRequest
+
+MARIADB = pytest.mark.parametrize("moving", ["mariadb-postgres"], indirect=True)
+
+
+def refused(moving: Moving, *tables: str) -> str:
+    with pytest.raises(UnsupportedError) as error:
+        moving.asking(*tables).run()
+    return str(error.value)
+
+
+@MARIADB
+def test_tables_without_transactions(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE a (id INT PRIMARY KEY) ENGINE = MyISAM")
+    moving.source.execute("CREATE TABLE b (id INT PRIMARY KEY) ENGINE = Aria")
+    words = refused(moving, "a", "b")
+    assert ".a: it is kept by MyISAM" in words
+    assert ".b: it is kept by Aria" in words
+
+
+@MARIADB
+def test_rows_that_change_below_the_log(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE parent (id INT PRIMARY KEY)")
+    moving.source.execute(
+        "CREATE TABLE child (id INT PRIMARY KEY, p INT, CONSTRAINT up FOREIGN KEY (p) REFERENCES parent (id) "
+        "ON DELETE CASCADE)"
+    )
+    assert "foreign key up" in refused(moving, "parent", "child")
+
+
+@pytest.mark.parametrize("moving", ["mariadb-mariadb", "postgres-postgres"], indirect=True)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"where": "id > 5"},
+        {"columns": ("id",)},
+        {"exclude_columns": ("a",)},
+        {"expressions": {"a": ("a + 1", "")}},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_what_a_mover_does_not_do_yet(moving: Moving, asked: dict[str, object]) -> None:
+    moving.source.execute("CREATE TABLE t (id INT PRIMARY KEY, a INT)")
+    moving = replace(moving, request=replace(moving.request, tables=(replace(TableRequest("t"), **asked),)))
+    with pytest.raises(UnsupportedError, match="not followed by a mover yet"):
+        moving.run()
