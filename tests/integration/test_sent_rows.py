@@ -10,7 +10,7 @@ import pytest
 from tests.integration.test_mysql_rows import ROWS, TABLE
 from tieout import api
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql import sent
+from tieout.connectors.mysql import packets
 from tieout.connectors.mysql.sent import sent_rows
 from tieout.errors import MissingObjectError
 from tieout.model.requests import TableRequest
@@ -50,8 +50,8 @@ def test_rows_in_batches_and_packets_cut_anywhere(mysql_db: Any, monkeypatch: py
     statement = "SELECT seq, REPEAT('x', seq % 300) FROM seq_1_to_5000"
     whole = rows(mysql_db, statement)
     assert len(set(whole)) == len(whole) == 5000
-    monkeypatch.setattr(sent, "_READ_BYTES", 61)
-    monkeypatch.setattr(sent, "_BATCH_BYTES", 1000)
+    monkeypatch.setattr(packets, "_READ_BYTES", 61)
+    monkeypatch.setattr(packets, "PIECE_BYTES", 1000)
     assert rows(mysql_db, statement) == whole
 
 

@@ -108,6 +108,8 @@ def start_mariadb(time_zone: str, server_id: int, settings: Mapping[str, str] | 
             program("mariadbd"),
             "--no-defaults",
             f"--datadir={data}",
+            # A server that starts deletes what it finds of temporary tables, those of its neighbours too.
+            f"--tmpdir={process.make('tmp')}",
             f"--port={server.port}",
             f"--socket={process.directory / 'socket'}",
             f"--pid-file={process.directory / 'pid'}",

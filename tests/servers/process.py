@@ -52,6 +52,13 @@ class ServerProcess:
             for path in paths:
                 os.chown(path, self.account.pw_uid, self.account.pw_gid)
 
+    def make(self, name: str) -> Path:
+        """A directory that only the server's account can use."""
+        path = self.directory / name
+        path.mkdir(mode=0o700)
+        self.own(path)
+        return path
+
     def write(self, name: str, text: str) -> Path:
         """A file that only the server's account can read."""
         path = self.directory / name

@@ -138,6 +138,9 @@ class _Window:
 def _window(value: str, first: int, room: int, exact: bool = False) -> _Window:
     start = _before(value, first, room // 3, exact)
     text, end = fragment(value, start, len(value), room, exact)
+    if end <= first:  # what stands before it left no room for what differs
+        start = first
+        text, end = fragment(value, start, len(value), room, exact)
     return _Window(text, start, end, len(value))
 
 

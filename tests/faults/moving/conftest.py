@@ -17,6 +17,7 @@ from tests.faults.moving.mover import Mover
 from tests.integration.moving.pairs import PAIRS
 from tieout import api
 from tieout.model.move_requests import MoveRequest
+from tieout.spark import work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,5 +77,7 @@ def mover(pair: tuple[Database, Database], spark: SparkSession, tmp_path: Path) 
         return Mover(spark, tmp_path, asked)
 
     yield make
+    # A mover has registered its sources in the session, and is dead: they have to be ours again.
+    work._REGISTERED.clear()
     Path(os.environ["TIEOUT_FAILPOINT"]).unlink(missing_ok=True)
     api.drop_move(MoveRequest(task, source.url, target.url), meta)

@@ -31,11 +31,9 @@ gateway = launch_gateway()
 jvm = gateway.jvm
 jsc = jvm.org.apache.spark.api.java.JavaSparkContext(jvm.org.apache.spark.SparkContext.getOrCreate())
 context = SparkContext(gateway=gateway, jsc=jsc, conf=None)
-first = SparkSession(context)
-for query in first.streams.active:
+spark = SparkSession(context)
+for query in spark.streams.active:
     query.stop()
-# What is registered in a session is of the process that did it, and this one will be killed.
-spark = first.newSession()
 if asked["failpoint"]:
     place, times = asked["failpoint"]
     with open(os.environ["TIEOUT_FAILPOINT"] + ".new", "w") as chosen:

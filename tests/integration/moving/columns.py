@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.integration.matrix.columns import COLUMNS, MARIADB, POSTGRES, Column
 from tests.integration.matrix.columns import Column as Moved
@@ -167,4 +168,17 @@ def columns_of(source: str, target: str, keep: Callable[[str], bool] = lambda na
         column
         for column in COLUMNS_OF[source]
         if column.type_on(source, is_source=True) and column.name not in left_out and keep(column.name)
+    )
+
+
+def required(columns: tuple[Column, ...], engine: str) -> tuple[Column, ...]:
+    """The same without NULLs."""
+    return tuple(
+        replace(
+            column,
+            values=tuple(value for value in column.values if value is not None),
+            types={engine: f"{str(column.type_on(engine, is_source=True)).removesuffix(' NULL')} NOT NULL"},
+        )
+        for column in columns
+        if not column.generated
     )

@@ -9,7 +9,7 @@ from typing import Any
 from tests.integration.matrix.columns import MARIADB, POSTGRES
 from tests.integration.matrix.columns import columns_of as columns_of_both
 from tests.integration.matrix.engines import TestDatabase
-from tests.integration.moving.columns import NOT_TAKEN, columns_of
+from tests.integration.moving.columns import NOT_TAKEN, columns_of, required
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.wide import Wide
 from tieout import api
@@ -33,11 +33,11 @@ class Sides:
 
 @dataclass
 class Seen:
-    """What was on both sides at one moment. `texts` are those of a table that both servers write the same way."""
+    """What was on both sides at one moment. `texts` are those of tables that both servers write the same way."""
 
     status: dict[str, Any]
     verified: VerificationResult
-    texts: tuple[Texts, Texts] = ([], [])
+    texts: list[tuple[Texts, Texts]]
 
 
 def verified(moving: Moving) -> VerificationResult:
@@ -64,13 +64,15 @@ def both_sides(moving: Moving) -> tuple[TestDatabase, TestDatabase]:
 
 
 def wide_tables(moving: Moving) -> list[Sides]:
-    """One that the mover makes, and one that is there with the types that somebody chose for it."""
+    """Two that the mover makes, with and without NULLs; and one that is there, with types that somebody chose."""
     source, target = both_sides(moving)
     made = columns_of(source.engine, target.engine)
     left_out = NOT_TAKEN.get((source.engine, target.engine), ())
     chosen = tuple(column for column in columns_of_both(source.engine, target.engine) if column.name not in left_out)
+    whole = required(made, source.engine)
     return [
         Sides(Wide(source, made, "made"), Wide(target, made, "made")),
+        Sides(Wide(source, whole, "whole", nullable=False), Wide(target, whole, "whole", nullable=False)),
         Sides(Wide(source, chosen, "there"), Wide(target, chosen, "there")),
     ]
 
@@ -78,7 +80,7 @@ def wide_tables(moving: Moving) -> list[Sides]:
 def move_wide(moving: Moving) -> list[Seen]:
     """What is there when the tables are copied, and when their changes are followed."""
     tables = wide_tables(moving)
-    source, there = tables[0].source.side, tables[1].target
+    source, there = tables[0].source.side, tables[-1].target
     with source.open():
         source.set_up()
         if source.engine == POSTGRES:
@@ -90,7 +92,7 @@ def move_wide(moving: Moving) -> list[Seen]:
     with there.side.open():
         there.side.set_up()
         there.create()
-    asked = moving.asking("made", "there", chunk_rows=15)
+    asked = moving.asking("made", "whole", "there", chunk_rows=15)
     seen = [_seen(asked, tables)]
     with source.open():
         for table in tables:
@@ -100,5 +102,6 @@ def move_wide(moving: Moving) -> list[Seen]:
 
 def _seen(moving: Moving, tables: Sequence[Sides]) -> Seen:
     status = moving.run()
-    made = tables[0]
-    return Seen(status, verified(moving), (made.source.texts(), made.target.texts()) if made.alike else ([], []))
+    # What was there may be in another character set.
+    texts = [(made.source.texts(), made.target.texts()) for made in tables[:2] if made.alike]
+    return Seen(status, verified(moving), texts)

@@ -25,8 +25,8 @@ CREATE TABLE people (
 ) DEFAULT CHARSET = utf8mb4 COMMENT = 'AUTO_INCREMENT=7 \\ {table}';
 CREATE TABLE visits (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, person INT NOT NULL, again BIGINT UNSIGNED,
-  CONSTRAINT `visit's person` FOREIGN KEY (person) REFERENCES people (id) ON DELETE CASCADE,
-  CONSTRAINT chain FOREIGN KEY (again) REFERENCES visits (id) ON DELETE SET NULL ON UPDATE CASCADE
+  CONSTRAINT `visit's person` FOREIGN KEY (person) REFERENCES people (id) ON DELETE NO ACTION,
+  CONSTRAINT chain FOREIGN KEY (again) REFERENCES visits (id)
 );
 CREATE TABLE parted (id INT NOT NULL, year INT NOT NULL, PRIMARY KEY (id, year))
   PARTITION BY RANGE (year) (PARTITION old VALUES LESS THAN (2000), PARTITION new VALUES LESS THAN MAXVALUE);
@@ -83,6 +83,19 @@ INSERT INTO parted VALUES (1, 1999), (1, 2024);
 INSERT INTO keyed VALUES ('a', 1), ('b', 2);
 INSERT INTO keyless VALUES (1, 'x'), (1, 'x'), (NULL, NULL);
 """
+
+_CHANGED = """
+DELETE FROM keyed WHERE code = 'a'; UPDATE keyed SET code = 'c' WHERE n = 2; INSERT INTO keyed VALUES ('d', 4);
+UPDATE keyless SET b = 'y' WHERE a = 1; INSERT INTO keyless VALUES (1, 'y'); DELETE FROM keyless WHERE a IS NULL;
+UPDATE parted SET year = 1998 WHERE year = 2024;
+UPDATE people SET age = age + 20;
+"""
+CHANGES = {
+    "mysql": _CHANGED
+    + "DELETE FROM people WHERE id = 0; INSERT INTO people (email, place) VALUES ('new', POINT(0, 0))",
+    "postgresql": _CHANGED + "DELETE FROM people WHERE email = 'c'; INSERT INTO people (email) VALUES ('new')",
+}
+"""Some of them are told by their keys alone, in columns that take no NULL."""
 
 TABLES = ("people", "visits", "parted", "keyed", "keyless")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.moving.moved import verified
 from tests.integration.moving.pairs import Moving
-from tests.integration.moving.structures import MARIADB, POSTGRES, TABLES, described
+from tests.integration.moving.structures import CHANGES, MARIADB, POSTGRES, TABLES, described
 from tieout.connectors.postgres.moving.loader import SCHEMA
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.results import Verdict
@@ -32,6 +32,11 @@ def test_a_table_is_made_as_the_source_has_it(moving: Moving) -> None:
         assert other == line
     assert verified(asked).verdict is Verdict.EQUAL
     _is_not_made_again(asked, TABLES)
+    moving.source.execute(CHANGES[moving.source.server.scheme])
+    status = asked.run()
+    assert status["remarks"] == []
+    assert [table["stopped"] for table in status["tables"]] == [None] * len(TABLES)
+    assert verified(asked).verdict is Verdict.EQUAL
 
 
 def _is_not_made_again(moving: Moving, tables: tuple[str, ...]) -> None:
@@ -61,7 +66,7 @@ ORDERS = {
           total DECIMAL(10, 2) NOT NULL DEFAULT -1.5, at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
           day DATE DEFAULT '2024-02-29', note TEXT, long_code VARCHAR(3000), odd VARCHAR(9) DEFAULT (CONCAT('a', 'b')),
           UNIQUE KEY codes (code), KEY by_customer (customer, day), FULLTEXT KEY words (note), KEY start (note(5)),
-          CONSTRAINT owner FOREIGN KEY (customer) REFERENCES customers (id) ON DELETE CASCADE
+          CONSTRAINT owner FOREIGN KEY (customer) REFERENCES customers (id)
         );""",
     "postgresql": """
         CREATE TABLE customers (id serial PRIMARY KEY, name varchar(40) NOT NULL);
@@ -104,8 +109,9 @@ def test_a_table_of_another_engine_has_its_key_defaults_indexes_and_references(m
     (row,) = target.rows("SELECT code, total, day, at IS NULL FROM orders WHERE id > 9")
     assert [str(value) for value in row] == ["it's", "-1.50", "2024-02-29", str(row[3])]
     assert not row[3]
-    target.execute("DELETE FROM customers WHERE id = 2")
-    assert target.rows("SELECT COUNT(*) FROM orders WHERE id IN (8, 9)") == [(0,)]
+    if moving.source.server.scheme == "postgresql":  # cascades of MariaDB can't be followed
+        target.execute("DELETE FROM customers WHERE id = 2")
+        assert target.rows("SELECT COUNT(*) FROM orders WHERE id IN (8, 9)") == [(0,)]
 
 
 def _indexed(database: Database) -> set[tuple[str, ...]]:
@@ -127,7 +133,8 @@ def test_numbers_go_on_where_the_source_is_when_it_ends(moving: Moving) -> None:
     counted = "AUTO_INCREMENT" if moving.source.server.scheme == "mysql" else "GENERATED ALWAYS AS IDENTITY"
     moving.source.execute(f"CREATE TABLE numbered (id INT {counted} PRIMARY KEY, v INT)")
     moving.source.executemany("INSERT INTO numbered (v) VALUES (%s)", [(n,) for n in range(10)])
-    asked, once = moving.asking("numbered"), []
+    asked = moving.asking("numbered")
+    once: list[dict[str, Any]] = []
 
     def come_and_go(status: dict[str, Any]) -> None:
         if not once:
@@ -190,7 +197,8 @@ def test_a_unique_value_that_moves_on_while_it_is_copied(moving: Moving) -> None
     moving.source.execute("CREATE TABLE taken (id INT PRIMARY KEY, seat VARCHAR(20) NOT NULL, UNIQUE (seat))")
     rows = [(n, f"seat {n}") for n in range(100)]
     moving.source.executemany("INSERT INTO taken VALUES (%s, %s)", rows)
-    asked, once = moving.asking("taken", chunk_rows=5), []
+    asked = moving.asking("taken", chunk_rows=5)
+    once: list[int] = []
 
     def change_seats(status: dict[str, Any]) -> None:
         """The first chunks are read, the last ones are not: they are copied some at a time."""

@@ -17,7 +17,8 @@ from tieout.model.results import Verdict
 if TYPE_CHECKING:
     from tests.servers.server import Database
 
-UPDATED, GONE, COME, REKEYED = len(range(0, ROWS, 3)), 3, ROWS + 1, 1
+UPDATED, GONE, COME, REKEYED, OF_NULLS = len(range(0, ROWS, 3)), 2, ROWS, 1, 2
+"""The last two are of tables with NULLs."""
 
 
 def test_every_type_is_copied_and_followed(moving: Moving) -> None:
@@ -26,10 +27,12 @@ def test_every_type_is_copied_and_followed(moving: Moving) -> None:
     for moment in seen:
         for table in moment.verified.tables:
             assert (table.verdict, table.unverified_columns) == (Verdict.EQUAL, ()), moment.verified.differences[:5]
-        assert _differences(*moment.texts) == []
-    assert [table["rows_copied"] for table in seen[0].status["tables"]] == [ROWS + 1] * 2
-    assert seen[1].status["changes"] == 2 * (UPDATED + GONE + COME + REKEYED)
+        for texts in moment.texts:
+            assert _differences(*texts) == []
+    assert [table["rows_copied"] for table in seen[0].status["tables"]] == [ROWS + 1, ROWS, ROWS + 1]
+    assert seen[1].status["changes"] == 3 * (UPDATED + GONE + COME) + 2 * (REKEYED + OF_NULLS)
     assert seen[1].status["remarks"] == []
+    assert [table["stopped"] for table in seen[1].status["tables"]] == [None] * 3
 
 
 def _differences(source: Texts, target: Texts) -> list[Any]:

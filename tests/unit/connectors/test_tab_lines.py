@@ -54,7 +54,7 @@ def test_values_that_come_in_tab_form() -> None:
 
 def test_bytes_in_two_parts() -> None:
     """A mark and digits; where the mark is another one, the bytes themselves."""
-    rows = [["\\\\x", "00FF", "a"], [None, None, "b"], ["\\\\x", "", None]]
+    rows: list[list[str | None]] = [["\\\\x", "00FF", "a"], [None, None, "b"], ["\\\\x", "", None]]
     fields = Fields(3, frozenset([0]), frozenset([1]))
     lines = b"\\\\x00FF\ta\n\\N\tb\n\\\\x\t\\N\n"
     packets = [packet(row) for row in rows]

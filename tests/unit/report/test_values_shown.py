@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tieout.model.differences import ValuePair
@@ -85,6 +85,7 @@ def test_values_that_differ_are_shown_differently(one: str, other: str) -> None:
 
 
 @given(ANY_TEXT, ANY_TEXT, st.integers(3, 40))
+@example("\x1f00", "\x1e00", 3)
 def test_what_differs_is_in_the_window(one: str, other: str, room: int) -> None:
     common = "common " * 20
     assume(one != other)

@@ -44,13 +44,21 @@ class MySQLLoader:
             rows = load(session, transfer.target.name, transfer, (), lines)
             progress.finish_chunk(fence, chunk, held, rows)
             reach("chunk-before-commit")
-            session.commit()
+            _commit(session, transfer.target.name)
             reach("chunk-after-commit")
         return rows
 
     def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
         with closing(MySQLSession(self.url)) as session:
             return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
+
+
+def _commit(session: MySQLSession, table: TableName) -> None:
+    try:
+        session.commit()
+    except WriteError as error:
+        # What comes into an empty table is looked at as late as this, and then the server does not say where.
+        raise WriteError(f"{error.message} ({table}: is a unique value there twice?)", error.hint) from None
 
 
 def load(

@@ -9,7 +9,7 @@ from tieout.connectors.moving import StageTable
 from tieout.connectors.mysql.moving.loader import CLOCK, MySQLLoader
 from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
-from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
+from tieout.connectors.structure import TABLE, Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
@@ -70,7 +70,8 @@ class MySQLTarget(SqlTarget):
         columns = [column.name for column in transfer.target_columns if not column.nullable]
         changes = ", ".join(f"MODIFY {self.session.quote(name)} {types[name]} NULL" for name in columns)
         if changes:
-            self.session.execute(f"ALTER TABLE {table} {changes}")
+            # As a structure is: labels are written with two backslashes for one.
+            self.run(stage.name, [f"ALTER TABLE {TABLE} {changes}"])
 
     def keep_last_piece(self, stage: StageTable) -> None:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")

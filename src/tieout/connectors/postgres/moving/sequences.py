@@ -97,7 +97,8 @@ def sequences(connection: Any, quoted: str) -> list[Sequence]:
 
 
 def wiring(connection: Any, quoted: str) -> Wiring:
-    numbers = {sequence.column: sequence.following for sequence in sequences(connection, quoted)}
+    found = sequences(connection, quoted)
+    numbers = {sequence.column: sequence.following for sequence in found if sequence.is_identity}
     references = tuple(
         Reference(name, tuple(columns), TableName(schema, parent), tuple(theirs), _ACTIONS[delete], _ACTIONS[update])
         for name, schema, parent, delete, update, columns, theirs in connection.execute(
