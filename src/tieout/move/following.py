@@ -11,9 +11,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Event, Thread
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.moving import ChunkSource, Loader, Merge, StageTable, Target
@@ -25,6 +26,7 @@ from tieout.model.tables import TableName
 from tieout.move.holdings import Holdings
 from tieout.move.staging import SliceStaged, StageSlice, Staging
 from tieout.move.trouble import Trouble, TroubleFound
+from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame
 from tieout.spark.work import run_work
 
@@ -105,19 +107,38 @@ class Follower:
         for stages in self.slices.stages:
             self.target.empty_stages(stages.values())
         with ThreadPoolExecutor(1) as self._pool, tempfile.TemporaryDirectory(prefix="tieout-stream-") as directory:
-            writer = stream_frame(self.spark, self.slices).writeStream.foreachBatch(self._batch)
-            query = writer.option("checkpointLocation", directory).start()
+            query = interruptible(self.spark, lambda: self._start(directory))
+            ended = self._watch(query)
             try:
                 while not done(self._applied):
                     self._moved.wait(_LOOK_SECONDS)
                     self._moved.clear()
                     self._raise_error()
-                    if not query.isActive:
-                        raise SparkFailure(f"the stream ended: {query.exception()}")
+                    if ended.done():
+                        raise SparkFailure(f"the stream ended: {ended.exception()}")
             finally:
-                query.stop()
+                interruptible(self.spark, query.stop)
                 if self._merging is not None:
                     self._merging.exception()  # waits for it
+
+    def _start(self, directory: str) -> StreamingQuery:
+        writer = stream_frame(self.spark, self.slices).writeStream.foreachBatch(self._batch)
+        return writer.option("checkpointLocation", directory).start()
+
+    def _watch(self, query: StreamingQuery) -> Future[None]:
+        """Done when the stream has ended, for whatever reason. Asked by another thread: see `interruptible`."""
+        ended: Future[None] = Future()
+
+        def wait() -> None:
+            try:
+                query.awaitTermination()
+                ended.set_result(None)
+            except Exception as error:
+                ended.set_exception(error)
+            self._moved.set()
+
+        Thread(target=wait, name="tieout-stream", daemon=True).start()
+        return ended
 
     def _raise_error(self) -> None:
         merging = self._merging

@@ -24,6 +24,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from tieout.connectors.kept import kept_open
 from tieout.errors import SparkFailure, TieoutError
+from tieout.spark.interrupts import interruptible
 
 SCHEMA = "work long, bucket int, payload binary"
 _OPTION = "secret.work"
@@ -55,7 +56,7 @@ def run_work(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[
     if not any(partitions):
         return [[] for _ in partitions]
     with spark_errors():
-        rows = work_frame(spark, partitions).collect()
+        rows = interruptible(spark, lambda: work_frame(spark, partitions).collect())
     results: dict[int, list[Any]] = {}
     errors: dict[int, TieoutError] = {}
     for row in rows:

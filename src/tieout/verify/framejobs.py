@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
 from tieout.errors import SparkFailure, TieoutError
@@ -17,6 +18,7 @@ from tieout.model.keys import EVERYTHING
 from tieout.model.results import Strategy
 from tieout.spark.faults import spark_faults
 from tieout.spark.frames import FrameReader
+from tieout.spark.interrupts import interruptible
 from tieout.spark.wire import selected
 from tieout.spark.work import Outcome, Work, run_work
 from tieout.verify.bucketing import bucket_count, pack_buckets
@@ -106,10 +108,15 @@ def run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list
     """`run_work`, of which pieces that need the session run as jobs of their own at the same time."""
     if not any(isinstance(piece, FrameWork) for partition in partitions for piece in partition):
         return run_work(spark, partitions)
+    return interruptible(spark, lambda: _run_mixed(spark, partitions))
+
+
+def _run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:
+    run = inheritable_thread_target(_outcome)
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         jobs = {
-            (number, place): pool.submit(_outcome, spark, piece)
+            (number, place): pool.submit(run, spark, piece)
             for number, partition in enumerate(partitions)
             for place, piece in enumerate(partition)
             if isinstance(piece, FrameWork)

@@ -52,12 +52,8 @@ class VerificationJob:
             planned = self._plan(job, resume is not None)
             spark = session()
             verifier = Verifier(spark, self.request.options, Ledger(self.store, job.id), self.listener, self.limits)
-            try:
-                with heartbeat(self.store.jobs, job.id):
-                    runs = verifier.run(planned, resume=resume is not None)
-            except KeyboardInterrupt:
-                spark.sparkContext.cancelAllJobs()
-                raise
+            with heartbeat(self.store.jobs, job.id):
+                runs = verifier.run(planned, resume=resume is not None)
             tables = table_results(planned, runs, positions)
             result = verification_result(self.request, job.id, self.shown, started, tables, runs)
             for ordinal, table in enumerate(tables):

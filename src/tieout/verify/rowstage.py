@@ -13,6 +13,7 @@ from tieout.meta import FinishedRange, RangeState
 from tieout.meta import Side as LaneSide
 from tieout.model.differences import DifferenceCounts
 from tieout.model.requests import VerifyOptions
+from tieout.spark.interrupts import interruptible
 from tieout.spark.work import run_work, spark_errors, work_frame
 from tieout.verify.bucketrows import CompareBuckets, ScanBuckets
 from tieout.verify.found import Localised
@@ -78,7 +79,8 @@ class RowStage:
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
         with spark_errors():
-            for row in together.mapInArrow(compare.run, "payload binary").toLocalIterator(prefetchPartitions=True):
+            compared = together.mapInArrow(compare.run, "payload binary")
+            for row in interruptible(self._spark, lambda: compared.toLocalIterator(prefetchPartitions=True)):
                 found = pickle.loads(row.payload)
                 if isinstance(found, TieoutError):
                     run.fail(found)

@@ -18,6 +18,9 @@ from tieout.model.results import VerificationResult
 ENGINES = {"mysql": MARIADB, "postgresql": POSTGRES}
 Texts = list[dict[str, str]]
 
+FEW = 9
+"""Rows of the table without NULLs: enough to see that its types are staged."""
+
 
 @dataclass
 class Sides:
@@ -72,7 +75,7 @@ def wide_tables(moving: Moving) -> list[Sides]:
     whole = required(made, source.engine)
     return [
         Sides(Wide(source, made, "made"), Wide(target, made, "made")),
-        Sides(Wide(source, whole, "whole", nullable=False), Wide(target, whole, "whole", nullable=False)),
+        Sides(Wide(source, whole, "whole", nullable=False, rows=FEW), Wide(target, whole, "whole")),
         Sides(Wide(source, chosen, "there"), Wide(target, chosen, "there")),
     ]
 

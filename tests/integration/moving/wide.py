@@ -19,6 +19,7 @@ class Wide:
     columns: Sequence[Column]
     name: str
     nullable: bool = True
+    rows: int = ROWS
 
     @property
     def stored(self) -> list[Column]:
@@ -29,18 +30,18 @@ class Wide:
 
     def fill(self) -> None:
         """Each column's values in turn, and a row of NULLs."""
-        self.side.fill_wide(self.name, self.columns, range(ROWS))
+        self.side.fill_wide(self.name, self.columns, range(self.rows))
         if self.nullable:
             self.side.run(f"INSERT INTO {self._table} ({self.side.quote('id')}) VALUES (-1)")
 
     def change(self) -> None:
         """Of every third row all columns get their next value; rows come and go, and a row gets another key."""
         assigned = ", ".join(f"{self.side.quote(column.name)} = %s" for column in self.stored)
-        for row in range(0, ROWS, 3):
+        for row in range(0, self.rows, 3):
             values = [column.value(row + 1, self.side.engine) for column in self.stored]
             self.side.run(f"UPDATE {self._table} SET {assigned} WHERE {self.side.quote('id')} = {row}", values)
         self.side.run(f"DELETE FROM {self._table} WHERE {self.side.quote('id')} IN (1, 4, -1)")
-        self.side.fill_wide(self.name, self.columns, range(1000, 1000 + ROWS))
+        self.side.fill_wide(self.name, self.columns, range(1000, 1000 + self.rows))
         if self.nullable:
             self.side.run(f"INSERT INTO {self._table} ({self.side.quote('id')}) VALUES (-2)")
             # Full rows keep values elsewhere; PostgreSQL's log leaves those out, and a new key can't be followed.
