@@ -15,11 +15,10 @@ import pytest
 
 from tests.faults.moving import workload
 from tests.integration.moving.pairs import Moving
-from tieout.move.job import MoveJob
+from tieout.move.mover import Mover
 
 if TYPE_CHECKING:
     from tests.servers.server import Database
-    from tieout.connectors.moving import Target
 
 SEEDS = 20
 
@@ -54,19 +53,19 @@ def held_back(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """
     source = moving.source
     place = "_chunks" if source.server.scheme == "postgresql" else "_begin_log"
-    go_on = getattr(MoveJob, place)
+    go_on = getattr(Mover, place)
     commit = Thread(target=_commit_and_wait, args=[source])
     ended: list[Callable[[], None]] = []
 
-    def hold_and_go_on(job: MoveJob, target: Target) -> object:
+    def hold_and_go_on(mover: Mover) -> object:
         if not commit.ident:
             waiting, release = _holding(source)
             ended.append(release)
             commit.start()
             _until(lambda: source.rows(waiting))
-        return go_on(job, target)
+        return go_on(mover)
 
-    monkeypatch.setattr(MoveJob, place, hold_and_go_on)
+    monkeypatch.setattr(Mover, place, hold_and_go_on)
     for database in (source, moving.target):
         workload.create(database)
     workload.fill(source)

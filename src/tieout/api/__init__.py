@@ -1,0 +1,54 @@
+"""One function for each thing a user does. What a command prints, these return."""
+
+from __future__ import annotations
+
+from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
+from tieout.api.moves import drop_move, move_status, move_statuses, run_move, steer_move
+from tieout.api.repairs import (
+    PlanDetails,
+    apply_repair,
+    plan_repair,
+    repair_plan,
+    undo_repair,
+    verification,
+    write_repair_sql,
+)
+from tieout.api.sessions import SparkSettings
+from tieout.api.verifying import (
+    DEFAULT_CONNECTIONS,
+    compare,
+    explain,
+    preflight,
+    request_document,
+    run_verification,
+    verify,
+)
+
+__all__ = [
+    "DEFAULT_CONNECTIONS",
+    "JobDetails",
+    "PlanDetails",
+    "SparkSettings",
+    "apply_repair",
+    "cancel_job",
+    "compare",
+    "drop_move",
+    "explain",
+    "list_jobs",
+    "move_status",
+    "move_statuses",
+    "pause_job",
+    "plan_repair",
+    "preflight",
+    "repair_plan",
+    "request_document",
+    "resumable_job",
+    "run_move",
+    "run_verification",
+    "show_job",
+    "steer_move",
+    "undo_repair",
+    "verification",
+    "verify",
+    "write_repair_sql",
+]

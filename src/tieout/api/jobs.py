@@ -1,0 +1,55 @@
+"""Jobs of the meta store: looked at and steered from any terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tieout.errors import UsageError
+from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, Wanted, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class JobDetails:
+    """A job, its tables, and its result document if it has one."""
+
+    job: Job
+    tables: tuple[JobTable, ...]
+    result: Mapping[str, Any] | None
+
+
+def list_jobs(
+    meta: str = DEFAULT_URL, *, limit: int = 20, state: str | None = None, task: str | None = None
+) -> list[Job]:
+    """The newest jobs first."""
+    with open_store(meta) as store:
+        return store.jobs.list(limit=limit, state=JobState(state) if state else None, task=task)
+
+
+def show_job(reference: str, meta: str = DEFAULT_URL) -> JobDetails:
+    """A job by its id, by the beginning of one, or the newest for `last`."""
+    with open_store(meta) as store:
+        job = store.jobs.get(reference)
+        return JobDetails(job, store.tables.all(job.id), store.jobs.result(job.id))
+
+
+def resumable_job(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """The job, if a verification can go on with it: known before Spark is started."""
+    with open_store(meta) as store:
+        job = store.jobs.get(reference)
+    if job.kind is not JobKind.VERIFICATION or job.state in (JobState.DONE, JobState.CANCELLED):
+        raise UsageError(f"job {job.id} is a {job.kind} that is {job.state}: it can't be resumed", "start a new one")
+    return job
+
+
+def pause_job(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """Asks the process that runs the job to stop and keep what it has."""
+    with open_store(meta) as store:
+        return store.jobs.set_wanted(reference, Wanted.PAUSE)
+
+
+def cancel_job(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """Ends a job for good: at once, or by asking the process that runs it."""
+    with open_store(meta) as store:
+        return store.jobs.set_wanted(reference, Wanted.CANCEL)

@@ -1,0 +1,88 @@
+"""Moving: run a task, look at it, steer it, drop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
+
+from tieout.api.sessions import SparkSettings, session_of
+from tieout.config.urls import parse_url
+from tieout.errors import UsageError
+from tieout.meta import DEFAULT_URL, Job, JobState, Wanted, open_store
+from tieout.model.move_requests import MoveRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def run_move(
+    request: MoveRequest,
+    *,
+    spark: SparkSession | SparkSettings | None = None,
+    meta: str = DEFAULT_URL,
+    tell: Callable[[dict[str, Any]], None] = lambda status: None,
+    until_caught_up: bool = False,
+) -> dict[str, Any]:
+    """Copies a task's tables, then follows the source's log until it is stopped; returns the last status.
+
+    Started again, it goes on where the target's progress says.
+    """
+    import tieout.spark.session  # noqa: F401 - as in run_verification
+    from tieout.connectors.registry import open_endpoint, open_source
+    from tieout.move.job import MoveJob
+
+    urls = parse_url(request.source), parse_url(request.target)
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store(meta))
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        endpoints = tuple(stack.enter_context(closing(open_endpoint(url))) for url in urls)
+        source = open_source(urls[0])
+        session = pool.submit(session_of, spark)
+        job = MoveJob(
+            store,
+            request,
+            (endpoints[0], endpoints[1]),
+            source,
+            urls[1],
+            (urls[0].redacted(), urls[1].redacted()),
+            lambda status: tell(status.document()),
+        )
+        return job.run(session.result, until_caught_up=until_caught_up).document()
+
+
+def move_status(task: str, meta: str = DEFAULT_URL) -> dict[str, Any] | None:
+    """What a task's mover last said of itself; None if it never ran with this meta store."""
+    with open_store(meta) as store:
+        return store.moves.status(task)
+
+
+def move_statuses(meta: str = DEFAULT_URL) -> list[dict[str, Any]]:
+    """The same for every task that there is something of."""
+    with open_store(meta) as store:
+        found = [store.moves.status(task) for task in store.moves.tasks()]
+    return [status for status in found if status is not None]
+
+
+def steer_move(task: str, wanted: Wanted | None, meta: str = DEFAULT_URL) -> Job:
+    """Asks the process that runs a task to pause or stop; None: to go on."""
+    with open_store(meta) as store:
+        running = store.jobs.list(limit=1, state=JobState.RUNNING, task=task)
+        if not running:
+            raise UsageError(f"nothing runs the task {task}", f"start it: tieout run {task}")
+        return store.jobs.set_wanted(running[0].id, wanted)
+
+
+def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> None:
+    """Removes what a task left on both sides and in the meta store; its target tables stay."""
+    from tieout.connectors.registry import open_source, open_target
+
+    with open_store(meta) as store, closing(open_target(parse_url(request.target))) as target:
+        running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task)
+        if running:
+            raise UsageError(f"the task {request.task} is being run", f"tieout stop {request.task}")
+        target.prepare()
+        target.drop_task(request.task)
+        open_source(parse_url(request.source)).drop_task(request.task)
+        store.moves.forget(request.task)

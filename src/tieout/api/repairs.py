@@ -1,0 +1,78 @@
+"""Repairs: planned, applied, undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TextIO
+
+from tieout.config.urls import parse_url
+from tieout.meta import DEFAULT_URL, Job, RepairPlan, open_store
+from tieout.model.progress import Listener, silence
+from tieout.model.repairs import RepairResult, RepairSummary
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDetails:
+    """A repair plan, and the verification that it comes from."""
+
+    plan: RepairPlan
+    job: Job
+
+
+def verification(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """A verification by its id, by the beginning of one, or the newest for `last`."""
+    from tieout.verify.repair.sides import verification
+
+    with open_store(meta) as store:
+        return verification(store, reference)
+
+
+def repair_plan(reference: str, meta: str = DEFAULT_URL) -> PlanDetails:
+    """A plan by its id, by the beginning of one, or the newest for `last`."""
+    with open_store(meta) as store:
+        plan = store.repairs.get(reference)
+        return PlanDetails(plan, store.jobs.get(plan.job_id))
+
+
+def plan_repair(
+    job: str,
+    source: str,
+    target: str,
+    *,
+    table: str | None = None,
+    meta: str = DEFAULT_URL,
+    listener: Listener = silence,
+) -> RepairSummary:
+    """Keeps a plan that would end the differences of a verification. Reads both sides, changes nothing."""
+    from tieout.verify.repair import plan_repair
+
+    with open_store(meta) as store:
+        return plan_repair(store, job, parse_url(source), parse_url(target), table=table, listener=listener)
+
+
+def apply_repair(
+    plan: str, source: str, target: str, *, meta: str = DEFAULT_URL, listener: Listener = silence
+) -> RepairResult:
+    """Changes the target as planned; looks again before each change, and afterwards. Interrupted if asked to stop."""
+    from tieout.verify.repair import apply_repair
+
+    with open_store(meta) as store:
+        return apply_repair(store, plan, parse_url(source), parse_url(target), listener=listener)
+
+
+def undo_repair(
+    plan: str, source: str, target: str, *, meta: str = DEFAULT_URL, listener: Listener = silence
+) -> RepairResult:
+    """Puts the old rows back, where they are still as the repair left them. Interrupted if asked to stop."""
+    from tieout.verify.repair import undo_repair
+
+    with open_store(meta) as store:
+        return undo_repair(store, plan, parse_url(source), parse_url(target), listener=listener)
+
+
+def write_repair_sql(plan: str, source: str, target: str, out: TextIO, *, meta: str = DEFAULT_URL) -> int:
+    """Writes a plan as statements in the target's dialect; returns how many."""
+    from tieout.verify.repair import repair_statements
+
+    with open_store(meta) as store:
+        return repair_statements(store, plan, parse_url(source), parse_url(target), out)

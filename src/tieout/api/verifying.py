@@ -1,0 +1,142 @@
+"""Verifying: what would be compared, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import asdict
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from tieout.api.sessions import SparkSettings, session_of
+from tieout.config.urls import EndpointUrl, parse_url
+from tieout.meta import DEFAULT_URL, open_store
+from tieout.model.forecast import Forecast, Preflight
+from tieout.model.progress import Listener, Progress, silence
+from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.results import VerificationResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DEFAULT_CONNECTIONS = 8
+
+
+def verify(
+    source: str,
+    target: str,
+    tables: Sequence[str | TableRequest] = (),
+    *,
+    spark: SparkSession | None = None,
+    meta: str = DEFAULT_URL,
+    listener: Listener = silence,
+    **options: Any,
+) -> VerificationResult:
+    """Compares the tables of two endpoints.
+
+    `tables` are names or patterns (none: all), `options` those of VerifyOptions; `spark` is a session of
+    the caller's own, else one is started.
+    """
+    requests = tuple(TableRequest(table) if isinstance(table, str) else table for table in tables)
+    request = VerifyRequest(source, target, requests, VerifyOptions(**options))
+    return run_verification(request, spark=spark, meta=meta, listener=listener)
+
+
+def compare(
+    a: DataFrame,
+    b: DataFrame,
+    key: str | Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    tolerance: Mapping[str, str | float] | None = None,
+    limit: int | None = 1000,
+) -> VerificationResult:
+    """Compares two DataFrames, `a` as the source and `b` as the target; rows match by `key`, or else as multisets.
+
+    `columns` None: all. `tolerance` is a number, or "1e-9 relative", for a column. `limit` cuts the list of
+    differences, not their counts.
+    """
+    from tieout.verify.frames import compare_frames
+
+    request = TableRequest(
+        "a",
+        key=((key,) if isinstance(key, str) else tuple(key)) or None,
+        columns=None if columns is None else tuple(columns),
+        tolerance={name: str(amount) for name, amount in (tolerance or {}).items()},
+    )
+    return compare_frames(a, b, request, limit)
+
+
+def run_verification(
+    request: VerifyRequest,
+    *,
+    spark: SparkSession | SparkSettings | None = None,
+    meta: str = DEFAULT_URL,
+    listener: Listener = silence,
+    resume: str | None = None,
+) -> VerificationResult:
+    """Runs a verification as a job of the meta store; `resume` names one to go on with."""
+    # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
+    import tieout.spark.session  # noqa: F401
+    from tieout.verify.endpoints import open_any
+
+    urls = parse_url(request.source), parse_url(request.target)
+    shown = urls[0].redacted(), urls[1].redacted()
+    listener(Progress("schema"))
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store(meta))
+        pool = stack.enter_context(ThreadPoolExecutor(3))
+
+        @cache
+        def starting() -> Future[SparkSession]:
+            return pool.submit(session_of, spark)
+
+        opened = [pool.submit(open_any, url, lambda: starting().result()) for url in urls]
+        source, target = (stack.enter_context(closing(future.result())) for future in opened)
+        # Spark takes seconds to start: the catalogs are read meanwhile, but a wrong password does not wait for it.
+        session = starting()
+
+        from tieout.verify.job import VerificationJob
+
+        job = VerificationJob(
+            store,
+            request,
+            (source, target),
+            shown,
+            request_document(request, shown),
+            (_connections(urls[0]), _connections(urls[1])),
+            listener,
+        )
+        return job.run(session.result, resume)
+
+
+def _connections(url: EndpointUrl) -> int:
+    return url.connections or DEFAULT_CONNECTIONS
+
+
+def request_document(request: VerifyRequest, shown: tuple[str, str]) -> dict[str, Any]:
+    """The request as kept with its job: without secrets."""
+    return {**asdict(request), "source": shown[0], "target": shown[1]}
+
+
+def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:
+    """What would be compared, how and why. Reads catalogs, no rows; starts Spark only for tables it alone can read."""
+    from tieout.verify.endpoints import open_any
+    from tieout.verify.forecast import forecast_of
+    from tieout.verify.planning import plan_tables
+
+    urls = parse_url(request.source), parse_url(request.target)
+    session = partial(session_of, spark)
+    with closing(open_any(urls[0], session)) as source, closing(open_any(urls[1], session)) as target:
+        tables = tuple(forecast_of(table) for table in plan_tables(source, target, request))
+    return Forecast(urls[0].redacted(), urls[1].redacted(), tables)
+
+
+def preflight(
+    request: VerifyRequest, meta: str = DEFAULT_URL, *, spark: SparkSession | SparkSettings | None = None
+) -> Preflight:
+    """Every problem of a verification at once, each with its fix, and what its answer would be worth."""
+    from tieout.verify.readiness import examine
+
+    urls = parse_url(request.source), parse_url(request.target)
+    return examine(request, urls, meta, partial(session_of, spark))

@@ -1,0 +1,218 @@
+"""The move itself: plan, copy, make indexes, follow. Whatever ends it, it can be begun again where the target is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from tieout.connectors.base import Endpoint
+from tieout.connectors.moving import Source, StageTable, Target
+from tieout.errors import TieoutError, UnsupportedError
+from tieout.failpoints import reach
+from tieout.meta.moves import Moves
+from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import Chunk, Delivery, Fence, Transfer
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+from tieout.model.types import TypeName
+from tieout.move.adapting import Adapter, Incompatible
+from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks
+from tieout.move.following import SETS, Follower, Slices
+from tieout.move.holdings import Holdings
+from tieout.move.making import Maker
+from tieout.move.planning import Planner
+from tieout.move.staging import SliceStaged
+from tieout.move.status import StatusKeeper
+from tieout.move.steering import Steering
+from tieout.move.trouble import Trouble, TroubleFound
+
+_LONGEST_WAIT = 30.0
+_TRIES = 10
+
+
+@dataclass
+class Mover:
+    """One task, by who owns it."""
+
+    request: MoveRequest
+    endpoints: tuple[Endpoint, Endpoint]
+    source: Source
+    target: Target
+    fence: Fence
+    moves: Moves
+    status: StatusKeeper
+    steering: Steering
+    tell: Callable[[StatusKeeper], None]
+    transfers: list[Transfer] = field(init=False, default_factory=list)
+
+    def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
+        """Until it is stopped (StopAsked); or, if asked, until it has caught up with where the log was."""
+        maker = Maker(self.source, self.target, self.request.task, self._alike)
+        self.transfers = Planner(self.request, self.endpoints, maker).transfers()
+        began = self._begin_log()
+        chunks = self._chunks()
+        self.status.planned(self.transfers, chunks)
+        spark = session()
+        self._copy(spark, chunks)
+        reach("after-copy")
+        maker.index(spark, self.transfers)
+        self.status.become("following")
+        now = self.source.log(self.request.task).now()
+        self._follow(spark, began, now)
+        self.status.consistent_from = _highest(self.target.progress.chunks(self.request.task, self._names)).text
+        self.status.remarks += maker.finish(self.transfers)
+        reach("after-switch")
+        if not until_caught_up:
+            self._follow(spark, began, None)
+
+    @property
+    def _names(self) -> list[TableName]:
+        return [transfer.source.name for transfer in self.transfers]
+
+    def _begin_log(self) -> Position:
+        known = self.target.progress.read(self.request.task)
+        assert known is not None
+        if known.began is not None:
+            return known.began
+        began = self.source.begin_log(self.request.task, self._names)
+        self.target.progress.begin_at(self.request.task, began)
+        return began
+
+    def _chunks(self) -> list[Chunk]:
+        known = self.target.progress.chunks(self.request.task, self._names)
+        planned = {chunk.table for chunk in known}
+        for transfer in self.transfers:
+            if transfer.source.name not in planned:
+                chunks = plan_chunks(self.endpoints[0], transfer, self.request.options.chunk_rows)
+                self.target.progress.plan_chunks(self.request.task, chunks)
+        return self.target.progress.chunks(self.request.task, self._names)
+
+    def _copy(self, spark: SparkSession, chunks: Sequence[Chunk]) -> None:
+        by_name = {transfer.source.name: transfer for transfer in self.transfers}
+        reader, loader = self.source.chunk_source(), self.target.loader()
+        work = [
+            CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._alike)
+            for chunk in chunks
+            if chunk.held is None
+        ]
+        if not work:
+            return
+        self.status.become("copying")
+
+        def copied(piece: CopyChunk, result: ChunkCopied) -> None:
+            self.status.copied(piece.chunk, result.rows)
+            self.tell(self.status)
+            self.steering.hold()
+
+        copy_chunks(spark, work, copied)
+
+    @property
+    def _alike(self) -> bool:
+        return self.endpoints[0].capabilities.family == self.endpoints[1].capabilities.family
+
+    def _follow(self, spark: SparkSession, began: Position, goal: Position | None) -> None:
+        """Until the goal is reached; without one until it is stopped. Begins again where the target is."""
+        failures = 0
+        while True:
+            start = self._start(began)
+            holdings = self._holdings()
+            try:
+                stages = self.target.make_stages(self.fence, self.transfers, SETS)
+                follower = self._follower(spark, start, holdings, stages)
+                if goal is None:
+                    follower.run(self.steering.is_stopped)
+                else:
+                    follower.catch_up(goal, self.steering.hold)
+                return
+            except TroubleFound as found:
+                self._overcome(spark, began, found.trouble)
+            except TieoutError as error:
+                if not error.transient or failures >= _TRIES:
+                    raise
+                self.status.become("waiting", str(error))
+                self.tell(self.status)
+                time.sleep(min(_LONGEST_WAIT, 0.5 * 2**failures))
+                self.target.reconnect()
+                failures = 0 if self._start(began) != start else failures + 1
+                self.status.become("following")
+
+    def _overcome(self, spark: SparkSession, began: Position, trouble: Trouble) -> None:
+        """Columns that were added are followed, from where they were; any other trouble stops its table."""
+        (transfer,) = (t for t in self.transfers if t.source.name == trouble.table)
+        reason = trouble.reason
+        if trouble.columns is not None:
+            self._follow(spark, began, trouble.before)
+            adapter = Adapter(self.source, self.target, self.endpoints, self._alike)
+            try:
+                adapted = adapter.adapted(transfer, trouble.columns)
+                self.transfers = [adapted if t is transfer else t for t in self.transfers]
+                self.target.progress.plan_columns(self.request.task, trouble.table, adapted.source.column_names)
+                return
+            except Incompatible as error:
+                reason = f"{trouble.reason}: {error}"
+        self.target.progress.stop_table(self.request.task, trouble.table, reason)
+        self.transfers.remove(transfer)
+        self.status.stopped(trouble.table, reason)
+        if not self.transfers:
+            raise UnsupportedError(reason, "drop the task and begin anew")
+
+    def _follower(
+        self,
+        spark: SparkSession,
+        start: Position,
+        holdings: dict[TableName, Holdings],
+        stages: list[dict[TableName, StageTable]],
+    ) -> Follower:
+        options = self.request.options
+        slices = Slices(
+            self.source.log(self.request.task),
+            start,
+            options.batch_bytes,
+            options.poll_seconds,
+            self.source.chunk_source(),
+            self.target.loader(),
+            holdings,
+            self._alike,
+            tuple(stages),
+        )
+        return Follower(
+            spark, slices, self.target, self.fence, self.request.delivery, self._keep, self.steering.hold, self._applied
+        )
+
+    def _holdings(self) -> dict[TableName, Holdings]:
+        chunks = self.target.progress.chunks(self.request.task, self._names)
+        found = {}
+        for transfer in self.transfers:
+            own = [chunk for chunk in chunks if chunk.table == transfer.source.name]
+            columns = [transfer.source_columns[place] for place in transfer.key]
+            integer = len(columns) == 1 and columns[0].type.name is TypeName.INTEGER
+            found[transfer.source.name] = Holdings.of(own, integer=integer)
+        return found
+
+    def _start(self, began: Position) -> Position:
+        known = self.target.progress.read(self.request.task)
+        assert known is not None
+        start = known.applied or began
+        if self.request.delivery is Delivery.AT_MOST_ONCE:
+            kept = self.moves.kept_position(self.request.task)
+            if kept is not None and Position(kept).reaches(start):
+                return Position(kept)
+        return start
+
+    def _keep(self, position: Position) -> None:
+        # Here first: the source can't be asked for what it has let go.
+        self.moves.keep_position(self.status.job_id, self.request.task, position.text)
+        if self.source.keeps_position:
+            self.source.log(self.request.task).confirm(position)
+
+    def _applied(self, staged: SliceStaged, remarks: list[str]) -> None:
+        self.status.applied(staged, remarks)
+        self.tell(self.status)
+
+
+def _highest(chunks: Sequence[Chunk]) -> Position:
+    """From here on no transaction of the source is seen in part: every chunk is of this position or an earlier one."""
+    return max((chunk.held.position for chunk in chunks if chunk.held is not None), key=lambda held: held.place)

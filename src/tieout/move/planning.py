@@ -1,0 +1,59 @@
+"""What a task moves: tables that are missing are made, those that are there must fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tieout.connectors.base import Endpoint
+from tieout.errors import UnsupportedError
+from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import Transfer
+from tieout.model.tables import Table
+from tieout.move.adapting import as_planned
+from tieout.move.making import Maker
+from tieout.move.transfers import Route, routes, transfer_of
+
+
+@dataclass(frozen=True)
+class Planner:
+    request: MoveRequest
+    endpoints: tuple[Endpoint, Endpoint]
+    maker: Maker
+
+    def transfers(self) -> list[Transfer]:
+        """UnsupportedError says all that is wrong; then nothing was made. Tables that were stopped are left out."""
+        progress, task = self.maker.target.progress, self.request.task
+        stopped = progress.stopped(task)
+        found = [route for route in routes(*self.endpoints, self.request) if str(route.source) not in stopped]
+        sources = self.endpoints[0].describe([route.source for route in found])
+        self._refuse(sources)
+        planned = progress.planned_columns(task)
+        pairs = [
+            (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
+            for route, table in zip(found, sources, strict=True)
+        ]
+        self._fitted([(route, table) for route, table in pairs if route.exists])  # before anything is made
+        self.maker.make_missing(found, {table.name: table for _, table in pairs})
+        for _, table in pairs:
+            if str(table.name) not in planned:
+                progress.plan_columns(task, table.name, table.column_names)
+        return self._fitted(pairs)
+
+    def _refuse(self, tables: Sequence[Table]) -> None:
+        reasons = ((table, self.maker.source.refuses(table)) for table in tables)
+        refused = [f"{table.name}: {reason}" for table, reason in reasons if reason is not None]
+        if refused:
+            raise UnsupportedError("; ".join(refused), "mend it, or leave the table out")
+
+    def _target_of(self, route: Route) -> Table:
+        return self.endpoints[1].describe([route.target])[0]
+
+    def _fitted(self, pairs: Sequence[tuple[Route, Table]]) -> list[Transfer]:
+        targets = self.endpoints[1].describe([route.target for route, _ in pairs])
+        tells_generated = self.maker.source.tells_generated
+        return [
+            transfer_of(source, target, alike=self.maker.alike, tells_generated=tells_generated)
+            for (_, source), target in zip(pairs, targets, strict=True)
+        ]
