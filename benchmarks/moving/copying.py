@@ -22,6 +22,8 @@ PEERS = {"mariadb": "mariadb-dump | mariadb", "mariadb-postgres": "pgloader", "p
 
 def copy(sheet: Sheet, subject: Subject, spark: SparkSession, scratch: Path, runs: int) -> None:
     ours, theirs = [], []
+    if PEERS[subject.name] == "pgloader":
+        _let_in(subject)
     for _ in range(runs):
         subject.forget(scratch)
         theirs.append(_peer(subject))
@@ -84,9 +86,22 @@ def _piped(left: list[str], right: list[str]) -> None:
         raise RuntimeError(f"{left[0]} ended with {dump.returncode}")
 
 
+LOADER = "loader"
+"""pgloader's user and password: it can't read those of the tests out of a URL."""
+
+
+def _let_in(subject: Subject) -> None:
+    subject.source.execute(f"CREATE OR REPLACE USER {LOADER}@'%' IDENTIFIED BY '{LOADER}'")
+    subject.source.execute(f"GRANT ALL ON *.* TO {LOADER}@'%'")
+    subject.target.execute(f"CREATE ROLE {LOADER} LOGIN SUPERUSER PASSWORD '{LOADER}'")
+
+
 def _pgloader(subject: Subject) -> None:
-    source = subject.source.url.replace("mysql://", "mysql://", 1)
-    script = f"""LOAD DATABASE FROM {source} INTO {subject.target.url}
+    source, target = (
+        f"{database.server.scheme}://{LOADER}:{LOADER}@{database.server.host}:{database.server.port}/{database.name}"
+        for database in (subject.source, subject.target)
+    )
+    script = f"""LOAD DATABASE FROM {source} INTO {target}
 WITH include drop, create tables, create indexes, reset sequences
 INCLUDING ONLY TABLE NAMES MATCHING '{TABLE}'
 ALTER SCHEMA '{subject.source.name}' RENAME TO 'public';

@@ -61,17 +61,18 @@ def meta(scratch: Path) -> str:
 
 @contextmanager
 def subjects() -> Iterator[dict[str, Subject]]:
-    """Servers with logs, until the block ends: two of MariaDB, one of PostgreSQL with two databases."""
+    """Servers with logs, until the block ends: two of MariaDB, two of PostgreSQL.
+
+    A log is of a whole server: on a shared one the source's would hold all that is written to the target.
+    """
     with ExitStack() as stack:
-        first = start_mariadb(time_zone="+00:00", server_id=1, settings=MARIADB)
-        stack.callback(first.stop)
-        second = start_mariadb(time_zone="+00:00", server_id=2, settings=MARIADB)
-        stack.callback(second.stop)
-        postgres = start_postgres(settings={**POSTGRES, "wal_level": "logical", "max_wal_senders": "4"})
-        stack.callback(postgres.stop)
-        old, new, left, right = (
-            stack.enter_context(server.fresh_database()) for server in (first, second, postgres, postgres)
-        )
+        mariadb = [start_mariadb(time_zone="+00:00", server_id=number, settings=MARIADB) for number in (1, 2)]
+        postgres = [
+            start_postgres(settings={**POSTGRES, "wal_level": "logical", "max_wal_senders": "4"}) for _ in range(2)
+        ]
+        for server in (*mariadb, *postgres):
+            stack.callback(server.stop)
+        old, new, left, right = (stack.enter_context(server.fresh_database()) for server in (*mariadb, *postgres))
         yield {
             "mariadb": Subject("mariadb", old, new),
             "mariadb-postgres": Subject("mariadb-postgres", old, right),

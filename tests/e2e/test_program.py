@@ -17,7 +17,7 @@ from tests.e2e.conftest import Tieout
 from tests.servers.sqlite import SqliteDatabase
 from tieout import api
 
-ROWS = 20_000
+ROWS = 6_000
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def pair(sqlite_db: Callable[[str], SqliteDatabase]) -> tuple[SqliteDatabase, Sq
     for side in sides:
         side.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
         side.executemany("INSERT INTO t VALUES (?, ?)", [(n, f"ü{n}") for n in range(ROWS)])
-    sides[1].execute("UPDATE t SET v = '→' WHERE id = 7; DELETE FROM t WHERE id = 19999")
+    sides[1].execute("UPDATE t SET v = '→' WHERE id = 7; DELETE FROM t WHERE id = 5999")
     return sides
 
 
@@ -64,7 +64,7 @@ def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
     source, target = pair
     process = start(
         *("verify", "--source", source.url, "--target", target.url, "--master", "local[2]"),
-        *("--chunk-rows", "1000", "--max-rows-per-second", "2000"),
+        *("--chunk-rows", "300", "--max-rows-per-second", "600"),
         start_new_session=True,
     )
     job = _running_job(process)
@@ -83,7 +83,7 @@ def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
     assert resumed.code == 1
     result = json.loads(resumed.out)
     assert result["job"] == job
-    assert [(d["kind"], d["key"]["id"]) for d in result["differences"]] == [("changed", "7"), ("missing", "19999")]
+    assert [(d["kind"], d["key"]["id"]) for d in result["differences"]] == [("changed", "7"), ("missing", "5999")]
     assert result["tables"][0]["rows"] == {"source": ROWS, "target": ROWS - 1}
     again = tieout("verify", "--resume", job)
     assert again.code == 2
@@ -96,7 +96,7 @@ def test_paused_and_cancelled_from_another_terminal(start, program: Tieout, pair
     source, target = pair
     process = start(
         *("verify", "--source", source.url, "--target", target.url, "--master", "local[2]"),
-        *("--chunk-rows", "1000", "--max-rows-per-second", "2000", "--quiet"),
+        *("--chunk-rows", "300", "--max-rows-per-second", "600", "--quiet"),
     )
     job = _running_job(process)
     assert program("jobs", "pause", "last").out.startswith(f"job {job} will pause")

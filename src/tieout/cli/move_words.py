@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -20,16 +19,13 @@ def told_line(status: Mapping[str, Any]) -> str:
     """One line, now and then, of how far it is."""
     if status["state"] == "copying":
         copied = sum(table["rows_copied"] for table in status["tables"])
-        return f"copying: {plural(copied, 'row')}, {status['rows_per_second']:,.0f} rows/s"
-    lag = lag_seconds(status)
+        left = status.get("seconds_left")
+        to_go = "" if left is None else f", {left:,.0f} s to go"
+        return f"copying: {plural(copied, 'row')}, {status['rows_per_second']:,.0f} rows/s{to_go}"
+    lag, left = status.get("lag_seconds"), status.get("seconds_left")
     behind = "" if lag is None else f", {lag:.1f} s behind"
+    behind += f" ({left:,.0f} s to go)" if left else ""
     return f"{status['state']}: {plural(status['changes'], 'change')} up to {status['position']}{behind}"
-
-
-def lag_seconds(status: Mapping[str, Any]) -> float | None:
-    """How old the newest change is that was applied."""
-    newest = status.get("newest_commit")
-    return None if newest is None else max(0.0, time.time() - newest / 1e6)
 
 
 def status_values(status: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,6 +61,12 @@ class MoveSettings(Section):
     """How much of the log is applied in one transaction, more or less: no transaction of the source is cut."""
     poll_seconds: PositiveSeconds = _MOVE.poll_seconds
     """How often to look for changes when there are none."""
+    max_rows_per_second: Count | None = _MOVE.max_rows_per_second
+    """No more rows a second than this, copied or changed."""
+    max_load: Count | None = _MOVE.max_load
+    """Wait while the target runs more statements than this."""
+    max_replica_lag: PositiveSeconds | None = _MOVE.max_replica_lag
+    """Wait while a replica of the target is further behind than this."""
 
     def options(self) -> MoveOptions:
         """The same, as a mover takes it."""

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from tieout.model.changes import LogItem
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class LogLag:
+    """Bytes of the log behind a position, and how much of it the source keeps for us alone (None: nothing)."""
+
+    behind: int
+    kept: int | None = None
 
 
 class ChangeLog(Protocol):
@@ -31,6 +40,9 @@ class ChangeLog(Protocol):
         Only rows of these tables; what belongs to a transaction stands between its Begin and its Commit.
         Nothing is collected: a transaction may be larger than memory.
         """
+
+    def lag(self, applied: Position) -> LogLag:
+        """How far the log goes behind a position, at this moment."""
 
     def confirm(self, position: Position) -> None:
         """Lets the source forget what lies before the position, if it keeps its log for us."""

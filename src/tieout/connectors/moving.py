@@ -58,15 +58,16 @@ class StageTable:
 
 @dataclass(frozen=True, slots=True)
 class StagedChanges:
-    """What waits in a stage. `overlap`: it came in pieces, and a later one has the word on a key that they share.
+    """What waits in a stage. `overlap`: it came in pieces, and a later one has the word on a key that they share;
+    without a key, the same row may come and go.
 
-    `existing`: how many of its keys should be there already. `kept`: places of columns with values that the log left
-    out. `emptied`: the table was truncated before what is staged.
+    `existing`: how many of its keys should be there already; None: nobody knows. `kept`: places of columns with values
+    that the log left out. `emptied`: the table was truncated before what is staged.
     """
 
     stage: StageTable
     rows: int
-    existing: int
+    existing: int | None
     overlap: bool = False
     kept: frozenset[int] = frozenset()
     emptied: bool = False
@@ -166,6 +167,12 @@ class Target(Protocol):
 
     def drop_task(self, task: str) -> None:
         """Removes all that a task left here, its target tables aside."""
+
+    def load(self) -> int:
+        """How many statements the server runs, this one aside."""
+
+    def replica_lag(self) -> float:
+        """How many seconds the slowest replica is behind; 0 if there is none."""
 
     def loader(self) -> Loader: ...
 

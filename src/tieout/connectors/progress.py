@@ -227,7 +227,7 @@ class ProgressTables:
         self.session.execute(
             f"UPDATE {self.table('chunks')} SET held = %s, snapshot = %s, row_count = %s "
             "WHERE task = %s AND source_table = %s AND ordinal = %s",
-            [held.position.text, held.snapshot, rows, fence.task, str(chunk.table), chunk.ordinal],
+            [held.position.text, _view(held), rows, fence.task, str(chunk.table), chunk.ordinal],
         )
 
     def chunks(self, task: str, tables: Sequence[TableName]) -> list[Chunk]:
@@ -243,7 +243,7 @@ class ProgressTables:
                 names[name],
                 int(ordinal),
                 KeyRange(_key(low), _key(high)),
-                None if held is None else Held(Position(held), snapshot),
+                None if held is None else _held(held, snapshot),
                 int(count),
             )
             for name, ordinal, low, high, held, snapshot, count in rows
@@ -271,3 +271,17 @@ def _key(text: str | None) -> Key | None:
 
 def _key_text(key: Key | None) -> str | None:
     return None if key is None else json.dumps(key)
+
+
+_SETTLED = "settled "
+
+
+def _view(held: Held) -> str | None:
+    """What a chunk's rows are of, beside its position."""
+    return held.snapshot if held.settled is None else f"{_SETTLED}{held.settled.text}"
+
+
+def _held(position: str, view: str | None) -> Held:
+    if view is not None and view.startswith(_SETTLED):
+        return Held(Position(position), settled=Position(view.removeprefix(_SETTLED)))
+    return Held(Position(position), view)

@@ -43,9 +43,10 @@ class Built:
 class Structure:
     """Statements in the target's dialect, with TABLE, SCHEMA and PARENT for names.
 
-    `create`: columns and key. `indexes`: once the rows are copied. `unique`: once all rows are of one position;
-    before, two of them may hold one value. `references`: foreign keys, when all tables are that far. `counters`: where
-    the numbers of new rows go on, as often as wanted. `needs`: the type of each column that is not the engine's own.
+    `create`: columns, and the key where rows lie in its order. `indexes`: once the rows are copied. `unique`: once all
+    rows are of one position; before, two of them may hold one value. `references`: foreign keys, when all tables are
+    that far. `counters`: where the numbers of new rows go on, as often as wanted. `needs`: the type of each column that
+    is not the engine's own.
     """
 
     create: tuple[str, ...]

@@ -8,6 +8,7 @@ engine a value is written as that engine writes it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from tieout.canonical.arrays import text_bytes
 
 _ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
 _NULL = "\\N"
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_PLAIN = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 
 
 def texts(values: Sequence[Any]) -> pa.Array:
@@ -47,3 +50,18 @@ def _escaped(column: pa.Array) -> pa.Array:
         if plain.encode() in data:
             column = pc.replace_substring(column, plain, escaped)
     return column
+
+
+def cells(block: bytes, width: int) -> list[pa.Array]:
+    """The columns of a block of whole lines, as `lines` was given them."""
+    fields = block.replace(b"\n", b"\t").split(b"\t")
+    fields.pop()  # behind the last newline
+    return [pa.array([_plain(field) for field in fields[place::width]], pa.large_string()) for place in range(width)]
+
+
+def _plain(field: bytes) -> str | None:
+    if b"\\" not in field:
+        return field.decode()
+    if field == b"\\N":
+        return None
+    return _ESCAPE.sub(lambda found: _PLAIN.get(found[1], found[1]), field.decode())

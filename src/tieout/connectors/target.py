@@ -15,7 +15,7 @@ from tieout.errors import UnreachableError, WriteError
 from tieout.failpoints import reach
 from tieout.model.changes import ChangeKind
 from tieout.model.moving import Fence, Transfer
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 KIND, PIECE, COPIES, KEPT = STAGE_COLUMNS
 STAYS = f"{KIND} <> {ChangeKind.DELETE:d}"
@@ -93,8 +93,10 @@ class SqlTarget(ABC):
             # A server that crashed meanwhile has emptied it: merged all the same, the changes would be lost.
             lost = f"of {changes.rows:,} rows that were staged {staged:,} are left"
             raise UnreachableError(lost, "they are staged again")
-        if changes.overlap:
+        if changes.overlap and changes.stage.transfer.key:
             self.keep_last_piece(changes.stage)
+        elif changes.overlap:
+            self.add_up_copies(changes.stage)
 
     def record(self, fence: Fence, merge: Merge) -> None:
         self.session.begin()
@@ -123,7 +125,7 @@ class SqlTarget(ABC):
             f"INSERT INTO {self.session.table(stage.transfer.target.name)} ({columns}) {self.overriding}"
             f"SELECT {columns} FROM {self.session.table(stage.name)} WHERE {STAYS}"
         )
-        if found == changes.existing or changes.emptied:
+        if changes.existing is None or found == changes.existing or changes.emptied:
             return []
         name = stage.transfer.target.name
         return [f"{name}: {changes.existing:,} rows were to be changed or deleted, and {found:,} of them were there"]
@@ -187,6 +189,12 @@ class SqlTarget(ABC):
     def built(self, table: TableName) -> Built: ...
 
     @abstractmethod
+    def load(self) -> int: ...
+
+    @abstractmethod
+    def replica_lag(self) -> float: ...
+
+    @abstractmethod
     def loader(self) -> Loader: ...
 
     @abstractmethod
@@ -196,6 +204,28 @@ class SqlTarget(ABC):
     @abstractmethod
     def keep_last_piece(self, stage: StageTable) -> None:
         """Takes rows out of the stage whose key a later piece has too."""
+
+    def add_up_copies(self, stage: StageTable) -> None:
+        """Makes one row of all that are the same in a stage, with the copies that are left of them."""
+        table, columns = self.session.table(stage.name), self.columns(stage.transfer)
+        net = f"SUM(CASE WHEN {GOES} THEN -{COPIES} ELSE {COPIES} END)"
+        kind = f"CASE WHEN {net} > 0 THEN {ChangeKind.INSERT:d} ELSE {ChangeKind.DELETE:d} END"
+        ((last,),) = self.session.rows(f"SELECT MAX({PIECE}) FROM {table}")
+        self.session.execute(
+            f"INSERT INTO {table} ({columns}, {KIND}, {PIECE}, {COPIES}) "
+            f"SELECT {', '.join(self.any_of(column) for column in stage.transfer.target_columns)}, "
+            f"{kind}, {int(last) + 1:d}, ABS({net}) FROM {table} "
+            f"GROUP BY {', '.join(self.exactly(column) for column in stage.transfer.target_columns)} HAVING {net} <> 0"
+        )
+        self.session.execute(f"DELETE FROM {table} WHERE {PIECE} <= {int(last):d}")
+
+    @abstractmethod
+    def exactly(self, column: Column) -> str:
+        """What is the same only of values that are the same in every bit."""
+
+    @abstractmethod
+    def any_of(self, column: Column) -> str:
+        """One of the values of a group."""
 
     @abstractmethod
     def is_kept(self, place: int) -> str:

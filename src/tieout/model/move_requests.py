@@ -10,11 +10,18 @@ from tieout.model.requests import TableRequest
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """How to move. `chunk_rows` None: as many as make a chunk of some seconds."""
+    """How to move. `chunk_rows` None: as many as make a chunk of some seconds.
+
+    A mover waits while the target runs more than `max_load` statements, or a replica of it is further behind than
+    `max_replica_lag` seconds.
+    """
 
     chunk_rows: int | None = None
     batch_bytes: int = 32 << 20
     poll_seconds: float = 0.2
+    max_rows_per_second: int | None = None
+    max_load: int | None = None
+    max_replica_lag: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,13 @@ class Held:
     """Which transactions the rows of a chunk hold: all that end before a position.
 
     With a snapshot (PostgreSQL's xmin:xmax:xip,…) only those of them that it saw: what is in the log may
-    become visible later than what follows it there.
+    become visible later than what follows it there. Up to `settled` the rows may hold more of the log: they are of one
+    moment only once it is applied up to there.
     """
 
     position: Position
     snapshot: str | None = None
+    settled: Position | None = None
 
     def holds(self, transaction: Begin) -> bool:
         if transaction.position.place >= self.position.place:
@@ -78,17 +80,48 @@ class Version:
     at: int
 
 
+SCHEMA_NAME, TABLE_NAME = "_schema", "_table"
+"""What expressions call the schema and the name of the source's table: of tables that are merged, they tell which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Work on the way, in Spark SQL over the source's columns, SCHEMA_NAME and TABLE_NAME.
+
+    `reads` are the columns that are read, and `key` the places of the source's key among them. `cells` has for each
+    column of the target the place of what is read for it, or an expression. `uses` are the columns that expressions
+    name, with their places. `shared`: other tables go to the same one.
+    """
+
+    reads: tuple[tuple[Column, Column], ...]
+    key: tuple[int, ...]
+    cells: tuple[int | str, ...]
+    uses: tuple[tuple[str, int], ...]
+    where: str | None = None
+    shared: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """A table's way: from which columns to which, in order, and the places of the key among them.
 
-    Without a key rows are a multiset.
+    Without a key rows are a multiset. Where there is work on the way, the columns of the source are what comes of it.
     """
 
     source: Table
     target: Table
     columns: tuple[tuple[Column, Column], ...]
     key: tuple[int, ...] = ()
+    shape: Shape | None = None
+    takes_more: bool = True
+    """Columns that the source gets later go along, too."""
+
+    @property
+    def reads(self) -> Transfer:
+        """What is read for it, as it is."""
+        if self.shape is None:
+            return self
+        return Transfer(self.source, self.target, self.shape.reads, self.shape.key)
 
     @property
     def source_columns(self) -> tuple[Column, ...]:

@@ -28,20 +28,26 @@ class Adapter:
 
     def adapted(self, transfer: Transfer, columns: tuple[str, ...]) -> Transfer:
         """The transfer of a table that has these columns now. Incompatible if they are not only more than before."""
-        gone = [column.name for column in transfer.source_columns if column.name not in columns]
+        gone = [column.name for column in transfer.reads.source_columns if column.name not in columns]
         if gone:
             raise Incompatible(f"its column {gone[0]} was dropped or renamed")
         try:
             (table,) = self.endpoints[0].describe([transfer.source.name])
             added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
+            if not transfer.takes_more:
+                return replace(transfer, source=_with(transfer.source, added))
             self._add(transfer, table, added)
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:
             raise Incompatible(str(error)) from None
         pairs = tuple((column, target.column(column.name)) for column in added)
         kept = tuple((column, target.column(theirs.name)) for column, theirs in transfer.columns)
-        source = replace(transfer.source, columns=(*transfer.source.columns, *added))
-        return replace(transfer, source=source, target=target, columns=(*kept, *pairs))
+        shape = transfer.shape
+        if shape is not None:
+            places = range(len(shape.reads), len(shape.reads) + len(pairs))
+            shape = replace(shape, reads=(*shape.reads, *pairs), cells=(*shape.cells, *places))
+        source = _with(transfer.source, added)
+        return replace(transfer, source=source, target=target, columns=(*kept, *pairs), shape=shape)
 
     def _added(self, table: Table, name: str) -> Column:
         if name not in table.column_names:
@@ -63,6 +69,10 @@ class Adapter:
             raise Incompatible("; ".join(f"{column.column}: {column.reason}" for column in structure))
         for column in missing:
             self.target.run(transfer.target.name, [f"ALTER TABLE {TABLE} ADD COLUMN {_line(structure, column.name)}"])
+
+
+def _with(table: Table, added: list[Column]) -> Table:
+    return replace(table, columns=(*table.columns, *added))
 
 
 def as_planned(table: Table, planned: tuple[str, ...] | None, target: Callable[[], Table]) -> Table:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.connectors.base import Endpoint
-from tieout.connectors.moving import ChunkSource, Loader, key_scan
+from tieout.connectors.moving import ChunkReader, ChunkSource, Loader, key_scan
 from tieout.model.keys import EVERYTHING, Key, ranges_between
 from tieout.model.moving import Chunk, Fence, Transfer
-from tieout.spark.work import run_work
+from tieout.move.throttle import paced
+from tieout.spark.work import Outcome, run_work
 from tieout.verify.ranges import sampled_bounds
 
-CHUNK_ROWS = 250_000
+CHUNK_ROWS = 125_000
 _MOST_BOUNDS = 100_000
+_A_WAVE = 12
 
 
 def plan_chunks(endpoint: Endpoint, transfer: Transfer, chunk_rows: int | None) -> list[Chunk]:
@@ -26,7 +28,7 @@ def plan_chunks(endpoint: Endpoint, transfer: Transfer, chunk_rows: int | None) 
 
 
 def _bounds(endpoint: Endpoint, transfer: Transfer, rows: int) -> list[Key]:
-    scan, table = key_scan(transfer), transfer.source
+    scan, table = key_scan(transfer.reads), transfer.source
     if not scan.ordered_by:
         return []
     parts = len(table.sampled_keys) - 1
@@ -51,23 +53,39 @@ class CopyChunk:
     transfer: Transfer
     chunk: Chunk
     alike: bool
+    rows_per_second: float | None = None
+
+    def read(self, reader: ChunkReader) -> Iterator[bytes]:
+        """The chunk's lines, as fast as is allowed."""
+        lines = reader.lines(self.transfer.reads, self.chunk.keys, alike=self.alike)
+        return paced(lines, self.rows_per_second)
 
     def run(self) -> Iterator[ChunkCopied]:
         started = time.monotonic()
         with self.source.reading() as reader:
-            lines = reader.lines(self.transfer, self.chunk.keys, alike=self.alike)
-            rows = self.loader.load_chunk(self.fence, self.transfer, self.chunk, reader.held, lines)
+            rows = self.loader.load_chunk(self.fence, self.transfer, self.chunk, reader.held, self.read(reader))
         yield ChunkCopied(rows, time.monotonic() - started)
 
 
-def copy_chunks(spark: SparkSession, work: Sequence[CopyChunk], tell: Callable[[CopyChunk, ChunkCopied], None]) -> None:
+Runner = Callable[[SparkSession, Sequence[CopyChunk]], list[Outcome]]
+
+
+def run_plain(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
+    """From the reader straight to the writer, in one Python worker."""
+    return [outcome for (outcome,) in run_work(spark, [[piece] for piece in work])]
+
+
+def copy_chunks(
+    spark: SparkSession, work: Sequence[CopyChunk], run: Runner, tell: Callable[[CopyChunk, ChunkCopied], None]
+) -> None:
     """Copies chunks, some waves of them. An error ends it; what is copied stays so."""
-    tasks = max(1, spark.sparkContext.defaultParallelism)
-    for start in range(0, len(work), tasks * 4):
-        wave = work[start : start + tasks * 4]
-        outcomes = run_work(spark, [[piece] for piece in wave])
-        for piece, (outcome,) in zip(wave, outcomes, strict=True):
+    # At the end of each wave some tasks wait for the last; between two of them the mover can be told to rest.
+    size = max(1, spark.sparkContext.defaultParallelism) * _A_WAVE
+    for start in range(0, len(work), size):
+        wave = work[start : start + size]
+        outcomes = run(spark, wave)
+        for piece, outcome in zip(wave, outcomes, strict=True):
             if outcome.error is None:
                 tell(piece, outcome.only())
-        for (outcome,) in outcomes:
+        for outcome in outcomes:
             outcome.only()

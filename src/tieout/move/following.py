@@ -17,13 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tieout.connectors.changelog import ChangeLog
-from tieout.connectors.moving import ChunkSource, Loader, Merge, StageTable, Target
+from tieout.connectors.moving import STAGE_COLUMNS, ChunkSource, Loader, Merge, StageTable, Target
 from tieout.errors import SparkFailure, TieoutError
 from tieout.failpoints import reach
 from tieout.model.moving import Delivery, Fence
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.move.holdings import Holdings
+from tieout.move.shaping import staged_by
 from tieout.move.staging import SliceStaged, StageSlice, Staging
 from tieout.move.trouble import Trouble, TroubleFound
 from tieout.spark.interrupts import interruptible
@@ -56,9 +57,25 @@ class Slices:
             turn = (max(self.turns.values(), default=-1) + 1) % len(self.stages)
             self.turns.clear()
             self.turns[after] = turn
-        stages = self.stages[self.turns[after]]
+        turn = self.turns[after]
+        stages = self.stages[turn]
         tables = {name: Staging(stage, self.holdings[name]) for name, stage in stages.items()}
-        return StageSlice(self.log, self.source, self.loader, tables, self.alike, after, upto)
+        return StageSlice(self.log, self.source, self.loader, tables, self.alike, after, upto, turn * len(stages))
+
+    @property
+    def shaped(self) -> dict[int, StageTable]:
+        """The stages whose rows Spark works on, by the numbers that their stagers have."""
+        numbered = enumerate(stage for stages in self.stages for stage in stages.values())
+        return {number: stage for number, stage in numbered if stage.transfer.shape is not None}
+
+    @property
+    def cells(self) -> int:
+        widths = [len(stage.transfer.reads.columns) + len(STAGE_COLUMNS) for stage in self.shaped.values()]
+        return max(widths, default=0)
+
+    def staged(self, frame: DataFrame) -> DataFrame:
+        """What comes of the work, once all is staged."""
+        return staged_by(frame, self.loader, self.shaped) if self.cells else frame
 
 
 @dataclass
@@ -91,7 +108,8 @@ class Follower:
                 self._confirm()
                 upto = next(iter(self.slices.log.ends(after, pace.bytes, 1)), goal)
                 upto = goal if upto.reaches(goal) else upto
-                ((outcome,),) = run_work(self.spark, [[self.slices.work(after, upto)]])
+                work = self.slices.work(after, upto)
+                ((outcome,),) = run_work(self.spark, [[work]], cells=self.slices.cells, then=self.slices.staged)
                 staged = _whole(outcome.only())
                 self._wait_for_merge()
                 self._merging = self._pool.submit(self._merge, staged)
@@ -122,7 +140,8 @@ class Follower:
                     self._merging.exception()  # waits for it
 
     def _start(self, directory: str) -> StreamingQuery:
-        writer = stream_frame(self.spark, self.slices).writeStream.foreachBatch(self._batch)
+        frame = self.slices.staged(stream_frame(self.spark, self.slices))
+        writer = frame.writeStream.foreachBatch(self._batch)
         return writer.option("checkpointLocation", directory).start()
 
     def _watch(self, query: StreamingQuery) -> Future[None]:

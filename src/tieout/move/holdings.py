@@ -40,6 +40,10 @@ class Holdings:
         """Whether any chunk holds the transaction: from some position on, none does."""
         return any(held.holds(transaction) for held in self.held)
 
+    def are_settled(self, transaction: Begin) -> bool:
+        """Whether it is known of every row if it was there before the transaction."""
+        return all(held.settled is None or transaction.position.place >= held.settled.place for held in self.held)
+
     def rest(self, changes: Rows, transaction: Begin, key: Callable[[Image], object], places: PlaceKeys) -> list[Rows]:
         """The changes that no chunk holds. A row that moved to another chunk goes in one and comes in the other."""
         if all(held.holds(transaction) for held in self.held):

@@ -19,6 +19,7 @@ from tieout.move.mover import Mover
 from tieout.move.ownership import owned
 from tieout.move.status import StatusKeeper
 from tieout.move.steering import Steering, StopAsked
+from tieout.move.throttle import Throttle
 from tieout.verify.heartbeat import heartbeat
 
 
@@ -82,7 +83,7 @@ class MoveJob:
                 fence,
                 self.store.moves,
                 self.status,
-                Steering(self.store, self.status.job_id, self.status),
+                Steering(self.store, self.status.job_id, self.status, Throttle(self.request.options, self.target_url)),
                 self.tell,
             )
             mover.run(session, until_caught_up=until_caught_up)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
@@ -19,11 +20,12 @@ from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
 from tieout.move.adapting import Adapter, Incompatible
-from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks
+from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
 from tieout.move.following import SETS, Follower, Slices
 from tieout.move.holdings import Holdings
 from tieout.move.making import Maker
 from tieout.move.planning import Planner
+from tieout.move.shaping import run_shaped
 from tieout.move.staging import SliceStaged
 from tieout.move.status import StatusKeeper
 from tieout.move.steering import Steering
@@ -31,6 +33,7 @@ from tieout.move.trouble import Trouble, TroubleFound
 
 _LONGEST_WAIT = 30.0
 _TRIES = 10
+_LOOK_SECONDS = 2.0
 
 
 @dataclass
@@ -47,6 +50,7 @@ class Mover:
     steering: Steering
     tell: Callable[[StatusKeeper], None]
     transfers: list[Transfer] = field(init=False, default_factory=list)
+    _looked: float = field(init=False, default=0.0)
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
         """Until it is stopped (StopAsked); or, if asked, until it has caught up with where the log was."""
@@ -93,8 +97,10 @@ class Mover:
     def _copy(self, spark: SparkSession, chunks: Sequence[Chunk]) -> None:
         by_name = {transfer.source.name: transfer for transfer in self.transfers}
         reader, loader = self.source.chunk_source(), self.target.loader()
+        most = self.request.options.max_rows_per_second
+        rate = most / max(1, spark.sparkContext.defaultParallelism) if most else None
         work = [
-            CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._alike)
+            CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._alike, rate)
             for chunk in chunks
             if chunk.held is None
         ]
@@ -107,7 +113,8 @@ class Mover:
             self.tell(self.status)
             self.steering.hold()
 
-        copy_chunks(spark, work, copied)
+        for run, wanted in ((run_plain, False), (run_shaped, True)):
+            copy_chunks(spark, [piece for piece in work if (piece.transfer.shape is not None) is wanted], run, copied)
 
     @property
     def _alike(self) -> bool:
@@ -123,7 +130,7 @@ class Mover:
                 stages = self.target.make_stages(self.fence, self.transfers, SETS)
                 follower = self._follower(spark, start, holdings, stages)
                 if goal is None:
-                    follower.run(self.steering.is_stopped)
+                    follower.run(self._look)
                 else:
                     follower.catch_up(goal, self.steering.hold)
                 return
@@ -187,7 +194,7 @@ class Mover:
         found = {}
         for transfer in self.transfers:
             own = [chunk for chunk in chunks if chunk.table == transfer.source.name]
-            columns = [transfer.source_columns[place] for place in transfer.key]
+            columns = [transfer.reads.source_columns[place] for place in transfer.reads.key]
             integer = len(columns) == 1 and columns[0].type.name is TypeName.INTEGER
             found[transfer.source.name] = Holdings.of(own, integer=integer)
         return found
@@ -208,11 +215,22 @@ class Mover:
         if self.source.keeps_position:
             self.source.log(self.request.task).confirm(position)
 
+    def _look(self, applied: Position) -> bool:
+        """Between batches, or while there are none: how far the log goes on, now and then; StopAsked."""
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._looked = time.monotonic()
+            with suppress(TieoutError):  # what is wrong with the source shows where it is read
+                self.status.looked(self.source.log(self.request.task).lag(applied))
+                self.tell(self.status)
+        return self.steering.is_stopped(applied)
+
     def _applied(self, staged: SliceStaged, remarks: list[str]) -> None:
+        self.steering.throttle.moved(staged.rows)
         self.status.applied(staged, remarks)
         self.tell(self.status)
 
 
 def _highest(chunks: Sequence[Chunk]) -> Position:
     """From here on no transaction of the source is seen in part: every chunk is of this position or an earlier one."""
-    return max((chunk.held.position for chunk in chunks if chunk.held is not None), key=lambda held: held.place)
+    held = [chunk.held for chunk in chunks if chunk.held is not None]
+    return max((each.settled or each.position for each in held), key=lambda position: position.place)

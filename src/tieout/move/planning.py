@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tieout.connectors.base import Endpoint
 from tieout.errors import UnsupportedError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Transfer
-from tieout.model.tables import Table
+from tieout.model.tables import Index, Table
 from tieout.move.adapting import as_planned
-from tieout.move.making import Maker
-from tieout.move.transfers import Route, routes, transfer_of
+from tieout.move.making import Maker, Step
+from tieout.move.transfers import Route, refuse_unmakable, routes, transfer_of
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Planner:
             (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
             for route, table in zip(found, sources, strict=True)
         ]
+        refuse_unmakable(found)
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before anything is made
         self.maker.make_missing(found, {table.name: table for _, table in pairs})
         for _, table in pairs:
@@ -51,9 +52,20 @@ class Planner:
         return self.endpoints[1].describe([route.target])[0]
 
     def _fitted(self, pairs: Sequence[tuple[Route, Table]]) -> list[Transfer]:
-        targets = self.endpoints[1].describe([route.target for route, _ in pairs])
+        made = self.maker.target.progress.made(self.request.task)
+        targets = [
+            _with_key(target, source) if made.get(str(source.name)) == Step.EMPTY else target
+            for (_, source), target in zip(
+                pairs, self.endpoints[1].describe([route.target for route, _ in pairs]), strict=True
+            )
+        ]
         tells_generated = self.maker.source.tells_generated
         return [
-            transfer_of(source, target, alike=self.maker.alike, tells_generated=tells_generated)
-            for (_, source), target in zip(pairs, targets, strict=True)
+            transfer_of(route.request, source, target, alike=self.maker.alike, tells_generated=tells_generated)
+            for (route, source), target in zip(pairs, targets, strict=True)
         ]
+
+
+def _with_key(target: Table, source: Table) -> Table:
+    """A table that was made, as it will be once its rows are copied."""
+    return replace(target, indexes=(*target.indexes, Index("", source.key, unique=True)))

@@ -22,9 +22,11 @@ from tieout.model.tables import TableName
 from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
 from tieout.move.holdings import Holdings
 from tieout.move.trouble import ColumnsChanged, Trouble
+from tieout.spark.work import Cells
 
-PIECE_ROWS = 200_000
-"""As many keys are held in memory; more are staged in several pieces."""
+PIECE_ROWS, PIECE_BYTES = 200_000, 128 << 20
+"""As many keys are held in memory, and about as many bytes; more are staged in several pieces."""
+_LOOKED_AT = 8
 MOST_HASHES = 5 * PIECE_ROWS
 
 
@@ -51,7 +53,7 @@ class SliceStaged:
 
 @dataclass
 class StageSlice:
-    """A piece of work: stages the changes of (after, upto]."""
+    """A piece of work: stages the changes of (after, upto]. `first` is the number of the first table's stager."""
 
     log: ChangeLog
     source: ChunkSource
@@ -60,13 +62,14 @@ class StageSlice:
     alike: bool
     after: Position
     upto: Position
+    first: int = 0
     _before: Position = field(init=False)
     _at: list[TableName] = field(init=False, default_factory=list)
 
-    def run(self) -> Iterator[SliceStaged | Trouble]:
+    def run(self) -> Iterator[SliceStaged | Trouble | Cells]:
         self._before = self.after
         try:
-            yield self._staged()
+            yield from self._staged()
         except ColumnsChanged as changed:
             yield Trouble(self._at[0], changed.reason, self._before, changed.columns)
         except (UnsupportedError, WriteError) as error:
@@ -81,10 +84,11 @@ class StageSlice:
         yield table
         self._at.clear()
 
-    def _staged(self) -> SliceStaged:
+    def _staged(self) -> Iterator[SliceStaged | Cells]:
         reach("before-read")
         stagers = {
-            name: _Stager(staging, self.source, self.loader, self.alike) for name, staging in self.tables.items()
+            name: _Stager(staging, number, self.source, self.loader, self.alike)
+            for number, (name, staging) in enumerate(self.tables.items(), self.first)
         }
         transaction: Begin | None = None
         touched: set[TableName] = set()
@@ -97,6 +101,7 @@ class StageSlice:
                 with self._working_on(item.table.name) as name:
                     stagers[name].add(item, transaction)
                     touched.add(name)
+                yield from stagers[name].handed_on()
             elif isinstance(item, Begin):
                 transaction = item
             elif isinstance(item, Commit):
@@ -117,31 +122,39 @@ class StageSlice:
             with self._working_on(name):
                 if (staged := stager.finish()) is not None:
                     changes.append(staged)
+            yield from stager.handed_on()
         reach("after-stage")
         rows = sum(stager.seen for stager in stagers.values())
-        return SliceStaged(self.after, self.upto, tuple(changes), versions, rows, tuple(statements), newest)
+        yield SliceStaged(self.after, self.upto, tuple(changes), versions, rows, tuple(statements), newest)
 
 
 @dataclass
 class _Stager:
-    """Compacts the changes of one table and stages them, in pieces if they are many."""
+    """Compacts the changes of one table and stages them, in pieces if they are many.
+
+    What there is work for on the way is handed on to Spark instead, under the stager's number.
+    """
 
     staging: Staging
+    number: int
     source: ChunkSource
     loader: Loader
     alike: bool
     seen: int = 0
     _staged: int = 0
+    _bytes: int = 0
     _pieces: int = 0
     _existing: int = 0
     _before: set[int] | None = field(default_factory=set)
     _overlap: bool = False
+    _settled: bool = True
     _emptied: bool = False
     _kept: set[int] = field(default_factory=set)
     _shapes: dict[int, tuple[LogTable, Any]] = field(default_factory=dict)
+    _outbox: list[Cells] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        transfer = self.staging.stage.transfer
+        self._reads = transfer = self.staging.stage.transfer.reads
         self._texts: Sequence[TextOf] = self.source.texts(transfer, alike=self.alike)
         self._changes: KeyedChanges | CopiedChanges = (
             KeyedChanges(transfer.source.name, len(transfer.columns), transfer.key)
@@ -151,6 +164,7 @@ class _Stager:
 
     def add(self, changes: Rows, transaction: Begin) -> None:
         self.seen += len(changes.rows)
+        self._settled = self._settled and self.staging.holdings.are_settled(transaction)
         changes = self._shaped(changes)
         holdings = self.staging.holdings
         if holdings.concerns(transaction):
@@ -158,11 +172,24 @@ class _Stager:
                 self._changes.add(part)
         else:
             self._changes.add(changes)
-        if len(self._changes) >= PIECE_ROWS:
+        self._bytes += _size(changes.rows)
+        if len(self._changes) >= PIECE_ROWS or self._bytes >= PIECE_BYTES:
             self._flush()
+
+    def handed_on(self) -> Iterator[Cells]:
+        """What is to be worked on, once."""
+        while self._outbox:
+            yield self._outbox.pop(0)
 
     def empty(self, transaction: Begin) -> None:
         """A table that was truncated while it was copied has chunks from before and from after."""
+        shape = self.staging.stage.transfer.shape
+        if shape is not None and shape.shared:
+            name = self.staging.stage.transfer.target.name
+            raise UnsupportedError(
+                f"{self._reads.source.name} was truncated, and {name} holds rows of others",
+                "delete its rows there, and begin anew",
+            )
         if self.staging.holdings.concerns(transaction):
             raise UnsupportedError(
                 f"{self.staging.stage.transfer.source.name} was truncated while it was copied",
@@ -178,8 +205,11 @@ class _Stager:
             self._flush()
         if not self._staged and not self._emptied:
             return None
+        # Of rows that a filter holds back nobody knows whether they were there.
+        filtered = (shape := self.staging.stage.transfer.shape) is not None and shape.where is not None
+        existing = self._existing if self._settled and not filtered else None
         return StagedChanges(
-            self.staging.stage, self._staged, self._existing, self._overlap, frozenset(self._kept), self._emptied
+            self.staging.stage, self._staged, existing, self._overlap, frozenset(self._kept), self._emptied
         )
 
     def _shaped(self, changes: Rows) -> Rows:
@@ -195,7 +225,7 @@ class _Stager:
         return replace(changes, rows=[shape(row) for row in changes.rows], before=before)
 
     def _shape(self, table: LogTable) -> Any:
-        transfer = self.staging.stage.transfer
+        transfer = self._reads
         names = tuple(column.name for column in transfer.source_columns)
         if table.columns == names:
             return None
@@ -210,23 +240,32 @@ class _Stager:
         return pick if len(places) > 1 else lambda row: (pick(row),)
 
     def _key_of(self, row: Image) -> object:
-        return row[self.staging.stage.transfer.key[0]]
+        return row[self._reads.key[0]]
 
     def _chunks_of(self, rows: Sequence[Image]) -> list[int]:
-        transfer = self.staging.stage.transfer
+        transfer = self._reads
         keys = list(
             zip(*(self._texts[place]([row[place] for row in rows]).to_pylist() for place in transfer.key), strict=True)
         )
         return self.source.chunks_of(transfer, self.staging.holdings.bounds, keys)
 
     def _flush(self) -> None:
+        self._bytes = 0
         if isinstance(self._changes, KeyedChanges):
             self._note_overlap(set(map(hash, self._changes.keys())))
+        else:
+            # Rows that differ may become the same on their way.
+            self._overlap = self._pieces > 0 or self.staging.stage.transfer.shape is not None
         compacted, existing = self._changes.take()
         self._existing += existing
         if not compacted.images:
             return
-        self._staged += self.loader.stage(self.staging.stage, [self._lines(compacted)])
+        columns = self._columns(compacted)
+        if self.staging.stage.transfer.shape is None:
+            self._staged += self.loader.stage(self.staging.stage, [tabs.lines(columns)])
+        else:
+            self._staged += len(columns[0])
+            self._outbox.append(Cells(self.number, columns))
         self._pieces += 1
 
     def _note_overlap(self, hashes: set[int]) -> None:
@@ -235,11 +274,25 @@ class _Stager:
         if self._before is not None:
             self._before = self._before | hashes if len(self._before) < MOST_HASHES else None
 
-    def _lines(self, compacted: Compacted) -> bytes:
+    def _written(self, place: int) -> int:
+        """Where the target has what is read in a place, of a value that the log left out."""
+        shape = self.staging.stage.transfer.shape
+        if shape is None:
+            return place
+        if shape.where is not None or place not in shape.cells or place in dict(shape.uses).values():
+            raise UnsupportedError(
+                f"{self._reads.source.name}: the log left out a large value that did not change, and the row has to "
+                "be looked at whole",
+                "ALTER TABLE … REPLICA IDENTITY FULL",
+            )
+        return shape.cells.index(place)
+
+    def _columns(self, compacted: Compacted) -> list[pa.Array]:
         columns = [list(values) for values in zip(*compacted.images, strict=True)]
         kept: list[str | None] = [None] * len(compacted.images)
         for place, values in enumerate(columns):
             if KEPT in values:
+                place = self._written(place)
                 self._kept.add(place)
                 for row, value in enumerate(values):
                     if value is KEPT:
@@ -247,4 +300,11 @@ class _Stager:
                         kept[row] = f"{place}" if kept[row] is None else f"{kept[row]},{place}"
         texts = [text(values) for text, values in zip(self._texts, columns, strict=True)]
         numbers = [tabs.texts(compacted.kinds), tabs.texts([self._pieces] * len(kept)), tabs.texts(compacted.copies)]
-        return tabs.lines([*texts, *numbers, pa.array(kept, pa.large_string())])
+        return [*texts, *numbers, pa.array(kept, pa.large_string())]
+
+
+def _size(rows: Sequence[Image]) -> int:
+    """About how many bytes of text rows have, by some of them: to look at all would take as long as to decode them."""
+    some = rows[:: max(1, len(rows) // _LOOKED_AT)]
+    sizes = [sum(len(value) if isinstance(value, str | bytes) else 8 for value in row) for row in some]
+    return sum(sizes) * len(rows) // max(1, len(some))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tieout.connectors.changelog import LogLag
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Chunk, Transfer
@@ -15,6 +16,7 @@ from tieout.move.staging import SliceStaged
 
 _EVERY = 1.0
 _REMARKS = 100
+_LAGS = 10
 
 
 @dataclass
@@ -44,9 +46,12 @@ class StatusKeeper:
     consistent_from: str | None = None
     changes: int = 0
     newest: int | None = None
+    lag: LogLag | None = None
     remarks: list[str] = field(default_factory=list)
     _told: float = 0.0
     _rates: list[tuple[float, int]] = field(default_factory=list)
+    _caught_up_at: float | None = None
+    _lags: list[tuple[float, int]] = field(default_factory=list)
 
     def become(self, state: str, message: str | None = None) -> None:
         self.state, self.message = state, message
@@ -90,6 +95,41 @@ class StatusKeeper:
         self.remarks = [*self.remarks, *remarks][-_REMARKS:]
         self._tell()
 
+    def looked(self, lag: LogLag) -> None:
+        """How far the log goes behind what is applied, at this moment."""
+        self.lag = lag
+        self._lags = [*self._lags, (time.monotonic(), lag.behind)][-_LAGS:]
+        if not lag.behind:
+            self._caught_up_at = time.time()
+        self._tell()
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """How long ago the target was as the source is now; None before that is known."""
+        if self.lag is None:
+            return None
+        if not self.lag.behind:
+            return 0.0
+        known = [at for at in (self._caught_up_at, self.newest and self.newest / 1e6) if at is not None]
+        return max(0.0, time.time() - max(known)) if known else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until all is copied, or the log is caught up with; None if that can't be told."""
+        if self.state == "copying":
+            wanted = [table.rows_estimated for table in self.tables.values() if table.chunks_done < table.chunks]
+            if None in wanted or not self.rows_per_second:
+                return None
+            done = sum(table.rows_copied for table in self.tables.values() if table.chunks_done < table.chunks)
+            return max(0.0, sum(rows for rows in wanted if rows is not None) - done) / self.rows_per_second
+        if self.state != "following" or self.lag is None:
+            return None
+        if not self.lag.behind:
+            return 0.0
+        (first, then), (last, now) = self._lags[0], self._lags[-1]
+        shrinks = (then - now) / (last - first) if last > first else 0.0
+        return now / shrinks if shrinks > 0 else None
+
     @property
     def rows_per_second(self) -> float:
         """Over the last ten seconds or so."""
@@ -110,6 +150,10 @@ class StatusKeeper:
             "changes": self.changes,
             "rows_per_second": round(self.rows_per_second, 1),
             "newest_commit": self.newest,
+            "lag_seconds": _rounded(self.lag_seconds),
+            "lag_bytes": self.lag and self.lag.behind,
+            "log_kept_bytes": self.lag and self.lag.kept,
+            "seconds_left": _rounded(self.seconds_left),
             "tables": [vars(table) for table in self.tables.values()],
             "remarks": self.remarks,
         }
@@ -123,3 +167,7 @@ class StatusKeeper:
         if now or time.monotonic() - self._told > _EVERY:
             self.moves.tell(self.job_id, self.request.task, self.document())
             self._told = time.monotonic()
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from tieout.meta import MetaStore, Wanted
 from tieout.model.positions import Position
 from tieout.move.status import StatusKeeper
+from tieout.move.throttle import Throttle
 
 _LOOK_SECONDS = 0.5
+_RESTING = ("paused", "throttled")
 
 
 class StopAsked(Exception):
@@ -21,6 +23,7 @@ class Steering:
     store: MetaStore
     job_id: str
     status: StatusKeeper
+    throttle: Throttle
 
     def is_stopped(self, applied: Position) -> bool:
         """Never true: raises StopAsked instead."""
@@ -29,16 +32,23 @@ class Steering:
         return False
 
     def hold(self) -> None:
-        """Waits while the mover is to rest; StopAsked if it is to end."""
+        """Waits while the mover is to rest, or is held back; StopAsked if it is to end."""
         before = self.status.state
-        while (wanted := self._wanted()) is Wanted.PAUSE:
-            if self.status.state != "paused":
-                self.status.become("paused")
+        while (reason := self._reason()) is not None:
+            if (self.status.state, self.status.message) != reason:
+                self.status.become(*reason)
             time.sleep(_LOOK_SECONDS)
+        if self.status.state in _RESTING:
+            self.status.become(before)
+
+    def _reason(self) -> tuple[str, str | None] | None:
+        wanted = self._wanted()
         if wanted in (Wanted.STOP, Wanted.CANCEL):
             raise StopAsked
-        if self.status.state == "paused":
-            self.status.become(before)
+        if wanted is Wanted.PAUSE:
+            return "paused", None
+        held_back = self.throttle.reason()
+        return None if held_back is None else ("throttled", held_back)
 
     def _wanted(self) -> Wanted | None:
         return self.store.jobs.wanted(self.job_id)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tieout.connectors.base import Endpoint
 from tieout.errors import UnsupportedError, UsageError
 from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Transfer
+from tieout.model.moving import TABLE_NAME, Transfer
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
 from tieout.move.fitting import misfit
-from tieout.verify.pairing import NamePair, Names, pair_tables, schemas_named
+from tieout.move.shapes import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
+from tieout.verify.pairing import NamePair, Names, is_pattern, matching_tables, pair_tables, schemas_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,42 +24,66 @@ class Route:
     source: TableName
     target: TableName
     exists: bool
+    request: TableRequest
 
 
 def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
-    """UsageError if there is nothing to move, or if two tables would go to one."""
+    """UsageError if there is nothing to move, or if tables would be mixed up in one."""
     refuse_unbuilt(request.tables)
-    pairs = pair_tables(
-        _names(source, request, of_target=False), _names(target, request, of_target=True), request.tables
-    )
+    names = _names(source, request, of_target=False)
+    wanted = [each for table in request.tables for each in _one_by_one(names, table)]
+    if request.tables and not wanted:
+        raise UsageError("there are no tables to move", "check the task's tables")
+    pairs = pair_tables(names, _names(target, request, of_target=True), wanted)
     found = [_route(pair, target.default_schema()) for pair in pairs if pair.source is not None]
     if not found:
         raise UsageError("there are no tables to move", "check the task's tables")
-    taken: dict[TableName, TableName] = {}
     for route in found:
-        if route.target in taken:
-            raise UsageError(f"{taken[route.target]} and {route.source} would both go to {route.target}")
-        taken[route.target] = route.source
+        others = [other.source for other in found if other.target == route.target and other is not route]
+        if others and not tells_tables_apart(route.request):
+            raise UsageError(
+                f"{others[0]} and {route.source} would both go to {route.target}",
+                f'tell their rows apart there: columns: {{shard: "{TABLE_NAME}"}}',
+            )
     return found
 
 
+def _one_by_one(names: Names, request: TableRequest) -> list[TableRequest]:
+    """Of a pattern whose tables all go to one table, a request for each of them."""
+    if request.target is None or request.target.endswith("*") or not is_pattern(request.source):
+        return [request]
+    return [replace(request, source=str(table)) for table in matching_tables(names, request)]
+
+
 def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
-    """What would change rows on their way is refused by name: without it, other rows would be moved than asked for."""
+    """What would move other rows than asked for, if it was not looked at."""
     for request in requests:
-        for name in ("where", "source_where", "columns", "exclude_columns", "expressions", "key"):
-            if getattr(request, name):
-                key = "columns" if name == "expressions" else name
-                raise UnsupportedError(f"{request.source}: `{key}` is not followed by a mover yet", "leave it out")
+        if request.key:
+            raise UnsupportedError(f"{request.source}: `key` is not followed by a mover yet", "leave it out")
+        if any(target for _, target in request.expressions.values()):
+            raise UsageError(
+                f"{request.source}: a mover computes columns from the source's alone", "leave `target` out"
+            )
+
+
+def refuse_unmakable(found: Sequence[Route]) -> None:
+    """A table is made as the source has it, with all of its columns and no others."""
+    for route in found:
+        request = route.request
+        if not route.exists and (request.columns or request.exclude_columns or request.expressions):
+            raise UsageError(
+                f"{route.target} is not there, and {route.source} has other columns than it is to get", "make it first"
+            )
 
 
 def _route(pair: NamePair, schema: str) -> Route:
     assert pair.source is not None
     if pair.target is not None:
-        return Route(pair.source, pair.target, exists=True)
+        return Route(pair.source, pair.target, True, pair.request)
     text = pair.request.target or ""
     wanted = text if text and not text.endswith("*") else pair.source.name
     named = TableName(*wanted.split(".", 1)) if "." in wanted and text else TableName(schema, wanted)
-    return Route(pair.source, named, exists=False)
+    return Route(pair.source, named, False, pair.request)
 
 
 def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Names:
@@ -66,13 +92,25 @@ def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Name
     return Names(tuple(name for name in found if not name.name.startswith("tieout_")), default)
 
 
-def transfer_of(source: Table, target: Table, *, alike: bool, tells_generated: bool) -> Transfer:
+def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: bool, tells_generated: bool) -> Transfer:
     """Column by column, by name. UnsupportedError names every column that has no place, and every place without one.
 
     `tells_generated`: the source's log tells the values of generated columns.
     """
-    pairs = _pairs(source, target)
-    problems = _missing(source, pairs) + _unfilled(target, pairs) + _other_key(source, target, pairs)
+    chosen = _chosen(request, source)
+    by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
+    computed = [
+        (column, by_name[column.name.casefold()]) for column in target.columns if column.name.casefold() in by_name
+    ]
+    pairs = [pair for pair in _pairs(source, target) if pair[0] in chosen and pair[1] not in dict(computed)]
+    filled = {found.name for _, found in pairs} | {column.name for column, _ in computed}
+    key = _key(source, target, pairs, computed)
+    problems = [
+        *_missing([column for column in chosen if column.name.casefold() not in by_name], pairs),
+        *_uncomputable(request, source, target),
+        *_unfilled(target, filled),
+        *([key] if isinstance(key, str) else []),
+    ]
     for column, found in pairs:
         reason = _misfit(column, found, alike=alike, tells_generated=tells_generated)
         if reason is not None:
@@ -84,7 +122,37 @@ def transfer_of(source: Table, target: Table, *, alike: bool, tells_generated: b
         )
     columns = tuple((column, found) for column, found in pairs if not found.generated)
     names = [column.name for column, _ in columns]
-    return Transfer(source, target, columns, tuple(names.index(name) for name in source.key))
+    where = condition_of(request)
+    if not computed and where is None:
+        places = tuple(names.index(name) for name in source.key)
+        return Transfer(source, target, columns, places, takes_more=request.columns is None)
+    assert not isinstance(key, str)
+    moved = shaped(Transfer(source, target, columns), computed, where, key)
+    return replace(moved, takes_more=request.columns is None)
+
+
+def _chosen(request: TableRequest, source: Table) -> list[Column]:
+    """The columns that go along. UsageError names those that there are not."""
+    known = {column.name.casefold(): column for column in source.columns}
+    unknown = [name for name in (*(request.columns or ()), *request.exclude_columns) if name.casefold() not in known]
+    if unknown:
+        raise UsageError(f"{source.name} has no column {unknown[0]}", "check `columns` and `exclude_columns`")
+    left_out = {name.casefold() for name in request.exclude_columns}
+    wanted = {name.casefold() for name in request.columns} if request.columns is not None else set(known)
+    return [column for name, column in known.items() if name in wanted - left_out]
+
+
+def _uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
+    there = {column.name.casefold(): column for column in target.columns}
+    problems = [f"it has no column {name}" for name in request.expressions if name.casefold() not in there]
+    for name in request.expressions:
+        column = there.get(name.casefold())
+        if column is not None and (column.generated or column.type.name is TypeName.BITS):
+            problems.append(f"{column.name}: {column.type} can't be computed on the way")
+    texts = [expression for expression, _ in request.expressions.values()]
+    for text in [*texts, *([condition] if (condition := condition_of(request)) else [])]:
+        problems += [f"{text!r}: the source has no column {name}" for name in unknown_names(text, source)]
+    return problems
 
 
 def _pairs(source: Table, target: Table) -> list[tuple[Column, Column]]:
@@ -94,13 +162,12 @@ def _pairs(source: Table, target: Table) -> list[tuple[Column, Column]]:
     return [(column, partner) for column, partner in found if partner is not None]
 
 
-def _missing(source: Table, pairs: Sequence[tuple[Column, Column]]) -> list[str]:
+def _missing(chosen: Sequence[Column], pairs: Pairs) -> list[str]:
     names = {column.name for column, _ in pairs}
-    return [f"it has no column {column.name}" for column in source.columns if column.name not in names]
+    return [f"it has no column {column.name}" for column in chosen if column.name not in names]
 
 
-def _unfilled(target: Table, pairs: Sequence[tuple[Column, Column]]) -> list[str]:
-    filled = {found.name for _, found in pairs}
+def _unfilled(target: Table, filled: set[str]) -> list[str]:
     return [
         f"its column {column.name} takes no NULL, and nothing comes for it"
         for column in target.columns
@@ -108,16 +175,23 @@ def _unfilled(target: Table, pairs: Sequence[tuple[Column, Column]]) -> list[str
     ]
 
 
-def _other_key(source: Table, target: Table, pairs: Sequence[tuple[Column, Column]]) -> list[str]:
-    """Rows are found by the source's key: without one like it, each of them would be looked for in all of the table."""
+def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Column, str]]) -> list[str] | str:
+    """The target's columns that rows are found by, or what is wrong with them.
+
+    Without a unique index on them, each row would be looked for in all of the table.
+    """
     generated = [found.name for column, found in pairs if column.name in source.key and found.generated]
     if generated:
-        return [f"its key holds {generated[0]}, which is generated"]
-    names = {found.name for column, found in pairs if column.name in source.key}
-    keys = [set(index.columns) for index in target.indexes if index.unique or index.primary]
-    if not source.key or names in keys or len(names) < len(source.key):
-        return []
-    return [f"it has no unique index on the key ({', '.join(source.key)})"]
+        return f"its key holds {generated[0]}, which is generated"
+    named = {column.name: found.name for column, found in pairs}
+    if lost := [name for name in source.key if name not in named]:
+        return f"the key's column {lost[0]} has to go along as it is"
+    names = [named[name] for name in source.key]
+    more = {column.name for column, expression in computed if computed_of_key(expression, source)}
+    for index in sorted(target.indexes, key=lambda index: len(index.columns)):
+        if (index.unique or index.primary) and set(names) <= set(index.columns) <= set(names) | more:
+            return [*names, *(name for name in index.columns if name not in names)]
+    return f"it has no unique index on the key ({', '.join(source.key)})" if names else []
 
 
 def _misfit(column: Column, found: Column, *, alike: bool, tells_generated: bool) -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+from pyspark import inheritable_thread_target
 from pyspark.sql import SparkSession
 
 T = TypeVar("T")
@@ -31,8 +32,8 @@ def interruptible(spark: SparkSession, call: Callable[[], T]) -> T:
         except BaseException as error:
             outcome.set_exception(error)
 
-    # A daemon: who gives up waiting is not held up by a job that won't end.
-    threading.Thread(target=run, name="tieout-spark", daemon=True).start()
+    # A daemon: who gives up waiting is not held up by a job that won't end. Jobs are of the caller's group and pool.
+    threading.Thread(target=inheritable_thread_target(spark)(run), name="tieout-spark", daemon=True).start()
     try:
         return outcome.result()
     except KeyboardInterrupt:

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 from tieout.connectors.changelog import ChangeLog
 from tieout.model.positions import Position
-from tieout.spark.work import SCHEMA, Pieces, Work, read_pieces
+from tieout.spark.work import Pieces, Work, read_pieces, schema_with
 
 _OPTION = "secret.following"
 _POSITION = "position"
@@ -40,6 +40,10 @@ class Following(Protocol):
 
     @property
     def poll_seconds(self) -> float: ...
+
+    @property
+    def cells(self) -> int:
+        """How many columns there are to be for Cells."""
 
     def work(self, after: Position, upto: Position) -> Work: ...
 
@@ -64,7 +68,7 @@ class Pace:
 
 
 def stream_frame(spark: SparkSession, following: Following) -> DataFrame:
-    """An endless frame of SCHEMA: what comes of the work, pickled."""
+    """An endless frame of work.SCHEMA, with columns for Cells: what comes of the work, pickled."""
     spark.dataSource.register(ChangeSource)
     packed = base64.b64encode(pickle.dumps(following)).decode("ascii")
     return spark.readStream.format(ChangeSource.name()).option(_OPTION, packed).load()
@@ -78,10 +82,15 @@ class ChangeSource(DataSource):
         return "tieout_changes"
 
     def schema(self) -> str:
-        return SCHEMA
+        return schema_with(self._following.cells)
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - the name that Spark asks for
-        return _ChangeReader(pickle.loads(base64.b64decode(self.options[_OPTION])))
+        return _ChangeReader(self._following)
+
+    @property
+    def _following(self) -> Following:
+        following: Following = pickle.loads(base64.b64decode(self.options[_OPTION]))
+        return following
 
 
 class _ChangeReader(DataSourceStreamReader):
@@ -104,7 +113,8 @@ class _ChangeReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        return [Pieces(0, [self._following.work(Position(start[_POSITION]), Position(end[_POSITION]))])]
+        work = self._following.work(Position(start[_POSITION]), Position(end[_POSITION]))
+        return [Pieces(0, [work], self._following.cells)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_pieces(partition)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ import pyarrow as pa
 import stamina
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from tieout.connectors.kept import kept_open
@@ -27,6 +27,10 @@ from tieout.errors import SparkFailure, TieoutError
 from tieout.spark.interrupts import interruptible
 
 SCHEMA = "work long, bucket int, payload binary"
+_CELLS = "cells"
+"""The option with the number of columns for Cells; they are named by `cell_name`."""
+_MOST_ROWS = 10_000
+"""Of Cells in one batch: Arrow's strings are of 2 GB together."""
 _OPTION = "secret.work"
 """Named so that Spark redacts it from plans and event logs: connections hold passwords."""
 
@@ -50,13 +54,27 @@ class Outcome:
         return result
 
 
-def run_work(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:
-    """The outcomes, in the shape of `partitions`: one Spark task for each."""
+def run_work(
+    spark: SparkSession,
+    partitions: Sequence[Sequence[Work]],
+    *,
+    cells: int = 0,
+    then: Callable[[DataFrame], DataFrame] | None = None,
+) -> list[list[Outcome]]:
+    """The outcomes, in the shape of `partitions`: one Spark task for each.
+
+    With `then`, Spark goes on with the results, of which so many columns may be Cells; it is to end in SCHEMA again.
+    """
     partitions = [list(partition) for partition in partitions]
     if not any(partitions):
         return [[] for _ in partitions]
+
+    def collected() -> list[Row]:
+        frame = work_frame(spark, partitions, cells)
+        return (frame if then is None else then(frame)).collect()
+
     with spark_errors():
-        rows = interruptible(spark, lambda: work_frame(spark, partitions).collect())
+        rows = interruptible(spark, collected)
     results: dict[int, list[Any]] = {}
     errors: dict[int, TieoutError] = {}
     for row in rows:
@@ -72,13 +90,16 @@ def run_work(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[
     ]
 
 
-def work_frame(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> DataFrame:
-    """The results of work as a frame of SCHEMA, for what goes on in Spark; payloads are pickled."""
+def work_frame(spark: SparkSession, partitions: Sequence[Sequence[Work]], cells: int = 0) -> DataFrame:
+    """The results of work as a frame of SCHEMA, for what goes on in Spark; payloads are pickled.
+
+    With columns for Cells, if there are some among the results.
+    """
     if spark not in _REGISTERED:
         spark.dataSource.register(WorkSource)
         _REGISTERED.add(spark)
     packed = base64.b64encode(pickle.dumps([list(partition) for partition in partitions])).decode("ascii")
-    return spark.read.format(WorkSource.name()).option(_OPTION, packed).load()
+    return spark.read.format(WorkSource.name()).option(_OPTION, packed).option(_CELLS, cells).load()
 
 
 @contextmanager
@@ -106,12 +127,30 @@ class Bucketed:
     value: Any
 
 
-class Pieces(InputPartition):
-    """Work for one task; `first` is the number of its first piece."""
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A result that Spark itself works on: rows of text, as columns."""
 
-    def __init__(self, first: int, pieces: list[Work]) -> None:
+    bucket: int
+    columns: Sequence[pa.Array]
+
+
+def cell_name(place: int) -> str:
+    return f"c{place}"
+
+
+def schema_with(cells: int) -> str:
+    """SCHEMA with so many columns for Cells."""
+    return ", ".join([SCHEMA, *(f"{cell_name(place)} string" for place in range(cells))])
+
+
+class Pieces(InputPartition):
+    """Work for one task; `first` is the number of its first piece, `cells` of how many columns its frame has."""
+
+    def __init__(self, first: int, pieces: list[Work], cells: int = 0) -> None:
         self.first = first
         self.pieces = pieces
+        self.cells = cells
 
 
 class WorkSource(DataSource):
@@ -122,20 +161,21 @@ class WorkSource(DataSource):
         return "tieout_work"
 
     def schema(self) -> str:
-        return SCHEMA
+        return schema_with(int(self.options[_CELLS]))
 
     def reader(self, schema: Any) -> DataSourceReader:
-        return _WorkReader(self.options[_OPTION])
+        return _WorkReader(self.options[_OPTION], int(self.options[_CELLS]))
 
 
 class _WorkReader(DataSourceReader):
-    def __init__(self, packed: str) -> None:
+    def __init__(self, packed: str, cells: int) -> None:
         self._packed = packed
+        self._cells = cells
 
     def partitions(self) -> Sequence[InputPartition]:
         first, result = 0, []
         for pieces in pickle.loads(base64.b64decode(self._packed)):
-            result.append(Pieces(first, pieces))
+            result.append(Pieces(first, pieces, self._cells))
             first += len(pieces)
         # Packed once more with every partition, all the work would travel to each task.
         self._packed = ""
@@ -146,32 +186,47 @@ class _WorkReader(DataSourceReader):
 
 
 def read_pieces(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Does the work of a task; its results as rows of SCHEMA."""
+    """Does the work of a task; its results as rows of its frame."""
     assert isinstance(partition, Pieces)
     with kept_open():
         for number, piece in enumerate(partition.pieces, partition.first):
-            for bucket, payload in _payloads(piece):
-                yield pa.RecordBatch.from_pydict(
-                    {
-                        "work": pa.array([number], pa.int64()),
-                        "bucket": pa.array([bucket], pa.int32()),
-                        "payload": pa.array([payload], pa.binary()),
-                    }
-                )
+            for result in _results_or_error(piece):
+                if isinstance(result, Cells):
+                    yield from _cell_rows(number, result, partition.cells)
+                elif isinstance(result, Bucketed):
+                    yield _row(number, result.bucket, result.value, partition.cells)
+                else:
+                    yield _row(number, None, result, partition.cells)
 
 
-def _payloads(piece: Work) -> Iterator[tuple[int | None, bytes]]:
+def _row(number: int, bucket: int | None, value: Any, cells: int) -> pa.RecordBatch:
+    columns = [pa.array([number], pa.int64()), pa.array([bucket], pa.int32()), pa.array([pickle.dumps(value)])]
+    return _batch([*columns, *(pa.nulls(1, pa.string()) for _ in range(cells))])
+
+
+def _cell_rows(number: int, result: Cells, cells: int) -> Iterator[pa.RecordBatch]:
+    rows = len(result.columns[0])
+    for start in range(0, rows, _MOST_ROWS):
+        part = [column.slice(start, _MOST_ROWS).cast(pa.string()) for column in result.columns]
+        size = len(part[0])
+        ends = [pa.nulls(size, pa.string()) for _ in range(cells - len(part))]
+        places = [pa.repeat(pa.scalar(number, pa.int64()), size), pa.repeat(pa.scalar(result.bucket, pa.int32()), size)]
+        yield _batch([*places, pa.nulls(size, pa.binary()), *part, *ends])
+
+
+def _batch(columns: list[pa.Array]) -> pa.RecordBatch:
+    names = ["work", "bucket", "payload", *(cell_name(place) for place in range(len(columns) - 3))]
+    return pa.RecordBatch.from_arrays(columns, names)
+
+
+def _results_or_error(piece: Work) -> Iterator[Any]:
     try:
-        for result in _results(piece):
-            if isinstance(result, Bucketed):
-                yield result.bucket, pickle.dumps(result.value)
-            else:
-                yield None, pickle.dumps(result)
+        yield from _results(piece)
     except TieoutError as error:
-        yield None, pickle.dumps(error)
+        yield error
     except Exception as error:
         # The worker's loop: a mistake of ours ends this piece of work, with its name, and not the job.
-        yield None, pickle.dumps(SparkFailure(f"{type(piece).__name__} failed: {type(error).__name__}: {error}"))
+        yield SparkFailure(f"{type(piece).__name__} failed: {type(error).__name__}: {error}")
 
 
 def _results(piece: Work) -> Iterator[Any]:

@@ -112,7 +112,7 @@ def run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list
 
 
 def _run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:
-    run = inheritable_thread_target(_outcome)
+    run = inheritable_thread_target(spark)(_outcome)
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         jobs = {

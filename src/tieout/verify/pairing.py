@@ -36,7 +36,7 @@ def schemas_named(requests: Sequence[TableRequest], default: str, *, of_target: 
     """The schemas to look for tables in: those that requests name, and the default one."""
     texts = [(r.target or "") if of_target else r.source for r in requests]
     named = {text.split(".", 1)[0] for text in texts if "." in text}
-    return sorted({default, *(schema for schema in named if not _is_pattern(schema))})
+    return sorted({default, *(schema for schema in named if not is_pattern(schema))})
 
 
 def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) -> list[NamePair]:
@@ -48,7 +48,7 @@ def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) 
     pairs: list[NamePair] = []
     taken: set[TableName] = set()
     for request in requests or (EVERYTHING,):
-        if _is_pattern(request.source):
+        if is_pattern(request.source):
             found = _by_pattern(source, target, request)
             pairs += [pair for pair in found if pair.source is None or pair.source not in taken]
         else:
@@ -91,9 +91,7 @@ def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[Nam
         )
     schema = request.target.removesuffix("*").removesuffix(".") if request.target else ""
     target_schema = schema or target.schema
-    lefts = [
-        t for t in source.tables if _matches(t, source.schema, request.source) and not _excluded(t, source, request)
-    ]
+    lefts = matching_tables(source, request)
     pairs = [NamePair(t, _find(target, t.name, target_schema), request) for t in lefts]
     paired = {pair.target for pair in pairs}
     bare = _bare(request.source)
@@ -101,6 +99,11 @@ def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[Nam
     excluded = [_bare(pattern) for pattern in request.exclude]
     left_over = [t for t in rights if not any(fnmatchcase(t.name, pattern) for pattern in excluded)]
     return pairs + [NamePair(None, t, request) for t in left_over]
+
+
+def matching_tables(names: Names, request: TableRequest) -> list[TableName]:
+    """The tables that a request's pattern takes."""
+    return [t for t in names.tables if _matches(t, names.schema, request.source) and not _excluded(t, names, request)]
 
 
 def _find(names: Names, text: str, schema: str | None = None) -> TableName | None:
@@ -129,7 +132,7 @@ def _excluded(table: TableName, names: Names, request: TableRequest) -> bool:
     return any(_matches(table, names.schema, pattern) for pattern in request.exclude)
 
 
-def _is_pattern(text: str) -> bool:
+def is_pattern(text: str) -> bool:
     return "*" in text or "?" in text
 
 

@@ -17,8 +17,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=PAIRS)
 def moving(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
-    source, target = (request.getfixturevalue(name) for name in PAIRS[request.param])
-    task = f"{request.param}-{source.name}"
+    yield from _moving(request, request.param, spark, tmp_path)
+
+
+@pytest.fixture
+def mariadb_to_postgres(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    """Where one way is like the others."""
+    yield from _moving(request, "mariadb-postgres", spark, tmp_path)
+
+
+def _moving(request: pytest.FixtureRequest, pair: str, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    source, target = (request.getfixturevalue(name) for name in PAIRS[pair])
+    task = f"{pair}-{source.name}"
     moving = Moving(source, target, spark, tmp_path, MoveRequest(task, source.url, target.url))
     yield moving
     moving.drop()

@@ -15,6 +15,8 @@ import pytest
 
 from tests.faults.moving import workload
 from tests.integration.moving.pairs import Moving
+from tieout.connectors.mysql.moving.source import MySQLSource
+from tieout.errors import UnsupportedError
 from tieout.move.mover import Mover
 
 if TYPE_CHECKING:
@@ -43,6 +45,29 @@ def test_writers_while_chunks_are_read(moving: Moving, seed: int) -> None:
     assert sum(table["chunks"] for table in status["tables"]) > 40
     asked.run()
     assert workload.contents(moving.target) == workload.contents(moving.source)
+
+
+def test_writers_between_watermarks(mariadb_to_postgres: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a server that does not tell where a snapshot lies in its log."""
+    monkeypatch.setattr(MySQLSource, "_watermarks", True)
+    moving = mariadb_to_postgres
+    workload.create(moving.source)
+    workload.fill(moving.source)
+    with pytest.raises(UnsupportedError, match="it has no key"):
+        moving.asking("loose").run()
+    asked = moving.asking("keyed", "named", chunk_rows=200)
+    with workload.writing(moving.source, 1, pause=0.001), workload.writing(moving.source, 2, pause=0.001):
+        seen = asked.run()
+    last = asked.run()
+    assert seen["remarks"] == last["remarks"] == []
+    assert seen["changes"] > 100
+    wanted, found = (
+        {table: sorted(side.rows(f"SELECT * FROM {table}")) for table in ("keyed", "named")}
+        for side in (moving.source, moving.target)
+    )
+    assert found == wanted
+    asked.drop()
+    assert "tieout_watermark" not in {name for (name,) in moving.source.rows("SHOW TABLES")}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.changelog import LogLag
 from tieout.connectors.mysql.binlog.dump import log_behind
 from tieout.connectors.mysql.binlog.gtids import goes_back
 from tieout.connectors.mysql.binlog.layout import layouts_of
@@ -64,6 +65,10 @@ class BinlogLog:
             reader = Reader(dump.events, wanted, layouts, partial(log_behind, self.url))
             # By GTIDs, the server leaves out what lies before them, and that may reach as far as `upto`.
             yield from reader.items(upto, whole=not dump.by_gtids)
+
+    def lag(self, applied: Position) -> LogLag:
+        with translated(self.url), closing(connect(self.url)) as connection:
+            return LogLag(self._bytes_between(connection, applied, end_of_log(connection)) or 0)
 
     def confirm(self, position: Position) -> None:
         """The server keeps its log for as long as it is set to, for all."""

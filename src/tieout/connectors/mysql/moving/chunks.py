@@ -13,6 +13,7 @@ from tieout.connectors.moving import TextOf, canonical_keys, key_scan
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.moving import watermarks
 from tieout.connectors.mysql.moving.lines import tab_lines
 from tieout.connectors.mysql.moving.texts import rendered, texts_of, unreadable
 from tieout.connectors.mysql.session import connect
@@ -24,13 +25,17 @@ from tieout.model.positions import Position
 
 @dataclass(frozen=True)
 class MySQLChunkSource:
+    """`watermarks`: the server does not tell where a snapshot lies in its log."""
+
     url: EndpointUrl
     flavour: Flavour
+    watermarks: bool
 
     @contextmanager
     def reading(self) -> Iterator[MySQLChunkReader]:
         with translated(self.url), closing(connect(self.url)) as connection:
-            yield MySQLChunkReader(self.url, connection, MySQLDialect(self.flavour), _begin(connection))
+            held = watermarks.begin(connection) if self.watermarks else _begin(connection)
+            yield MySQLChunkReader(self.url, connection, MySQLDialect(self.flavour), held)
 
     def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
         return texts_of(transfer)

@@ -12,6 +12,7 @@ from tieout.connectors.mysql.binlog import BinlogLog
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.moving import watermarks
 from tieout.connectors.mysql.moving.chunks import MySQLChunkSource
 from tieout.connectors.mysql.moving.own_structure import own_structure
 from tieout.connectors.mysql.moving.wiring import wiring
@@ -39,7 +40,11 @@ class MySQLSource:
     flavour: Flavour
 
     def chunk_source(self) -> MySQLChunkSource:
-        return MySQLChunkSource(self.url, self.flavour)
+        return MySQLChunkSource(self.url, self.flavour, self._watermarks)
+
+    @property
+    def _watermarks(self) -> bool:
+        return self.flavour is not Flavour.MARIADB
 
     def structure(self, table: Table) -> Structure:
         key = next((index.name for index in table.indexes if index.unique and index.columns == table.key), None)
@@ -54,6 +59,9 @@ class MySQLSource:
     def refuses(self, table: Table) -> str | None:
         if table.engine not in _TRANSACTIONAL:
             return f"it is kept by {table.engine}, of which no snapshot can be taken: ALTER TABLE … ENGINE = InnoDB"
+        if self._watermarks and not table.key:
+            # What a chunk holds of the time between two watermarks is applied again: without a key it would come twice.
+            return "it has no key, and this server does not tell where a snapshot lies in its log: give it one"
         for reference in self.wiring(table).references:
             if {reference.on_delete.upper(), reference.on_update.upper()} - _NO_ROWS:
                 # InnoDB changes the child's rows by itself, below the log.
@@ -69,4 +77,6 @@ class MySQLSource:
         return BinlogLog(self.url)
 
     def drop_task(self, task: str) -> None:
-        """Nothing was left here."""
+        if self._watermarks:
+            with translated(self.url), closing(connect(self.url)) as connection:
+                watermarks.drop(connection)

@@ -11,6 +11,7 @@ from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.structure import TABLE, Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
+from tieout.errors import UnsupportedError
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
@@ -46,6 +47,15 @@ class MySQLTarget(SqlTarget):
         wanted = [table.schema, table.name]
         indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
         return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
+
+    def load(self) -> int:
+        ((_, running),) = self.session.rows("SHOW GLOBAL STATUS LIKE 'Threads_running'")
+        return int(running) - 1
+
+    def replica_lag(self) -> float:
+        raise UnsupportedError(
+            f"{self.url.redacted()}: MySQL servers don't know how far their replicas are", "leave max_replica_lag out"
+        )
 
     def loader(self) -> MySQLLoader:
         return MySQLLoader(self.url)
@@ -107,7 +117,7 @@ class MySQLTarget(SqlTarget):
         missed = 0
         for row, copies in self.session.rows(f"SELECT {_ROW}, {COPIES} FROM {staged} WHERE {GOES}"):
             same = " AND ".join(
-                f"{self._bytes(column)} <=> (SELECT {self._bytes(column)} FROM {staged} WHERE {_ROW} = {row:d})"
+                f"{self.exactly(column)} <=> (SELECT {self.exactly(column)} FROM {staged} WHERE {_ROW} = {row:d})"
                 for column in stage.transfer.target_columns
             )
             missed += int(copies) - self.session.execute(f"DELETE FROM {target} WHERE {same} LIMIT {copies:d}")
@@ -120,7 +130,11 @@ class MySQLTarget(SqlTarget):
         )
         return [name for (name,) in found if name.startswith(prefix)]
 
-    def _bytes(self, column: Column) -> str:
-        """A collation may take two texts for the same one."""
+    def exactly(self, column: Column) -> str:
+        # A collation may take two texts for the same one.
         name = self.session.quote(column.name)
         return f"CAST({name} AS BINARY)" if column.type.name in _BY_BYTES else name
+
+    def any_of(self, column: Column) -> str:
+        # Of a group all are the same; which one, the server need not be told.
+        return self.session.quote(column.name)

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.changelog import LogLag
 from tieout.connectors.kept import lease
 from tieout.connectors.postgres.decoding import wal
 from tieout.connectors.postgres.decoding.batch import Batch
@@ -60,6 +61,11 @@ class PostgresLog:
             decoder = Decoder(after.offset, upto.offset, tables)
             for rows in chain(*when_free(lambda: self._peek(connection, after, upto))):
                 yield from decoder.items(Batch(rows))
+
+    def lag(self, applied: Position) -> LogLag:
+        with self._connection() as connection:
+            end = wal.last_record(connection)
+            return LogLag(max(0, end.offset - applied.offset), slot_state(connection, self.url, self.slot).retained)
 
     def confirm(self, position: Position) -> None:
         with self._connection() as connection:

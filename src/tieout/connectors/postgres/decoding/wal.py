@@ -23,6 +23,12 @@ def end(connection: Any) -> Position:
     return inserted
 
 
+def last_record(connection: Any) -> Position:
+    """The end as it is, flushed or not."""
+    inserted, _ = connection.execute(_ENDS).fetchone()
+    return Position(inserted)
+
+
 def _flush(connection: Any) -> None:
     # There is no function that only flushes. A commit does, if its transaction wrote something. The WAL writer would
     # flush the commits of others, but leaves what an open transaction has written so far.

@@ -32,8 +32,6 @@ def structure_of(table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
     if isinstance(types, list):
         return types
     lines = [_declared(table, column, types[column.name], wiring) for column in table.columns]
-    if table.key:
-        lines.append(f"PRIMARY KEY ({_names(table.key)})")
     own = [index for index in table.indexes if not index.primary and index.columns != table.key]
     plain = [index for index in own if not index.unique and not _is_of_words(table, index)]
     apart = [name for name in wiring.numbers if types[name] not in _COUNTED]
@@ -43,7 +41,7 @@ def structure_of(table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
             f"CREATE TABLE {TABLE} (\n  " + ",\n  ".join(lines) + "\n)",
             *(f"ALTER SEQUENCE {_sequence(table, name)} OWNED BY {TABLE}.{_quote(name)}" for name in apart),
         ),
-        tuple(_index(table, index) for index in plain),
+        (*_primary(table), *(_index(table, index) for index in plain)),
         tuple(_index(table, index) for index in own if index.unique),
         tuple(map(_foreign_key, wiring.references)),
         tuple(_counter(table, name, number, name in apart) for name, number in wiring.numbers.items()),
@@ -77,6 +75,14 @@ def _counter(table: Table, column: str, number: int, is_apart: bool) -> str:
     found = f"pg_get_serial_sequence($tieout${TABLE}$tieout$, {literal(column)})"
     sequence = f"$tieout${_sequence(table, column)}$tieout$" if is_apart else found
     return f"SELECT setval({sequence}, {min(number, (1 << 63) - 1):d}, false)"
+
+
+def _primary(table: Table) -> list[Part]:
+    """Once the rows are copied: in an index that is there already each of them would be looked for."""
+    if not table.key:
+        return []
+    name = _name(table.name.name, "pkey")
+    return [Part(name, f"ALTER TABLE {TABLE} ADD CONSTRAINT {_quote(name)} PRIMARY KEY ({_names(table.key)})")]
 
 
 def _index(table: Table, index: Index) -> Part:

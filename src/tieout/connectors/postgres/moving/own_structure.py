@@ -51,9 +51,9 @@ class _Constraints:
     """In the table's own definition; with an index or unproven, so that they come later; and to other tables."""
 
     inside: list[str]
+    primary: list[Part]
     later: list[Part]
     references: list[ForeignKey]
-    has_primary: bool
 
 
 def own_structure(connection: Any, quoted: str, key_index: str | None) -> Structure:
@@ -63,7 +63,7 @@ def own_structure(connection: Any, quoted: str, key_index: str | None) -> Struct
     constraints = _constraints(connection, quoted)
     indexes, unique = _indexes(connection, quoted)
     unique += constraints.later
-    key = [] if constraints.has_primary else [part for part in unique if part.name == key_index]
+    key = [] if constraints.primary else [part for part in unique if part.name == key_index]
     lines = [*(_declared(column, counted) for column in columns), *constraints.inside]
     return Structure(
         create=(
@@ -73,7 +73,7 @@ def own_structure(connection: Any, quoted: str, key_index: str | None) -> Struct
             *(part.statement for part in key),
             *_remarks(connection, quoted, columns),
         ),
-        indexes=tuple(indexes),
+        indexes=(*constraints.primary, *indexes),
         unique=tuple(part for part in unique if part not in key),
         references=tuple(constraints.references),
         counters=tuple(sequence.go_on() for sequence in counted.values()),
@@ -94,20 +94,21 @@ def _declared(column: _Column, counted: Mapping[str, Sequence]) -> str:
 
 
 def _constraints(connection: Any, quoted: str) -> _Constraints:
-    found = _Constraints([], [], [], has_primary=False)
+    found = _Constraints([], [], [], [])
     for name, kind, text, unproven, schema, parent, shown in connection.execute(_CONSTRAINTS, [quoted]).fetchall():
         line = f"CONSTRAINT {_quote(name)} {text}"
         if kind == "f":
             there, here = f" REFERENCES {shown}(", f" REFERENCES {PARENT}("
             statement = f"ALTER TABLE {TABLE} ADD {line.replace(there, here, 1)}"
             found.references.append(ForeignKey(Part(name, statement), TableName(schema, parent)))
+        elif kind == "p":
+            # Rows of different chunks have different keys: in an index that is there already each would be looked for.
+            found.primary.append(Part(name, f"ALTER TABLE {TABLE} ADD {line}"))
         elif kind in "ux" or unproven:
             # What is not proven does not hold for all rows, and would stop those.
             found.later.append(Part(name, f"ALTER TABLE {TABLE} ADD {line}"))
         else:
             found.inside.append(line)
-        if kind == "p":
-            found = _Constraints(found.inside, found.later, found.references, has_primary=True)
     return found
 
 

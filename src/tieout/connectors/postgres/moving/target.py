@@ -12,7 +12,7 @@ from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 _LACKING = "SELECT name FROM unnest(%s::text[]) AS wanted(name) WHERE to_regtype(name) IS NULL"
 
@@ -61,6 +61,19 @@ class PostgresTarget(SqlTarget):
         indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
         return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
 
+    def load(self) -> int:
+        ((running,),) = self.session.rows(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        return int(running)
+
+    def replica_lag(self) -> float:
+        ((seconds,),) = self.session.rows(
+            "SELECT coalesce(extract(epoch FROM max(replay_lag)), 0) FROM pg_stat_replication"
+        )
+        return float(seconds)
+
     def loader(self) -> PostgresLoader:
         return PostgresLoader(self.url)
 
@@ -84,6 +97,13 @@ class PostgresTarget(SqlTarget):
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
         self.session.execute(f"DELETE FROM {table} s USING {table} n WHERE {same} AND n.{PIECE} > s.{PIECE}")
 
+    def exactly(self, column: Column) -> str:
+        # As text: not every type has an equality, and one of them may take two values for the same.
+        return f"{self.session.quote(column.name)}::text"
+
+    def any_of(self, column: Column) -> str:
+        return f"(array_agg({self.session.quote(column.name)}))[1]"
+
     def is_kept(self, place: int) -> str:
         return f"'{place:d}' = ANY(string_to_array(s.{KEPT}, ','))"
 
@@ -103,9 +123,10 @@ class PostgresTarget(SqlTarget):
 
     def take_copies(self, stage: StageTable) -> int:
         target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
-        names = [self.session.quote(column.name) for column in stage.transfer.target_columns]
-        # As text: not every type has an equality, and one of them may take two values for the same.
-        same = " AND ".join(f"t.{name}::text IS NOT DISTINCT FROM s.{name}::text" for name in names)
+        same = " AND ".join(
+            f"t.{self.exactly(column)} IS NOT DISTINCT FROM s.{self.exactly(column)}"
+            for column in stage.transfer.target_columns
+        )
         ((wanted,),) = self.session.rows(f"SELECT coalesce(sum({COPIES}), 0) FROM {staged} WHERE {GOES}")
         found = self.session.execute(
             f"DELETE FROM {target} WHERE ctid IN (SELECT place FROM (SELECT t.ctid AS place, s.{COPIES} AS copies, "

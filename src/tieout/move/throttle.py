@@ -1,0 +1,61 @@
+"""Holds a mover back: no more rows in a second than were allowed, and none while the target has enough to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.moving import Target
+from tieout.connectors.registry import open_target
+from tieout.model.move_requests import MoveOptions
+
+_LOOK_SECONDS = 1.0
+
+
+def paced(blocks: Iterator[bytes], rows_per_second: float | None) -> Iterator[bytes]:
+    """The same blocks of lines, no faster than so many lines a second."""
+    if rows_per_second is None:
+        yield from blocks
+        return
+    began, rows = time.monotonic(), 0
+    for block in blocks:
+        yield block
+        rows += block.count(b"\n")
+        time.sleep(max(0.0, began + rows / rows_per_second - time.monotonic()))
+
+
+@dataclass
+class Throttle:
+    """What is looked at on the target is asked on a connection of its own: the mover's may be in a transaction."""
+
+    options: MoveOptions
+    url: EndpointUrl
+    _free_at: float = field(init=False, default=0.0)
+
+    def moved(self, rows: int) -> None:
+        """So many rows were written; the next ones have to wait for their turn."""
+        if self.options.max_rows_per_second is not None:
+            self._free_at = max(self._free_at, time.monotonic()) + rows / self.options.max_rows_per_second
+
+    def reason(self) -> str | None:
+        """Why the mover has to wait, if it has to."""
+        wait = self._free_at - time.monotonic()
+        if wait > 0:
+            time.sleep(min(wait, _LOOK_SECONDS))
+            if wait > _LOOK_SECONDS:
+                return f"no more than {self.options.max_rows_per_second:,} rows a second"
+        if self.options.max_load is None and self.options.max_replica_lag is None:
+            return None
+        with closing(open_target(self.url)) as target:
+            return self._of(target)
+
+    def _of(self, target: Target) -> str | None:
+        most, lag = self.options.max_load, self.options.max_replica_lag
+        if most is not None and (running := target.load()) > most:
+            return f"the target runs {running} statements, and {most} are allowed"
+        if lag is not None and (behind := target.replica_lag()) > lag:
+            return f"a replica of the target is {behind:.1f} s behind, and {lag:g} are allowed"
+        return None

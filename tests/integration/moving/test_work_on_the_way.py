@@ -1,0 +1,151 @@
+"""Row filters, column expressions, chosen columns and merged tables: on the copy and on changes alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.integration.moving.pairs import Moving
+from tieout.errors import TieoutError, UsageError
+from tieout.model.requests import TableRequest
+
+SALES = "CREATE TABLE sales (id INT PRIMARY KEY, region VARCHAR(20), price DECIMAL(10,2), qty INT, note TEXT)"
+TOTALS = (
+    "CREATE TABLE totals (id INT PRIMARY KEY, region VARCHAR(20), total DECIMAL(12,2) NOT NULL, note TEXT, "
+    "origin VARCHAR(40))"
+)
+TABLE = TableRequest(
+    "sales",
+    "totals",
+    where="region = 'eu' AND qty > 0",
+    exclude_columns=("price", "qty"),
+    expressions={"total": ("price * qty", ""), "origin": ("concat(_table, ':', upper(region))", "")},
+)
+EXPECTED = (
+    "SELECT id, region, price * qty AS total, note, 'sales:EU' AS origin FROM sales WHERE region = 'eu' AND qty > 0"
+)
+
+
+def asking(moving: Moving, *tables: TableRequest, **options: object) -> Moving:
+    moving = moving.asking(**options)
+    return replace(moving, request=replace(moving.request, tables=tables))
+
+
+def both(moving: Moving, expected: str, found: str) -> tuple[list[object], list[object]]:
+    return sorted(moving.source.rows(expected), key=repr), sorted(moving.target.rows(found), key=repr)
+
+
+def test_a_filter_and_expressions(moving: Moving) -> None:
+    source, target = moving.source, moving.target
+    source.execute(SALES)
+    target.execute(TOTALS)
+    for number in range(1, 41):
+        region = "'eu'" if number % 2 else "'us'" if number % 4 else "NULL"
+        source.execute(
+            f"INSERT INTO sales VALUES ({number}, {region}, {number}.25, {number % 5}, 'a\\tb \\\\ {number}')"
+            if source.server.scheme == "mysql"
+            else f"INSERT INTO sales VALUES ({number}, {region}, {number}.25, {number % 5}, E'a\\tb \\\\ {number}')"
+        )
+    moving = asking(moving, TABLE, chunk_rows=10)
+    copied = moving.run()
+    expected, found = both(moving, EXPECTED, "SELECT id, region, total, note, origin FROM totals")
+    assert found == expected
+    assert 0 < len(found) < 20
+    assert copied["tables"][0]["rows_copied"] == len(found)
+
+    source.execute("UPDATE sales SET region = 'us' WHERE id = 1")  # out of the filter
+    source.execute("UPDATE sales SET region = 'eu' WHERE id = 2")  # into it
+    source.execute("UPDATE sales SET qty = 9, note = NULL WHERE id = 3")  # computed anew
+    source.execute("UPDATE sales SET id = 107 WHERE id = 7")  # another key
+    source.execute("UPDATE sales SET id = 108, region = 'us' WHERE id = 9")  # another key, and out
+    source.execute("DELETE FROM sales WHERE id IN (11, 12)")
+    source.execute("INSERT INTO sales VALUES (200, 'eu', 1.5, 2, 'new'), (201, 'us', 1.5, 2, 'new')")
+    followed = moving.run()
+    expected, changed = both(moving, EXPECTED, "SELECT id, region, total, note, origin FROM totals")
+    assert changed == expected
+    assert changed != found
+    assert followed["changes"] == 9
+    assert followed["remarks"] == []
+
+
+def test_rows_without_a_key(moving: Moving) -> None:
+    """Rows that differ become the same on their way; as many of them stay as the source has."""
+    source, target = moving.source, moving.target
+    source.execute("CREATE TABLE visits (who VARCHAR(20), seconds INT)")
+    if source.server.scheme == "postgresql":
+        source.execute("ALTER TABLE visits REPLICA IDENTITY FULL")
+    target.execute("CREATE TABLE visits (who VARCHAR(20), seconds INT)")
+    source.execute("INSERT INTO visits VALUES ('a', 61), ('a', 62), ('a', 130), ('b', 61), ('b', -1)")
+    table = TableRequest("visits", where="seconds > 0", expressions={"seconds": ("cast(seconds / 60 AS INT)", "")})
+    moving = asking(moving, table)
+    moving.run()
+    assert sorted(target.rows("SELECT * FROM visits")) == [("a", 1), ("a", 1), ("a", 2), ("b", 1)]
+    source.execute("DELETE FROM visits WHERE who = 'a' AND seconds < 63")
+    source.execute("INSERT INTO visits VALUES ('a', 63), ('b', 70), ('b', 71)")
+    source.execute("UPDATE visits SET seconds = 1 WHERE seconds = -1")
+    moving.run()
+    assert sorted(target.rows("SELECT * FROM visits")) == [
+        *[("a", 1), ("a", 2)],
+        *[("b", 0), ("b", 1), ("b", 1), ("b", 1)],
+    ]
+
+
+def test_tables_are_merged_into_one(moving: Moving) -> None:
+    source, target = moving.source, moving.target
+    for name in ("orders_1", "orders_2"):
+        source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, note VARCHAR(20))")
+        source.execute(f"INSERT INTO {name} VALUES (1, '{name}'), (2, '{name}')")
+    target.execute("CREATE TABLE orders (shard INT, id INT, note VARCHAR(20), PRIMARY KEY (shard, id))")
+    moving = asking(moving, TableRequest("orders_*", "orders", expressions={"shard": ("substr(_table, 8)", "")}))
+    moving.run()
+    source.execute("UPDATE orders_1 SET note = 'changed' WHERE id = 1")
+    source.execute("DELETE FROM orders_2 WHERE id = 1")
+    source.execute("UPDATE orders_2 SET id = 3 WHERE id = 2")
+    assert moving.run()["remarks"] == []
+    assert sorted(target.rows("SELECT shard, id, note FROM orders")) == [
+        (1, 1, "changed"),
+        (1, 2, "orders_1"),
+        (2, 3, "orders_2"),
+    ]
+
+
+def test_only_some_columns(moving: Moving) -> None:
+    source, target = moving.source, moving.target
+    source.execute(SALES)
+    source.execute("INSERT INTO sales VALUES (1, 'eu', 1, 1, 'x')")
+    target.execute("CREATE TABLE sales (id INT PRIMARY KEY, note TEXT)")
+    moving = asking(moving, TableRequest("sales", columns=("id", "note")))
+    moving.run()
+    source.execute("UPDATE sales SET note = 'y'")
+    source.execute("ALTER TABLE sales ADD COLUMN more INT")  # is not asked for
+    source.execute("INSERT INTO sales VALUES (2, 'us', 2, 2, 'z', 3)")
+    assert moving.run()["tables"][0]["stopped"] is None
+    assert sorted(target.rows("SELECT * FROM sales")) == [(1, "y"), (2, "z")]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (replace(TABLE, expressions={"total": ("price * pieces", "")}), "the source has no column pieces"),
+        (replace(TABLE, expressions={"total": ("price * ", "")}), "is no Spark SQL expression"),
+        (replace(TABLE, expressions={"sum": ("price", "")}), "it has no column sum"),
+        (replace(TABLE, exclude_columns=("price", "qty", "id")), "the key's column id has to go along as it is"),
+        (replace(TABLE, columns=("id", "nothing")), "has no column nothing"),
+        (replace(TABLE, expressions={"total": ("nonsense(price)", "")}), "nonsense"),
+        (replace(TABLE, target="nowhere"), "make it first"),
+    ],
+)
+def test_refused_by_name(mariadb_to_postgres: Moving, table: TableRequest, said: str) -> None:
+    mariadb_to_postgres.source.execute(SALES)
+    mariadb_to_postgres.target.execute(TOTALS)
+    with pytest.raises(TieoutError, match=said.replace("*", r"\*")):
+        asking(mariadb_to_postgres, table).run()
+
+
+def test_tables_that_would_be_mixed_up(mariadb_to_postgres: Moving) -> None:
+    for name in ("orders_1", "orders_2"):
+        mariadb_to_postgres.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY)")
+    mariadb_to_postgres.target.execute("CREATE TABLE orders (id INT PRIMARY KEY)")
+    with pytest.raises(UsageError, match="would both go to"):
+        asking(mariadb_to_postgres, TableRequest("orders_*", "orders")).run()
