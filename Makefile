@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 ARGS ?=
-# Each worker of the tests has its own Spark and its own servers. What is killed or interrupted has the machine for itself.
+# Each worker of the tests has its own Spark and its own servers.
 WORKERS ?= 2
 # What `make bench-verify` measures us against: in an environment of its own, its drivers are not ours.
 PEER := .venv-peer
@@ -44,8 +44,7 @@ demo: setup java ## the product on an embedded pair of databases
 	@$(BIN)/tieout demo $(ARGS)
 
 test: setup-dev java servers ## every test
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --ignore tests/e2e --ignore tests/faults $(ARGS)
-	$(BIN)/pytest tests/e2e tests/faults $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-faults: setup-dev java servers ## movers killed at every place (an hour; goes on where it was)
 	$(BIN)/pytest --all-faults tests/faults/moving $(ARGS)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from tests.servers.sqlite import SqliteDatabase
 
     Pair: TypeAlias = tuple[Database, Database]
+
+
+# How long an example takes says how busy the machine is, and nothing else.
+hypothesis.settings.register_profile("tieout", deadline=None)
+hypothesis.settings.load_profile("tieout")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

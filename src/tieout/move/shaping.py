@@ -14,11 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from tieout.connectors import tabs
 from tieout.connectors.kept import kept_open
 from tieout.connectors.moving import STAGE_COLUMNS, Loader, StageTable
-from tieout.errors import SparkFailure, TieoutError
+from tieout.errors import SparkFailure, TieoutError, WriteError
 from tieout.model.changes import ChangeKind
 from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.tables import TableName
 from tieout.move.copying import ChunkCopied, CopyChunk
 from tieout.move.staging import SliceStaged
+from tieout.move.trouble import Trouble
 from tieout.spark.shaping import SHAPED, shaped
 from tieout.spark.work import SCHEMA, Cells, Outcome, run_work
 
@@ -107,19 +109,19 @@ class StageShaped:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         staged = dict.fromkeys((stage.name for stage in self.stages.values()), 0)
+        wrong: tuple[TableName, TieoutError] | None = None
         with kept_open():
             for work, item in _items(batches):
-                if isinstance(item, ShapedRows):
+                if isinstance(item, SliceStaged):
+                    yield _result(work, _counted(item, staged) if wrong is None else _trouble(item, *wrong))
+                elif not isinstance(item, ShapedRows):
+                    yield _result(work, item)
+                elif wrong is None:
                     stage = self.stages[item.number]
                     try:
                         staged[stage.name] += self.loader.stage(stage, [tabs.lines(_changes(item, stage.transfer))])
                     except TieoutError as error:
-                        yield _result(work, error)
-                        return
-                elif isinstance(item, SliceStaged):
-                    yield _result(work, _counted(item, staged))
-                else:
-                    yield _result(work, item)
+                        wrong = stage.transfer.source.name, error
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,11 @@ class ShapedRows:
 
     number: int
     columns: list[pa.Array]
+
+
+def _trouble(slice_: SliceStaged, table: TableName, error: TieoutError) -> Trouble | TieoutError:
+    """A row that does not fit is its table's trouble; a server that is gone, everybody's."""
+    return Trouble(table, str(error), slice_.after) if isinstance(error, WriteError) else error
 
 
 def _counted(slice_: SliceStaged, staged: Mapping[Any, int]) -> SliceStaged:

@@ -124,6 +124,25 @@ def test_only_some_columns(moving: Moving) -> None:
     assert sorted(target.rows("SELECT * FROM sales")) == [(1, "y"), (2, "z")]
 
 
+def test_what_comes_of_an_expression_does_not_fit(mariadb_to_postgres: Moving) -> None:
+    """That table stops, and the others go on."""
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    for database in (source, target):
+        for name in ("one", "two"):
+            database.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, note VARCHAR(10))")
+    longer = TableRequest("one", expressions={"note": ("concat(note, note)", "")})
+    moving = asking(mariadb_to_postgres, longer, TableRequest("two"))
+    moving.run()
+    source.execute("INSERT INTO one VALUES (1, 'short')")
+    source.execute("INSERT INTO one VALUES (2, 'too long')")
+    source.execute("INSERT INTO two VALUES (1, 'goes on')")
+    one, two = moving.run()["tables"]
+    assert "value too long" in one["stopped"]
+    assert two["stopped"] is None
+    assert target.rows("SELECT * FROM one") == []
+    assert target.rows("SELECT * FROM two") == [(1, "goes on")]
+
+
 @pytest.mark.parametrize(
     ("table", "said"),
     [

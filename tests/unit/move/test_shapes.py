@@ -1,0 +1,34 @@
+"""What expressions are about."""
+
+from __future__ import annotations
+
+import pytest
+
+from tieout.errors import UsageError
+from tieout.model.requests import TableRequest
+from tieout.move.shapes import names_in, tells_tables_apart
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        ("price * qty", {"price", "qty"}),
+        ("upper(`Näme`) || 'price'", {"näme"}),
+        ("CASE WHEN a IS NULL THEN b ELSE c.field END", {"a", "b", "c"}),
+        ("1 + 1", set()),
+        ("substr(_table, 8)", {"_table"}),
+        ("Region IN ('eu', 'us')", {"region"}),
+    ],
+)
+def test_names(expression: str, names: set[str]) -> None:
+    assert names_in(expression) == names
+
+
+def test_what_is_no_expression() -> None:
+    with pytest.raises(UsageError, match="is no Spark SQL expression"):
+        names_in("price *")
+
+
+def test_which_tell_tables_apart() -> None:
+    assert tells_tables_apart(TableRequest("t", expressions={"shard": ("concat(_schema, '/', _table)", "")}))
+    assert not tells_tables_apart(TableRequest("t", expressions={"shard": ("'table'", "")}))

@@ -1,0 +1,81 @@
+"""What a mover says of how far it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tieout.connectors.changelog import LogLag
+from tieout.model.move_requests import MoveRequest
+from tieout.move import status as module
+from tieout.move.status import StatusKeeper, TableStatus
+
+
+class Clock:
+    now = 1_000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time(self) -> float:
+        return self.now
+
+
+class Told:
+    def tell(self, job: str, task: str, document: dict[str, Any]) -> None: ...
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def keeper(clock: Clock) -> StatusKeeper:
+    return StatusKeeper(Told(), "m-1", MoveRequest("t", "", ""), state="following")  # type: ignore[arg-type]
+
+
+def test_lag_is_not_known_before_it_was_looked_for(keeper: StatusKeeper) -> None:
+    assert (keeper.lag_seconds, keeper.seconds_left) == (None, None)
+
+
+def test_nothing_behind_is_no_lag_however_old_the_last_change_is(keeper: StatusKeeper) -> None:
+    keeper.newest = 1_000_000
+    keeper.looked(LogLag(0))
+    assert (keeper.lag_seconds, keeper.seconds_left) == (0.0, 0.0)
+
+
+def test_lag_counts_from_when_it_had_caught_up_or_from_the_last_change(keeper: StatusKeeper, clock: Clock) -> None:
+    keeper.looked(LogLag(0))
+    clock.now += 7
+    keeper.looked(LogLag(100))
+    assert keeper.lag_seconds == 7
+    keeper.newest = int((clock.now - 3) * 1e6)
+    assert keeper.lag_seconds == 3
+    keeper.newest = int((clock.now + 5) * 1e6)  # the source's clock is ahead
+    assert keeper.lag_seconds == 0
+
+
+def test_the_time_left_is_what_the_lag_shrinks_by(keeper: StatusKeeper, clock: Clock) -> None:
+    keeper.looked(LogLag(1_000))
+    clock.now += 2
+    keeper.looked(LogLag(800))
+    assert keeper.seconds_left == 8
+    clock.now += 2
+    keeper.looked(LogLag(1_200))
+    assert keeper.seconds_left is None, "it grows"
+
+
+def test_the_time_left_of_a_copy_is_never_negative(keeper: StatusKeeper, clock: Clock) -> None:
+    table = TableStatus("a", "a", chunks=2, rows_copied=0, rows_estimated=100)
+    keeper.state, keeper.tables = "copying", {"a": table}
+    assert keeper.seconds_left is None
+    keeper._count(10)
+    clock.now += 1
+    keeper._count(10)
+    assert keeper.seconds_left == 10
+    table.rows_copied = 150  # the estimate was too low
+    assert keeper.seconds_left == 0
