@@ -180,6 +180,8 @@ def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Co
 
     Without a unique index on them, each row would be looked for in all of the table.
     """
+    if not source.key:
+        return []
     generated = [found.name for column, found in pairs if column.name in source.key and found.generated]
     if generated:
         return f"its key holds {generated[0]}, which is generated"
@@ -191,7 +193,7 @@ def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Co
     for index in sorted(target.indexes, key=lambda index: len(index.columns)):
         if (index.unique or index.primary) and set(names) <= set(index.columns) <= set(names) | more:
             return [*names, *(name for name in index.columns if name not in names)]
-    return f"it has no unique index on the key ({', '.join(source.key)})" if names else []
+    return f"it has no unique index on the key ({', '.join(source.key)})"
 
 
 def _misfit(column: Column, found: Column, *, alike: bool, tells_generated: bool) -> str | None:
