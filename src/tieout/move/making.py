@@ -16,6 +16,8 @@ from tieout.model.tables import Table, TableName
 from tieout.move.transfers import Route
 from tieout.spark.work import run_work
 
+MAKE_IT = "make the table there, or leave it out"
+
 
 class Step(IntEnum):
     """How far a table is that was made."""
@@ -115,15 +117,19 @@ class Maker:
         """As the source has them now."""
         found = [self._structure(table) for table in tables]
         refused = [
-            f"{table.name}.{column.column}: {column.reason}"
-            for table, columns in zip(tables, map(self._unholdable, found), strict=True)
-            for column in columns
+            words for table, structure in zip(tables, found, strict=True) for words in self._words(table, structure)
         ]
         if refused:
-            raise UnsupportedError(
-                f"the target can't hold {'; '.join(refused)}", "make the table there, or leave it out"
-            )
+            raise UnsupportedError(f"the target can't hold {'; '.join(refused)}", MAKE_IT)
         return [structure for structure in found if isinstance(structure, Structure)]
+
+    def unholdable(self, table: Table) -> str | None:
+        """Why the table can't be made on the target, if it can't."""
+        refused = self._words(table, self._structure(table))
+        return f"the target can't hold {'; '.join(refused)}" if refused else None
+
+    def _words(self, table: Table, structure: Structure | list[Unholdable]) -> list[str]:
+        return [f"{table.name}.{column.column}: {column.reason}" for column in self._unholdable(structure)]
 
     def _structure(self, table: Table) -> Structure | list[Unholdable]:
         if self.alike:

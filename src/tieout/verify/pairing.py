@@ -92,14 +92,16 @@ def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[Nam
     schema = request.target.removesuffix("*").removesuffix(".") if request.target else ""
     target_schema = schema or target.schema
     lefts = [
-        t for t in source.tables if _matches(t, source.schema, request.source) and not _excluded(t, source, request)
+        t
+        for t in source.tables
+        if _matches(t, source.schema, request.source) and not _excluded(t, source, request) and not _is_ours(t)
     ]
     pairs = [NamePair(t, _find(target, t.name, target_schema), request) for t in lefts]
     paired = {pair.target for pair in pairs}
     bare = _bare(request.source)
     rights = [t for t in target.tables if t.schema == target_schema and t not in paired and fnmatchcase(t.name, bare)]
     excluded = [_bare(pattern) for pattern in request.exclude]
-    left_over = [t for t in rights if not any(fnmatchcase(t.name, pattern) for pattern in excluded)]
+    left_over = [t for t in rights if not any(fnmatchcase(t.name, pattern) for pattern in excluded) and not _is_ours(t)]
     return pairs + [NamePair(None, t, request) for t in left_over]
 
 
@@ -127,6 +129,11 @@ def _matches(table: TableName, schema: str, pattern: str) -> bool:
 
 def _excluded(table: TableName, names: Names, request: TableRequest) -> bool:
     return any(_matches(table, names.schema, pattern) for pattern in request.exclude)
+
+
+def _is_ours(table: TableName) -> bool:
+    """What a mover keeps in a schema of the target's, where it has none of its own."""
+    return table.name.startswith("tieout_")
 
 
 def _is_pattern(text: str) -> bool:
