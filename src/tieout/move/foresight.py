@@ -22,7 +22,7 @@ from tieout.model.move_forecast import (
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Delivery
 from tieout.model.tables import Table, TableName
-from tieout.move.making import MAKE_IT, Maker
+from tieout.move.making import MAKE_IT, Maker, lost_words
 from tieout.move.transfers import Route, routes, transfer_of
 from tieout.verify.preflight import as_problem, untested
 
@@ -65,7 +65,7 @@ class Foresight:
     def look_ahead(self) -> tuple[list[Problem], MoveForecast]:
         problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]
         ways = self._ways(self._known_routes(problems))
-        problems += self._problems(ways)
+        problems += [*self._problems(ways), *_gone(ways)]
         return problems, MoveForecast(
             self.request.delivery,
             deliveries_of(self.target.level),
@@ -131,9 +131,6 @@ class Foresight:
         """What is begun was looked at then; columns that changed since are followed."""
         name, there = str(way.table.name), way.destination.there
         if way.destination.begun:
-            if there is None:
-                message = f"{way.route.target} is gone, and {name} was copied to it"
-                yield Problem(Severity.PREVENTS, message, "drop the task and begin anew", "target", name)
             return
         if way.filled:
             message = "it is not empty, and its rows are not of this task: they would be in the way"
@@ -177,6 +174,14 @@ class Foresight:
     @property
     def _alike(self) -> bool:
         return self.endpoints[0].capabilities.family == self.endpoints[1].capabilities.family
+
+
+def _gone(ways: Sequence[_Way]) -> Iterator[Problem]:
+    """In the words of a mover, which has an error of its own for it."""
+    for way in ways:
+        if way.destination.begun and way.destination.there is None:
+            message, fix = lost_words(way.route)
+            yield Problem(Severity.PREVENTS, message, fix, "target", str(way.route.source))
 
 
 def _refers(table: Table) -> bool:

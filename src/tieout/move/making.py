@@ -88,9 +88,7 @@ class Maker:
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         for route in missing:
             if route.source in copied:
-                raise MissingObjectError(
-                    f"{route.target} is gone, and {route.source} was copied to it", "drop the task and begin anew"
-                )
+                raise MissingObjectError(*lost_words(route))
 
     def _missing_parts(self, transfer: Transfer, parts: Sequence[Part]) -> tuple[str, ...]:
         """Without those that were made before an earlier mover ended."""
@@ -143,6 +141,11 @@ class Maker:
         return [
             Unholdable(column, f"it has no type {kind}") for column, kind in structure.needs.items() if kind in lacking
         ]
+
+
+def lost_words(route: Route) -> tuple[str, str]:
+    """Of a table that was copied to, and is not there any more; and what to do."""
+    return f"{route.target} is gone, and {route.source} was copied to it", "drop the task and begin anew"
 
 
 @dataclass(frozen=True)
