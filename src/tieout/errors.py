@@ -10,6 +10,7 @@ TieoutError
 │   ├── ReadError             data that could not be read
 │   ├── LogLostError          the change log no longer reaches back to where it is wanted
 │   ├── WriteError            data that could not be written
+│   ├── FullError             it has no room left
 │   ├── BusyError             it gave way to another transaction                   (trying again can help)
 │   └── FencedError           another mover has taken over the task
 ├── UnsupportedError      an endpoint lacks what the request needs
@@ -76,6 +77,10 @@ class LogLostError(EndpointError):
 
 class WriteError(EndpointError):
     code = "write"
+
+
+class FullError(EndpointError):
+    code = "full"
 
 
 class BusyError(EndpointError):

@@ -16,8 +16,9 @@ import pytest
 from tests.integration.decoding.following import Follow, Followed, following, in_use, table, transactions
 from tests.integration.decoding.types import COLUMNS, OTHER_AS_TEXT, PREPARED
 from tests.servers.postgres import start_postgres
-from tieout.config.urls import parse_url
+from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.postgres.decoding import IdentityKind, PostgresLog, ReplicaIdentity, identity, slot, waiting
+from tieout.connectors.postgres.decoding.readiness import log_problems
 from tieout.connectors.postgres.session import connect
 from tieout.errors import AccessError, BusyError, LogLostError, UnreachableError, UnsupportedError, UsageError
 from tieout.model.changes import KEPT, Begin, Commit, LogItem, Rows
@@ -474,14 +475,14 @@ def test_a_slot_that_was_dropped(t: Followed) -> None:
     drop(t)
     drop(t)
     for use in (lambda: t.between(t.at, upto), lambda: t.log.confirm(upto), lambda: slot.lag(t.log.url, t.log.slot)):
-        with pytest.raises(LogLostError, match=rf'"{t.log.slot}" does not exist .*copy the tables anew'):
+        with pytest.raises(LogLostError, match=rf'"{t.log.slot}" does not exist .*begin anew'):
             use()
 
 
 def test_a_publication_that_was_dropped(t: Followed) -> None:
     t.database.execute(f'DROP PUBLICATION "{t.log.publication}"')
     t.database.execute("INSERT INTO t VALUES (1, 'a')")
-    with pytest.raises(LogLostError, match=r"publication .* does not exist .*copy the tables anew"):
+    with pytest.raises(LogLostError, match=r"publication .* does not exist .*begin anew"):
         t.told()
 
 
@@ -521,12 +522,19 @@ def test_a_connection_that_is_lost(t: Followed) -> None:
         list(reading)
 
 
+def in_the_way(url: EndpointUrl) -> dict[str, str | None]:
+    """What keeps a user from following, and what to do."""
+    with connect(url, "a test") as connection:
+        return {problem.message: problem.fix for problem in log_problems(connection, "not_there")}
+
+
 def test_a_user_who_may_not_read_the_log(t: Followed) -> None:
     t.database.execute("CREATE ROLE reader LOGIN PASSWORD 'secret'")
     try:
         url = replace(t.log.url, user="reader", password="secret")
-        assert slot.problems(t.log.url) == []
-        assert slot.problems(url) == ["user reader may not read the log: ALTER ROLE reader REPLICATION"]
+        assert in_the_way(t.log.url) == {}
+        assert in_the_way(url)["user reader may not read the log"] == "ALTER ROLE reader REPLICATION"
+        assert "user reader may not make a publication" in in_the_way(url)
         with pytest.raises(AccessError, match="REPLICATION"):
             list(PostgresLog(url, t.log.slot, t.log.publication).read(t.at, t.log.now(), t.tables))
         with pytest.raises(AccessError):
@@ -538,13 +546,10 @@ def test_a_user_who_may_not_read_the_log(t: Followed) -> None:
 def test_a_server_that_keeps_no_logical_log() -> None:
     server = start_postgres({"wal_level": "replica", "max_replication_slots": "0", "max_wal_senders": "0"})
     try:
-        found = slot.problems(parse_url(server.url("postgres")))
+        found = in_the_way(parse_url(server.url("postgres")))
     finally:
         server.stop()
-    assert [problem.partition(":")[0] for problem in found] == [
-        "wal_level is replica",
-        "all 0 replication slots are in use",
-    ]
+    assert list(found) == ["wal_level is replica", "all 0 replication slots are in use"]
 
 
 # ------------------------------------------------------------------------------------------------ slot and publication

@@ -27,10 +27,12 @@ def run_move(
 ) -> dict[str, Any]:
     """Copies a task's tables, then follows the source's log until it is stopped; returns the last status.
 
-    Started again, it goes on where the target's progress says.
+    What a preflight finds to prevent it is refused (UnsupportedError), and nothing is touched. Started again, it goes
+    on where the target's progress says.
     """
     import tieout.spark.session  # noqa: F401 - as in run_verification
-    from tieout.connectors.registry import open_endpoint, open_source
+    from tieout.connectors.registry import open_endpoint, open_source, open_target
+    from tieout.move.foresight import Foresight
     from tieout.move.job import MoveJob
 
     urls = parse_url(request.source), parse_url(request.target)
@@ -39,6 +41,9 @@ def run_move(
         pool = stack.enter_context(ThreadPoolExecutor(1))
         endpoints = tuple(stack.enter_context(closing(open_endpoint(url))) for url in urls)
         source = open_source(urls[0])
+        with closing(open_target(urls[1])) as target:
+            # Before Spark takes its seconds to start, and before anything is touched.
+            Foresight(request, (endpoints[0], endpoints[1]), source, target).refuse()
         session = pool.submit(session_of, spark)
         job = MoveJob(
             store,

@@ -13,6 +13,7 @@ from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.meta import DEFAULT_URL, open_store
 from tieout.model.forecast import Forecast, Preflight
+from tieout.model.move_requests import MoveRequest
 from tieout.model.progress import Listener, Progress, silence
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import VerificationResult
@@ -133,10 +134,25 @@ def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | Non
 
 
 def preflight(
-    request: VerifyRequest, meta: str = DEFAULT_URL, *, spark: SparkSession | SparkSettings | None = None
+    request: VerifyRequest,
+    meta: str = DEFAULT_URL,
+    *,
+    spark: SparkSession | SparkSettings | None = None,
+    move: MoveRequest | None = None,
 ) -> Preflight:
-    """Every problem of a verification at once, each with its fix, and what its answer would be worth."""
+    """Every problem of a verification at once, each with its fix, and what its answer would be worth.
+
+    With `move`, of moving the tables first, too.
+    """
     from tieout.verify.readiness import examine
 
     urls = parse_url(request.source), parse_url(request.target)
-    return examine(request, urls, meta, partial(session_of, spark))
+    if move is None:
+        return examine(request, urls, meta, partial(session_of, spark))
+
+    from tieout.move.readiness import examine_move
+
+    moved = examine_move(move, urls, meta)
+    if moved.move is None:
+        return moved
+    return moved.then(examine(request, urls, meta, partial(session_of, spark)))

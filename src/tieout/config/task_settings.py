@@ -116,3 +116,8 @@ class TaskSettings(Section):
     """How tables are moved."""
     options: Annotated[OptionSettings, MayBeEmpty] = OptionSettings()
     """How tables are verified."""
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it has a section `move`, be it an empty one: `delivery` has whoever took over a template."""
+        return "move" in self.model_fields_set

@@ -60,6 +60,7 @@ tasks:
       recheck_after: 2s         # a difference in a live database is looked at again,
       recheck_times: 3          # this often
 
+    # move: {}                  # it is moved: 'tieout preflight shop' looks at that, too
     delivery: at-least-once     # at-most-once | exactly-once
     consistency: table          # row | transaction
     verify: [inline, target]    # of checksum, iterative, inline, target, continuous

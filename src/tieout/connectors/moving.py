@@ -16,9 +16,11 @@ from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
+from tieout.model.forecast import Problem
 from tieout.model.keys import Key, KeyRange
 from tieout.model.kinds import Form, Kind, common_kind
-from tieout.model.moving import Chunk, Fence, Held, Transfer, Version
+from tieout.model.move_forecast import TargetLevel
+from tieout.model.moving import Chunk, Consistency, Fence, Held, Transfer, Version
 from tieout.model.positions import Position
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
@@ -82,6 +84,19 @@ class Merge:
     versions: Mapping[TableName, Version] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A table of the target, as a task finds it. `there` None: it has to be made.
+
+    `begun`: it holds rows of the task already. `refers`: it has foreign keys, or will get them.
+    """
+
+    name: TableName
+    there: Table | None
+    begun: bool
+    refers: bool
+
+
 class Loader(Protocol):
     """Writes lines to a target. Runs on executors: picklable, opens its own connections."""
 
@@ -105,11 +120,15 @@ STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kep
 class Source(Protocol):
     """A source as the driver sees it. `keeps_position`: its log remembers what was confirmed.
 
-    `tells_generated`: its log tells the values of generated columns.
+    `tells_generated`: its log tells the values of generated columns. `level`: what its log tells to belong together.
     """
 
     keeps_position: bool
     tells_generated: bool
+    level: Consistency
+
+    def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
+        """All that stands in the way of moving these tables, each with what to do. Changes nothing."""
 
     def chunk_source(self) -> ChunkSource: ...
 
@@ -132,9 +151,22 @@ class Source(Protocol):
 
 
 class Target(Protocol):
-    """A target as the driver sees it: keeps progress, makes room, merges. Not for use by two threads."""
+    """A target as the driver sees it: keeps progress, makes room, merges. Not for use by two threads.
+
+    `level`: the most that it can make of changes.
+    """
 
     progress: ProgressTables
+    level: TargetLevel
+
+    def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
+        """All that stands in the way of writing to these tables, each with what to do. Changes nothing."""
+
+    def is_prepared(self) -> bool:
+        """Whether there are tables that progress is kept in."""
+
+    def filled(self, tables: Sequence[TableName]) -> set[TableName]:
+        """Those of the tables that have rows, as far as the user may look."""
 
     def prepare(self) -> None:
         """Makes the tables that progress is kept in, if they are missing."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from hashlib import blake2s
 from typing import ClassVar
 
-from tieout.connectors.moving import STAGE_COLUMNS, Loader, Merge, StagedChanges, StageTable
+from tieout.connectors.moving import STAGE_COLUMNS, Destination, Loader, Merge, StagedChanges, StageTable
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.sessions import Session
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
-from tieout.errors import UnreachableError, WriteError
+from tieout.errors import AccessError, UnreachableError, WriteError
 from tieout.failpoints import reach
 from tieout.model.changes import ChangeKind
+from tieout.model.forecast import Problem
+from tieout.model.move_forecast import TargetLevel
 from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Column, Table, TableName
 
@@ -25,11 +28,14 @@ GOES = f"{KIND} = {ChangeKind.DELETE:d}"
 class SqlTarget(ABC):
     """Rows with a key are merged by taking away all that changed and putting back what is left of it.
 
-    So no row stands in the way of another one's unique value. Foreign keys and triggers sleep in these sessions.
+    So no row stands in the way of another one's unique value. Foreign keys sleep in these sessions; so do triggers
+    where the engine lets them, and `problems` tells of those that it does not.
     """
 
     overriding: ClassVar[str] = ""
     """What an INSERT says to write columns that the server would number by itself."""
+    # Progress is written in the transaction of the rows, and a batch ends where a transaction of the source does.
+    level: ClassVar[TargetLevel] = TargetLevel.TRANSACTION
 
     def __init__(self, connect: Callable[[], Session], schema: str, clock: str) -> None:
         self._connect = connect
@@ -175,6 +181,20 @@ class SqlTarget(ABC):
     def same_key(self, transfer: Transfer, left: str, right: str) -> str:
         names = [self.session.quote(transfer.target_columns[place].name) for place in transfer.key]
         return " AND ".join(f"{left}.{name} = {right}.{name}" for name in names)
+
+    def is_prepared(self) -> bool:
+        return "tieout_progress" in self.tables_like("tieout_progress")
+
+    def filled(self, tables: Sequence[TableName]) -> set[TableName]:
+        found = set()
+        for name in tables:
+            with suppress(AccessError):
+                if self.session.rows(f"SELECT 1 FROM {self.session.table(name)} LIMIT 1"):
+                    found.add(name)
+        return found
+
+    @abstractmethod
+    def problems(self, destinations: Sequence[Destination]) -> list[Problem]: ...
 
     @abstractmethod
     def prepare(self) -> None: ...

@@ -1,10 +1,11 @@
-"""What a verification would do and what its answer would be worth, known before any row is read."""
+"""What a task would do and what its answer would be worth, known before any row is read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from tieout.model.move_forecast import MoveForecast, TableState
 from tieout.model.results import Explanation, SchemaFinding, UnverifiedColumn
 
 
@@ -47,7 +48,7 @@ class Forecast:
 
 class Severity(StrEnum):
     PREVENTS = "prevents"
-    """A verification can't run at all."""
+    """It can't run at all."""
     UNVERIFIED = "unverified"
     """It runs, and this part will not be verified."""
     DIFFERENT = "different"
@@ -77,12 +78,32 @@ class EndpointFacts:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Everything that was looked at before a verification. `tables` is empty if an endpoint was not reached."""
+    """Everything that was looked at before a verification, or a move, or both.
+
+    `tables` are those that would be verified: none if an endpoint was not reached. `move` None: nothing is to be moved,
+    or it can't be told.
+    """
 
     source: EndpointFacts
     target: EndpointFacts
     problems: tuple[Problem, ...]
     tables: tuple[TableForecast, ...] = ()
+    move: MoveForecast | None = None
+
+    def then(self, verification: Preflight) -> Preflight:
+        """This one of a move, with one of what would be verified after it.
+
+        A table that will be made can't be looked at yet, and is no difference.
+        """
+        moved = self.move.tables if self.move else ()
+        made = {table.source_table for table in moved if table.state is TableState.MISSING}
+        rest = [
+            problem
+            for problem in verification.problems
+            if problem not in self.problems and not (problem.severity is Severity.DIFFERENT and problem.table in made)
+        ]
+        tables = tuple(table for table in verification.tables if table.source_table not in made)
+        return replace(self, problems=(*self.problems, *rest), tables=tables)
 
     @property
     def exit_code(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tieout.model.forecast import EndpointFacts, Forecast, Guarantee, Preflight, Problem, TableForecast
+from tieout.model.move_forecast import MoveForecast
 
 
 def forecast_document(forecast: Forecast) -> dict[str, Any]:
@@ -24,6 +25,28 @@ def preflight_document(preflight: Preflight) -> dict[str, Any]:
         "target": _endpoint(preflight.target),
         "problems": [problem_document(problem) for problem in preflight.problems],
         "tables": [table_forecast_document(table) for table in preflight.tables],
+        "move": move_forecast_document(preflight.move) if preflight.move else None,
+    }
+
+
+def move_forecast_document(move: MoveForecast) -> dict[str, Any]:
+    return {
+        "delivery": move.delivery.value,
+        "deliveries": [delivery.value for delivery in move.deliveries],
+        "consistency": move.consistency.value,
+        "source_levels": [level.value for level in move.source_levels],
+        "tables": [
+            {
+                "source_table": table.source_table,
+                "target_table": table.target_table,
+                "state": table.state.value,
+                "key": list(table.key),
+                "target_levels": [level.value for level in table.target_levels],
+                "target_level": table.target_level.value,
+                "promise": table.promise,
+            }
+            for table in move.tables
+        ],
     }
 
 

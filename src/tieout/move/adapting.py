@@ -39,6 +39,8 @@ class Adapter:
             self._add(transfer, table, added)
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:
+            if error.transient:
+                raise
             raise Incompatible(str(error)) from None
         pairs = tuple((column, target.column(column.name)) for column in added)
         kept = tuple((column, target.column(theirs.name)) for column, theirs in transfer.columns)

@@ -16,6 +16,8 @@ from tieout.model.tables import Table, TableName
 from tieout.move.transfers import Route
 from tieout.spark.work import run_work
 
+MAKE_IT = "make the table there, or leave it out"
+
 
 class Step(IntEnum):
     """How far a table is that was made."""
@@ -86,9 +88,7 @@ class Maker:
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         for route in missing:
             if route.source in copied:
-                raise MissingObjectError(
-                    f"{route.target} is gone, and {route.source} was copied to it", "drop the task and begin anew"
-                )
+                raise MissingObjectError(*lost_words(route))
 
     def _missing_parts(self, transfer: Transfer, parts: Sequence[Part]) -> tuple[str, ...]:
         """Without those that were made before an earlier mover ended."""
@@ -115,15 +115,19 @@ class Maker:
         """As the source has them now."""
         found = [self._structure(table) for table in tables]
         refused = [
-            f"{table.name}.{column.column}: {column.reason}"
-            for table, columns in zip(tables, map(self._unholdable, found), strict=True)
-            for column in columns
+            words for table, structure in zip(tables, found, strict=True) for words in self._words(table, structure)
         ]
         if refused:
-            raise UnsupportedError(
-                f"the target can't hold {'; '.join(refused)}", "make the table there, or leave it out"
-            )
+            raise UnsupportedError(f"the target can't hold {'; '.join(refused)}", MAKE_IT)
         return [structure for structure in found if isinstance(structure, Structure)]
+
+    def unholdable(self, table: Table) -> str | None:
+        """Why the table can't be made on the target, if it can't."""
+        refused = self._words(table, self._structure(table))
+        return f"the target can't hold {'; '.join(refused)}" if refused else None
+
+    def _words(self, table: Table, structure: Structure | list[Unholdable]) -> list[str]:
+        return [f"{table.name}.{column.column}: {column.reason}" for column in self._unholdable(structure)]
 
     def _structure(self, table: Table) -> Structure | list[Unholdable]:
         if self.alike:
@@ -137,6 +141,11 @@ class Maker:
         return [
             Unholdable(column, f"it has no type {kind}") for column, kind in structure.needs.items() if kind in lacking
         ]
+
+
+def lost_words(route: Route) -> tuple[str, str]:
+    """Of a table that was copied to, and is not there any more; and what to do."""
+    return f"{route.target} is gone, and {route.source} was copied to it", "drop the task and begin anew"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -24,6 +25,7 @@ from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks
 from tieout.move.following import SETS, Follower, Slices
 from tieout.move.holdings import Holdings
 from tieout.move.making import Maker
+from tieout.move.patience import Patience
 from tieout.move.planning import Planner
 from tieout.move.shaping import run_shaped
 from tieout.move.staging import SliceStaged
@@ -31,9 +33,8 @@ from tieout.move.status import StatusKeeper
 from tieout.move.steering import Steering
 from tieout.move.trouble import Trouble, TroubleFound
 
-_LONGEST_WAIT = 30.0
-_TRIES = 10
 _LOOK_SECONDS = 2.0
+T = TypeVar("T")
 
 
 @dataclass
@@ -60,14 +61,14 @@ class Mover:
         chunks = self._chunks()
         self.status.planned(self.transfers, chunks)
         spark = session()
-        self._copy(spark, chunks)
+        self._copy_patiently(spark)
         reach("after-copy")
-        maker.index(spark, self.transfers)
+        # A connection that was not used while rows were copied may be gone by now.
+        self._patiently(lambda: maker.index(spark, self.transfers))
         self.status.become("following")
-        now = self.source.log(self.request.task).now()
+        now = self._patiently(lambda: self.source.log(self.request.task).now())
         self._follow(spark, began, now)
-        self.status.consistent_from = _highest(self.target.progress.chunks(self.request.task, self._names)).text
-        self.status.remarks += maker.finish(self.transfers)
+        self._patiently(lambda: self._finish(maker))
         reach("after-switch")
         if not until_caught_up:
             self._follow(spark, began, None)
@@ -93,6 +94,34 @@ class Mover:
                 chunks = plan_chunks(self.endpoints[0], transfer, self.request.options.chunk_rows)
                 self.target.progress.plan_chunks(self.request.task, chunks)
         return self.target.progress.chunks(self.request.task, self._names)
+
+    def _copy_patiently(self, spark: SparkSession) -> None:
+        """Begins again with the chunks that are left, if a server was away for a while."""
+        patience = self._patience()
+        while True:
+            try:
+                chunks = self._chunks()
+                self.status.planned(self.transfers, chunks)
+                patience.reached(sum(chunk.held is not None for chunk in chunks))
+                return self._copy(spark, chunks)
+            except TieoutError as error:
+                patience.wait(error)
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """What the work returns, which does no harm if it is done twice."""
+        patience = self._patience()
+        while True:
+            try:
+                return work()
+            except TieoutError as error:
+                patience.wait(error)
+
+    def _finish(self, maker: Maker) -> None:
+        self.status.consistent_from = _highest(self.target.progress.chunks(self.request.task, self._names)).text
+        self.status.remarks += maker.finish(self.transfers)
+
+    def _patience(self) -> Patience:
+        return Patience(self.target, self.status, self.steering, self.tell)
 
     def _copy(self, spark: SparkSession, chunks: Sequence[Chunk]) -> None:
         by_name = {transfer.source.name: transfer for transfer in self.transfers}
@@ -122,29 +151,30 @@ class Mover:
 
     def _follow(self, spark: SparkSession, began: Position, goal: Position | None) -> None:
         """Until the goal is reached; without one until it is stopped. Begins again where the target is."""
-        failures = 0
+        patience = self._patience()
         while True:
-            start = self._start(began)
-            holdings = self._holdings()
             try:
-                stages = self.target.make_stages(self.fence, self.transfers, SETS)
-                follower = self._follower(spark, start, holdings, stages)
-                if goal is None:
-                    follower.run(self._look)
-                else:
-                    follower.catch_up(goal, self.steering.hold)
-                return
-            except TroubleFound as found:
-                self._overcome(spark, began, found.trouble)
+                start = self._start(began)
+                patience.reached(start)
+                trouble = self._followed(spark, start, goal)
+                if trouble is None:
+                    return
+                self._overcome(spark, began, trouble)
             except TieoutError as error:
-                if not error.transient or failures >= _TRIES:
-                    raise
-                self.status.become("waiting", str(error))
-                self.tell(self.status)
-                time.sleep(min(_LONGEST_WAIT, 0.5 * 2**failures))
-                self.target.reconnect()
-                failures = 0 if self._start(began) != start else failures + 1
-                self.status.become("following")
+                patience.wait(error)
+
+    def _followed(self, spark: SparkSession, start: Position, goal: Position | None) -> Trouble | None:
+        """What kept it from getting there, if it was one table."""
+        stages = self.target.make_stages(self.fence, self.transfers, SETS)
+        follower = self._follower(spark, start, self._holdings(), stages)
+        try:
+            if goal is None:
+                follower.run(self._look)
+            else:
+                follower.catch_up(goal, self.steering.hold)
+        except TroubleFound as found:
+            return found.trouble
+        return None
 
     def _overcome(self, spark: SparkSession, began: Position, trouble: Trouble) -> None:
         """Columns that were added are followed, from where they were; any other trouble stops its table."""

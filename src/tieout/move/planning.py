@@ -54,7 +54,7 @@ class Planner:
     def _fitted(self, pairs: Sequence[tuple[Route, Table]]) -> list[Transfer]:
         made = self.maker.target.progress.made(self.request.task)
         targets = [
-            _with_key(target, source) if made.get(str(source.name)) == Step.EMPTY else target
+            as_made(target, source, made.get(str(source.name)))
             for (_, source), target in zip(
                 pairs, self.endpoints[1].describe([route.target for route, _ in pairs]), strict=True
             )
@@ -66,6 +66,8 @@ class Planner:
         ]
 
 
-def _with_key(target: Table, source: Table) -> Table:
-    """A table that was made, as it will be once its rows are copied."""
+def as_made(target: Table, source: Table, step: int | None) -> Table:
+    """A table as it will be once its rows are copied, if it was made and they are not."""
+    if step != Step.EMPTY:
+        return target
     return replace(target, indexes=(*target.indexes, Index("", source.key, unique=True)))

@@ -75,6 +75,6 @@ def shaped(plain: Transfer, computed: Sequence[tuple[Column, str]], where: str |
             tuple(cells),
             uses,
             where,
-            shared=any(names_in(expression) & _CONSTANT for _, expression in computed),
+            shared=any(target.name in key or names_in(expression) & _CONSTANT for target, expression in computed),
         ),
     )

@@ -11,6 +11,7 @@ from tieout.errors import UsageError
 from tieout.model.forecast import EndpointFacts, Forecast, Preflight, Problem, Severity, TableForecast
 from tieout.model.forecast_documents import forecast_document, preflight_document
 from tieout.report.json import json_text
+from tieout.report.move_forecast import move_lines
 from tieout.report.palette import FAINT, HEADING
 from tieout.report.printable import one_line, printable
 from tieout.report.remarks import schema_text
@@ -52,6 +53,8 @@ def _preflight(preflight: Preflight) -> Iterator[Text]:
     yield _endpoint("source", preflight.source)
     yield _endpoint("target", preflight.target)
     yield from _section(line for problem in preflight.problems for line in _problem(problem))
+    if preflight.move is not None:
+        yield from _section(move_lines(preflight.move))
     yield from _section(line for table in preflight.tables for line in _table(table, guarantee=True))
 
 
@@ -68,6 +71,9 @@ def _headline(preflight: Preflight) -> str:
         return f"not ready: {plural(of[Severity.PREVENTS], 'thing')} to fix first"
     if preflight.exit_code == 3:
         return f"ready, but not everything would be verified: {plural(of[Severity.UNVERIFIED], 'gap')}"
+    if preflight.move is not None:
+        moved = plural(len(preflight.move.tables), "table")
+        return f"ready: {moved} to move, {preflight.move.delivery}; {len(preflight.tables)} of them can be verified now"
     found = f", {plural(of[Severity.DIFFERENT], 'difference')} in the schemas" if of[Severity.DIFFERENT] else ""
     return f"ready: {plural(len(preflight.tables), 'table')}{found}"
 

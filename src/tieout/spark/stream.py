@@ -10,6 +10,7 @@ import base64
 import pickle
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -18,11 +19,14 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from tieout.connectors.changelog import ChangeLog
+from tieout.errors import TieoutError
 from tieout.model.positions import Position
 from tieout.spark.work import Pieces, Work, read_pieces, schema_with
 
 _OPTION = "secret.following"
 _POSITION = "position"
+_TROUBLE = "trouble"
+"""Of an offset that is none: why the log could not be asked for its end."""
 _SOON, _LATE, _MOST_TIMES = 1.0, 4.0, 32
 
 
@@ -93,6 +97,16 @@ class ChangeSource(DataSource):
         return following
 
 
+@dataclass(frozen=True)
+class _Trouble:
+    """A piece of work whose result is an error."""
+
+    error: TieoutError
+
+    def run(self) -> Iterator[TieoutError]:
+        yield self.error
+
+
 class _ChangeReader(DataSourceStreamReader):
     def __init__(self, following: Following) -> None:
         self._following = following
@@ -106,14 +120,21 @@ class _ChangeReader(DataSourceStreamReader):
         # Asked every few milliseconds by Spark, the server shall not be.
         time.sleep(max(0.0, self._asked + self._following.poll_seconds - time.monotonic()))
         self._pace.went_on()
-        ends = self._following.log.ends(Position(start[_POSITION]), self._pace.bytes, 1)
+        try:
+            ends = self._following.log.ends(Position(start[_POSITION]), self._pace.bytes, 1)
+        except TieoutError as error:
+            # Raised here, it would end the stream as words of Spark's, with a stack in them.
+            return {**start, _TROUBLE: base64.b64encode(pickle.dumps(error)).decode("ascii")}
         self._asked = 0.0 if ends else time.monotonic()
         return {_POSITION: ends[-1].text} if ends else start
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        work = self._following.work(Position(start[_POSITION]), Position(end[_POSITION]))
+        if _TROUBLE in end:
+            work: Work = _Trouble(pickle.loads(base64.b64decode(end[_TROUBLE])))
+        else:
+            work = self._following.work(Position(start[_POSITION]), Position(end[_POSITION]))
         return [Pieces(0, [work], self._following.cells)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

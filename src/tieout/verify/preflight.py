@@ -23,7 +23,7 @@ _AT_ONCE = 4
 
 def look_ahead(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tuple[list[Problem], list[TableForecast]]:
     """What stands in the way of `request` between two endpoints that were reached, and how its tables would fare."""
-    problems = [*_untested("source", source), *_untested("target", target)]
+    problems = [*untested("source", source), *untested("target", target)]
     pairs = _pairs(source, target, request.tables, problems)
     planned = [table for pair in pairs if (table := _planned(source, target, pair, request, problems)) is not None]
     if not planned and not problems:
@@ -38,11 +38,11 @@ def as_problem(error: TieoutError, severity: Severity, side: str | None = None, 
     return Problem(severity, error.message, error.hint, side, table)
 
 
-def _untested(side: str, endpoint: Endpoint) -> Iterator[Problem]:
-    untested = endpoint.capabilities.untested
-    if untested:
+def untested(side: str, endpoint: Endpoint) -> Iterator[Problem]:
+    dialect = endpoint.capabilities.untested
+    if dialect:
         fix = "compare a table that you know first"
-        yield Problem(Severity.NOTE, f"no test of Tieout runs on {untested}", fix, side)
+        yield Problem(Severity.NOTE, f"no test of Tieout runs on {dialect}", fix, side)
 
 
 def _pairs(

@@ -27,7 +27,7 @@ def examine(
     request: VerifyRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str, session: Callable[[], SparkSession]
 ) -> Preflight:
     """Looks at everything; what can't be reached is a problem like any other."""
-    problems = [*_meta_problems(meta), *_java_problems()]
+    problems = [*meta_problems(meta), *java_problems()]
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
         opened = [pool.submit(open_any, url, session) for url in urls]
         reached: list[Endpoint] = []
@@ -36,7 +36,7 @@ def examine(
                 reached.append(stack.enter_context(closing(future.result())))
             except TieoutError as error:
                 problems.append(as_problem(error, Severity.PREVENTS, side))
-        source, target = (_facts(url, future) for url, future in zip(urls, opened, strict=True))
+        source, target = (facts(url, future) for url, future in zip(urls, opened, strict=True))
         if len(reached) < 2:
             return Preflight(source, target, tuple(problems))
         try:
@@ -46,18 +46,18 @@ def examine(
         return Preflight(source, target, (*problems, *found), tuple(tables))
 
 
-def _facts(url: EndpointUrl, opened: Future[Endpoint]) -> EndpointFacts:
+def facts(url: EndpointUrl, opened: Future[Endpoint]) -> EndpointFacts:
     return EndpointFacts(url.redacted(), None if opened.exception() else opened.result().version)
 
 
-def _meta_problems(meta: str) -> Iterator[Problem]:
+def meta_problems(meta: str) -> Iterator[Problem]:
     try:
         open_store(meta).close()
     except TieoutError as error:
         yield as_problem(error, Severity.PREVENTS)
 
 
-def _java_problems() -> Iterator[Problem]:
+def java_problems() -> Iterator[Problem]:
     version = java_version()
     install = f"install Java {_OLDEST_JAVA} or later, or set JAVA_HOME"
     if version is None:

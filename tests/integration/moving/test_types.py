@@ -80,7 +80,7 @@ def test_what_the_target_has_no_type_for_is_refused_by_name(moving: Moving) -> N
 
 
 def _parts(message: str, prefix: str) -> list[str]:
-    return [part for part in message.removeprefix("the target can't hold ").split("; ") if part.startswith(prefix)]
+    return [part for part in message.replace("the target can't hold ", "").split("; ") if part.startswith(prefix)]
 
 
 def _tables(database: Database) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
+from tests.integration.moving.troubles import without_files
 from tieout.errors import ReadError, WriteError
 
 
@@ -50,6 +51,19 @@ CASES = [
 
 @pytest.mark.parametrize(("moving", "case"), [(case.pair, case) for case in CASES], indirect=["moving"], ids=str)
 def test_a_value_that_does_not_fit(moving: Moving, case: Unfit) -> None:
+    _is_told_and_left_out(moving, case)
+
+
+OF_MARIADB = [case for case in CASES if case.pair.endswith("-mariadb")]
+
+
+@pytest.mark.parametrize(("moving", "case"), [(case.pair, case) for case in OF_MARIADB], indirect=["moving"], ids=str)
+def test_a_value_that_does_not_fit_where_no_files_are_taken(moving: Moving, case: Unfit) -> None:
+    with without_files(moving.target):
+        _is_told_and_left_out(moving, case)
+
+
+def _is_told_and_left_out(moving: Moving, case: Unfit) -> None:
     """In a chunk, and in the log."""
     _create(moving, case)
     with pieces(moving.asking("unfit")) as one:

@@ -17,7 +17,7 @@ from tieout import errors
 from tieout.config.fields import Section
 from tieout.config.url_params import PARAMETERS
 from tieout.config.urls import SCHEMES
-from tieout.model import differences, forecast, forecast_documents, repairs, results
+from tieout.model import differences, forecast, forecast_documents, move_forecast, moving, repairs, results
 from tieout.model.documents import verification_document
 from tieout.report.ndjson import summary_document
 
@@ -119,7 +119,10 @@ def _documents() -> Iterator[dict[str, Any]]:
     facts = forecast.EndpointFacts("a", "1")
     problem = forecast.Problem(forecast.Severity.NOTE, "m", "f")
     yield forecast_documents.forecast_document(forecast.Forecast("a", "b", (ahead,)))
-    yield forecast_documents.preflight_document(forecast.Preflight(facts, facts, (problem,), (ahead,)))
+    levels = tuple(move_forecast.TargetLevel)
+    moved = move_forecast.MoveTableForecast("t", "t", move_forecast.TableState.THERE, ("id",), levels, levels[0], "all")
+    move = move_forecast.MoveForecast(moving.Delivery.EXACTLY_ONCE, (), moving.Consistency.ROW, (), (moved,))
+    yield forecast_documents.preflight_document(forecast.Preflight(facts, facts, (problem,), (ahead,), move))
     yield repairs.RepairSummary("p", "j", "a", "b", unrepaired=(repairs.Unrepaired("t", 1, "why"),)).document()
     yield repairs.RepairResult("p", "j", "apply", 1, 0, 0, 0, (changed,)).document()
 

@@ -132,9 +132,12 @@ class MySQLEndpoint:
         return found
 
     def _all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
-        with translated(self.url), self._connection.cursor() as cursor:
-            cursor.execute(statement, parameters)
-            return list(cursor.fetchall())
+        with translated(self.url):
+            if not self._connection.open:
+                self._connection = connect(self.url)  # the one before was lost
+            with self._connection.cursor() as cursor:
+                cursor.execute(statement, parameters)
+                return list(cursor.fetchall())
 
     def _table(
         self,

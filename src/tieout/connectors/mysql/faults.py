@@ -8,7 +8,18 @@ from contextlib import contextmanager
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.errors import AccessError, EndpointError, MissingObjectError, ReadError, UnreachableError
+from tieout.errors import (
+    AccessError,
+    BusyError,
+    EndpointError,
+    FullError,
+    MissingObjectError,
+    ReadError,
+    UnreachableError,
+)
+
+_NO_ROOM = "No space left on device"
+_MAKE_ROOM = "make room on the server's disk, then run again: it goes on where it was"
 
 _BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
     1045: (AccessError, "check user and password in the URL"),
@@ -20,6 +31,10 @@ _BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
     1049: (MissingObjectError, "check the database name in the URL"),
     1146: (MissingObjectError, "check the name, or whether it was dropped meanwhile"),
     1054: (MissingObjectError, "check the column's name, or whether it was dropped meanwhile"),
+    1021: (FullError, _MAKE_ROOM),
+    1114: (FullError, _MAKE_ROOM),
+    # A view that was begun before the table got its new form can't be read any more; a new one can.
+    1412: (BusyError, "run again: the table was changed while it was read"),
     1040: (UnreachableError, "the server has no connection free; set ?connections= lower"),
     1053: (UnreachableError, "the server is shutting down; run again with --resume"),
     1927: (UnreachableError, "the connection was killed; run again with --resume"),
@@ -52,6 +67,8 @@ def translated(url: EndpointUrl) -> Iterator[None]:
 
 def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
     kind, hint = _BY_CODE.get(code, (ReadError, None))
+    if _NO_ROOM in text:
+        kind, hint = FullError, _MAKE_ROOM
     line = scrub(text).strip().splitlines()[0] if text.strip() else f"error {code}"
     return kind(f"{url.redacted()}: {line}", hint)
 

@@ -157,6 +157,8 @@ class PostgresEndpoint:
 
     def _all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
         with translated(self.url):
+            if self._connection.closed:
+                self._connection = connect(self.url, "tieout driver")  # the one before was lost
             return list(self._connection.execute(statement, parameters).fetchall())
 
 

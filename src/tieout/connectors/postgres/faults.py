@@ -9,13 +9,14 @@ import pyarrow as pa
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.errors import AccessError, EndpointError, MissingObjectError, ReadError, UnreachableError
+from tieout.errors import AccessError, EndpointError, FullError, MissingObjectError, ReadError, UnreachableError
 
 _HINTS: list[tuple[tuple[str, ...], type[EndpointError], str]] = [
     (("28",), AccessError, "check user and password in the URL"),
     (("42501",), AccessError, "GRANT the user SELECT on the tables to be read"),
     (("3D000",), MissingObjectError, "check the database name in the URL"),
     (("42P01", "42703", "3F000"), MissingObjectError, "check the names, or whether it was dropped meanwhile"),
+    (("53100",), FullError, "make room on the server's disk, then run again: it goes on where it was"),
     (("08", "57P", "53300"), UnreachableError, "the server closed or refused the connection; run again with --resume"),
 ]
 

@@ -67,7 +67,7 @@ def log_behind(url: EndpointUrl, after: Position) -> Iterator[Dump]:
 def _log_lost(url: EndpointUrl, after: Position, lost: _Lost) -> LogLostError:
     return LogLostError(
         f"{url.redacted()}: the log no longer reaches back to {after}: {lost}",
-        "copy the tables again; keep the log for longer (binlog_expire_logs_seconds)",
+        "drop the task, empty its tables and begin anew; keep the log for longer (binlog_expire_logs_seconds)",
     )
 
 

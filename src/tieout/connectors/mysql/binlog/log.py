@@ -87,7 +87,7 @@ class BinlogLog:
         if rest < 0 or goes_back(after.gtids, now.gtids):
             raise LogLostError(
                 f"{self.url.redacted()}: the log was begun anew: it ends at {now}, and {after} was reached before",
-                "copy the tables again",
+                "drop the task, empty its tables and begin anew",
             )
         return rest
 

@@ -1,15 +1,16 @@
-"""Writes lines in tab form to MySQL servers, with LOAD DATA."""
+"""Writes lines in tab form to MySQL servers, with LOAD DATA where they take it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import STAGE_COLUMNS, StageTable
 from tieout.connectors.mysql.moving.building import build
+from tieout.connectors.mysql.moving.inserting import insert
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.progress import ProgressTables
 from tieout.errors import UnsupportedError, WriteError
@@ -65,6 +66,9 @@ def load(
     session: MySQLSession, into: TableName, transfer: Transfer, extra: Sequence[str], lines: Iterable[bytes]
 ) -> int:
     """Rows written: all of the lines, each as it is, or WriteError."""
+    if not takes_files(session):
+        with _named(session, transfer.target.name):
+            return insert(session, into, [*transfer.target_columns, *extra], lines)
     fields, settings = [], []
     for place, column in enumerate(transfer.target_columns):
         value = _value(column, f"@v{place}")
@@ -82,6 +86,24 @@ def load(
     if problem is not None:
         raise WriteError(f"{session.url.redacted()}: {transfer.target.name}: {problem}")
     return sent
+
+
+def takes_files(session: MySQLSession) -> bool:
+    """Whether the server takes LOAD DATA LOCAL."""
+    ((on,),) = session.rows("SELECT @@GLOBAL.local_infile")
+    return bool(on)
+
+
+@contextmanager
+def _named(session: MySQLSession, table: TableName) -> Iterator[None]:
+    """What the server says of a value that does not fit, it says without its table."""
+    try:
+        yield
+    except WriteError as error:
+        where = f"{session.url.redacted()}: "
+        if not error.message.startswith(where):
+            raise  # the source's
+        raise WriteError(f"{where}{table}: {error.message.removeprefix(where)}", error.hint) from None
 
 
 def _problem(session: MySQLSession) -> str:

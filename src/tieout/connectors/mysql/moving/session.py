@@ -20,7 +20,11 @@ MODE = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVAL
 
 # The order in which tables are written is not that of their foreign keys, and cascades were the source's. What is
 # cut to size is told in notes.
-_SETTINGS = f"SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = 20, foreign_key_checks = 0, sql_notes = 1"
+_SETTINGS = (
+    f"SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = 20, foreign_key_checks = 0, sql_notes = 1, "
+    # Progress is worth nothing in an engine without transactions.
+    "default_storage_engine = InnoDB"
+)
 
 _BUSY = {1205, 1213, 1020}
 _READ_ONLY = {1290, 1792, 1836}

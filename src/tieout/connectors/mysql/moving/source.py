@@ -15,9 +15,12 @@ from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.moving import watermarks
 from tieout.connectors.mysql.moving.chunks import MySQLChunkSource
 from tieout.connectors.mysql.moving.own_structure import own_structure
+from tieout.connectors.mysql.moving.source_readiness import source_problems
 from tieout.connectors.mysql.moving.wiring import wiring
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.structure import Structure, Wiring
+from tieout.model.forecast import Problem, Severity
+from tieout.model.moving import Consistency
 from tieout.model.positions import Position
 from tieout.model.tables import Table, TableName
 
@@ -35,6 +38,7 @@ def open_source(url: EndpointUrl) -> MySQLSource:
 class MySQLSource:
     keeps_position: ClassVar[bool] = False
     tells_generated: ClassVar[bool] = True
+    level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl
     flavour: Flavour
@@ -55,6 +59,14 @@ class MySQLSource:
     def wiring(self, table: Table) -> Wiring:
         with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
             return wiring(cursor, table.name)
+
+    def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
+        found = source_problems(self.url, self.flavour, tables)
+        reasons = ((table, self.refuses(table)) for table in tables)
+        fix = "mend it, or leave the table out"
+        return found + [
+            Problem(Severity.PREVENTS, reason, fix, table=str(table.name)) for table, reason in reasons if reason
+        ]
 
     def refuses(self, table: Table) -> str | None:
         if table.engine not in _TRANSACTIONAL:

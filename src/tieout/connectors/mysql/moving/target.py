@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.moving import StageTable
+from tieout.connectors.moving import Destination, StageTable
 from tieout.connectors.mysql.moving.loader import CLOCK, MySQLLoader
 from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
+from tieout.connectors.mysql.moving.target_readiness import target_problems
 from tieout.connectors.structure import TABLE, Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
 from tieout.errors import UnsupportedError
+from tieout.model.forecast import Problem
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
@@ -36,6 +39,10 @@ class MySQLTarget(SqlTarget):
 
     def prepare(self) -> None:
         self.progress.create(_NAME, _LONG)
+
+    def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
+        with closing(MySQLSession(self.url)) as session:
+            return target_problems(session, self.schema, destinations)
 
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
         return structure_of(table, wiring)

@@ -18,7 +18,7 @@ REFUSED = "55000"
 _SEGMENT_REMOVED = "58P01"
 _NO_PRIVILEGE = "42501"
 
-START_ANEW = "changes are lost: drop slot and publication, create them and copy the tables anew"
+START_ANEW = "changes are lost: drop the task, empty its tables and begin anew"
 
 
 @contextmanager

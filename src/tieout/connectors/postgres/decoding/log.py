@@ -107,7 +107,7 @@ class PostgresLog:
         end = wal.end(connection)
         if not end.reaches(position):
             where = f"{self.url.redacted()}: the log ends at {end}, before {position}"
-            raise LogLostError(where, "this is another server, or one that was restored: copy the tables anew")
+            raise LogLostError(where, f"this is another server, or one that was restored: {START_ANEW}")
 
     def _require_kept(self, connection: Any, after: Position) -> None:
         state = slot_state(connection, self.url, self.slot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tieout.connectors.postgres.decoding.identity import identities
+from tieout.connectors.postgres.decoding.identity import ReplicaIdentity, identities
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 
@@ -45,9 +45,16 @@ def exists(connection: Any, publication: str) -> bool:
 def _require_identities(connection: Any, tables: Sequence[TableName]) -> None:
     """Once it is published, a table without identity refuses every UPDATE and DELETE: its users would see errors."""
     for table, found in identities(connection, tables).items():
-        if found.uneven:
-            hint = "give the table and each of its partitions the same REPLICA IDENTITY"
-            raise UnsupportedError(f"partitions of {table} have a replica identity of their own", hint)
-        if not found.columns:
-            hint = f"add a primary key, or ALTER TABLE {table} REPLICA IDENTITY FULL"
-            raise UnsupportedError(f"{table} has no replica identity: its changes can't be followed", hint)
+        if (reason := unfit(table, found)) is not None:
+            raise UnsupportedError(*reason)
+
+
+def unfit(table: TableName, found: ReplicaIdentity) -> tuple[str, str] | None:
+    """Why a table with this identity can't be followed, and what to do."""
+    if found.uneven:
+        hint = "give the table and each of its partitions the same REPLICA IDENTITY"
+        return f"partitions of {table} have a replica identity of their own", hint
+    if not found.columns:
+        hint = f"add a primary key, or ALTER TABLE {table} REPLICA IDENTITY FULL"
+        return f"{table} has no replica identity: its changes can't be followed", hint
+    return None

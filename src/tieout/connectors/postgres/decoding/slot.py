@@ -16,15 +16,9 @@ from tieout.errors import UsageError
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
-__all__ = ["SlotState", "create", "drop", "lag", "problems", "set_tables"]
+__all__ = ["SlotState", "create", "drop", "lag", "set_tables"]
 
 _IS_OURS = "SELECT database = current_database() AND plugin = 'pgoutput' FROM pg_replication_slots WHERE slot_name = %s"
-
-# Amazon RDS has no role with REPLICATION: it has a role to be a member of.
-_PREREQUISITES = """SELECT current_setting('wal_level'), current_setting('max_replication_slots')::int,
-  (SELECT count(*) FROM pg_replication_slots), current_user::text,
-  (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user) OR EXISTS
-  (SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(current_user, oid, 'member'))"""
 
 
 def create(url: EndpointUrl, slot: str, publication: str, tables: Sequence[TableName]) -> Position:
@@ -56,20 +50,6 @@ def lag(url: EndpointUrl, slot: str) -> SlotState:
     """Where the slot stands, and what it costs the server. LogLostError if it is gone."""
     with _session(url) as connection:
         return slot_state(connection, url, slot)
-
-
-def problems(url: EndpointUrl) -> list[str]:
-    """What keeps this user from following this server's changes, each in words."""
-    with _session(url) as connection:
-        wal_level, most, used, user, may_replicate = connection.execute(_PREREQUISITES).fetchone()
-    found = []
-    if wal_level != "logical":
-        found.append(f"wal_level is {wal_level}: set it to logical, and restart the server")
-    if used >= most:
-        found.append(f"all {most} replication slots are in use: drop one, or raise max_replication_slots")
-    if not may_replicate:
-        found.append(f"user {user} may not read the log: ALTER ROLE {user} REPLICATION")
-    return found
 
 
 def _create_slot(connection: Any, slot: str) -> None:

@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.decoding import PostgresLog, slot
+from tieout.connectors.postgres.decoding.faults import slot_faults
+from tieout.connectors.postgres.decoding.readiness import log_problems, table_problems
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.moving.chunks import PostgresChunkSource
@@ -16,6 +18,8 @@ from tieout.connectors.postgres.moving.own_structure import own_structure
 from tieout.connectors.postgres.moving.sequences import wiring
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.structure import Structure, Wiring
+from tieout.model.forecast import Problem
+from tieout.model.moving import Consistency
 from tieout.model.positions import Position
 from tieout.model.tables import Table, TableName
 
@@ -28,6 +32,7 @@ def open_source(url: EndpointUrl) -> PostgresSource:
 class PostgresSource:
     keeps_position: ClassVar[bool] = True
     tells_generated: ClassVar[bool] = False
+    level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl
 
@@ -42,6 +47,13 @@ class PostgresSource:
     def wiring(self, table: Table) -> Wiring:
         with translated(self.url), connect(self.url, "tieout mover") as connection:
             return wiring(connection, PostgresDialect().table(table.name))
+
+    def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
+        with slot_faults(self.url), connect(self.url, "tieout mover") as connection:
+            return [
+                *log_problems(connection, _name(task)),
+                *(problem for table in tables for problem in table_problems(connection, table.name)),
+            ]
 
     def refuses(self, table: Table) -> str | None:
         return None

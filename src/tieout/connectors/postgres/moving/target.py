@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.moving import StageTable
+from tieout.connectors.moving import Destination, StageTable
 from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
+from tieout.connectors.postgres.moving.readiness import target_problems
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
+from tieout.model.forecast import Problem
 from tieout.model.tables import Column, Table, TableName
 
 _LACKING = "SELECT name FROM unnest(%s::text[]) AS wanted(name) WHERE to_regtype(name) IS NULL"
@@ -49,6 +51,9 @@ class PostgresTarget(SqlTarget):
     def prepare(self) -> None:
         self.session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         self.progress.create("text", "text")
+
+    def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
+        return target_problems(self.session, destinations)
 
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
         return structure_of(table, wiring)

@@ -1,0 +1,58 @@
+"""Tries again what may succeed later, with longer and longer pauses, as long as it gets further in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tieout.connectors.moving import Target
+from tieout.errors import TieoutError
+from tieout.move.status import StatusKeeper
+from tieout.move.steering import Steering
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
+_TRIES = 10
+_LOOK_SECONDS = 0.5
+
+
+@dataclass
+class Patience:
+    """For one part of a move. A server that restarts has some minutes for it."""
+
+    target: Target
+    status: StatusKeeper
+    steering: Steering
+    tell: Callable[[StatusKeeper], None]
+    _failures: int = field(init=False, default=0)
+    _place: object = field(init=False, default=None)
+
+    def reached(self, place: object) -> None:
+        """Failures count anew once another place is reached."""
+        if place != self._place:
+            self._place, self._failures = place, 0
+
+    def wait(self, error: TieoutError) -> None:
+        """Returns when the target can be spoken to again. Raises the error if another try can't help, or never did."""
+        before = self.status.state
+        while True:
+            if not error.transient or self._failures >= _TRIES:
+                raise error
+            self.status.become("waiting", str(error))
+            self.tell(self.status)
+            self._rest(min(_LONGEST_WAIT, _FIRST_WAIT * 2**self._failures))
+            self._failures += 1
+            try:
+                self.target.reconnect()
+            except TieoutError as again:
+                error = again
+                continue
+            self.status.become(before)
+            return
+
+    def _rest(self, seconds: float) -> None:
+        """StopAsked if the mover is to end: nobody waits for a server that is gone."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.steering.hold()
+            time.sleep(min(left, _LOOK_SECONDS))

@@ -1,0 +1,367 @@
+"""Preflight of a move: every problem at once, each with its fix, and what the pair can give. Nothing is changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.moving.pairs import PAIRS, Moving
+from tests.servers.server import PASSWORD
+from tieout import api
+from tieout.cli.main import main
+from tieout.config.urls import parse_url
+from tieout.errors import UnsupportedError
+from tieout.model.forecast import Preflight, Severity
+from tieout.model.move_forecast import TableState, TargetLevel
+from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import Consistency, Delivery
+from tieout.model.requests import TableRequest, VerifyRequest
+
+if TYPE_CHECKING:
+    from tests.servers.server import Database
+
+WEAK = "weak"
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """A pair of databases, and a task that is only looked at."""
+
+    source: Database
+    target: Database
+    directory: Path
+
+    def look(self, *tables: str, urls: tuple[str, str] | None = None, **asked: object) -> Preflight:
+        source, target = urls or (self.source.url, self.target.url)
+        requests = tuple(map(TableRequest, tables))
+        move = replace(MoveRequest("ahead", source, target, requests), **asked)  # type: ignore[arg-type]
+        return api.preflight(VerifyRequest(source, target, requests), f"sqlite:///{self.directory}/meta.db", move=move)
+
+    def as_weak(self, side: Database) -> str:
+        return parse_url(side.url).reveal().replace("//tieout:", f"//{WEAK}:")
+
+
+@pytest.fixture
+def ahead(request: pytest.FixtureRequest, tmp_path: Path) -> Ahead:
+    source, target = (request.getfixturevalue(name) for name in PAIRS[request.param])
+    return Ahead(source, target, tmp_path)
+
+
+def between(*pairs: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("ahead", pairs, indirect=True)
+
+
+def prevents(found: Preflight) -> dict[str, str]:
+    """The words of what stands in the way, and what to do."""
+    problems = [problem for problem in found.problems if problem.severity is Severity.PREVENTS]
+    assert all(problem.fix for problem in problems)
+    return {f"{problem.side} {problem.table or ''}: {problem.message}": problem.fix or "" for problem in problems}
+
+
+def notes(found: Preflight) -> str:
+    return "\n".join(problem.message for problem in found.problems if problem.severity is Severity.NOTE)
+
+
+def only(found: dict[str, str], *words: str) -> None:
+    """Each of the words is told once, and nothing else."""
+    for each in words:
+        assert sum(each in line for line in found) == 1, f"{each!r} in {found}"
+    assert len(found) == len(words), found
+
+
+@contextmanager
+def weak_user(database: Database, *grants: str) -> Iterator[None]:
+    if database.server.scheme == "mysql":
+        database.execute(f"CREATE USER {WEAK}@'%' IDENTIFIED BY '{PASSWORD}'")
+    else:
+        database.execute(f"CREATE ROLE {WEAK} LOGIN PASSWORD '{PASSWORD}'")
+    try:
+        for grant in grants:
+            database.execute(grant)
+        yield
+    finally:
+        if database.server.scheme == "postgresql":
+            database.execute(f"REASSIGN OWNED BY {WEAK} TO tieout")
+            database.execute(f"DROP OWNED BY {WEAK}")
+        database.execute(f"DROP {'USER' if database.server.scheme == 'mysql' else 'ROLE'} {WEAK}")
+
+
+# ------------------------------------------------------------------------------------------------------ what is given
+
+
+@between(*PAIRS)
+def test_what_the_pair_can_give(ahead: Ahead) -> None:
+    ahead.source.execute("CREATE TABLE keyed (id INT PRIMARY KEY, a INT)")
+    ahead.source.execute("CREATE TABLE loose (a INT)")
+    if ahead.source.server.scheme == "postgresql":
+        ahead.source.execute("ALTER TABLE loose REPLICA IDENTITY FULL")
+    ahead.target.execute("CREATE TABLE loose (a INT)")
+    found = ahead.look("keyed", "loose", delivery=Delivery.EXACTLY_ONCE)
+    assert (found.exit_code, prevents(found)) == (0, {})
+    assert found.move is not None
+    assert found.move.deliveries == tuple(Delivery)
+    assert found.move.source_levels == tuple(Consistency)
+    keyed, loose = found.move.tables
+    assert (keyed.state, loose.state) == (TableState.MISSING, TableState.THERE)
+    assert keyed.target_levels == tuple(TargetLevel)
+    assert TargetLevel.UNIQUE_KEY not in loose.target_levels
+    assert (keyed.target_level, loose.target_level) == (TargetLevel.TRANSACTION, TargetLevel.TRANSACTION)
+    assert [table.source_table for table in found.tables] == [loose.source_table], "what is there can be verified"
+    _nothing_was_made(ahead)
+    found = ahead.look("keyed", "loose")
+    assert found.move is not None
+    assert [table.target_level for table in found.move.tables] == [TargetLevel.UNIQUE_KEY, TargetLevel.PRIMITIVE]
+    assert "may be there twice" in notes(found)
+
+
+def _nothing_was_made(ahead: Ahead) -> None:
+    if ahead.source.server.scheme == "postgresql":
+        assert ahead.source.rows("SELECT 1 FROM pg_publication") == []
+    schemas = "SELECT 1 FROM information_schema.tables WHERE table_name LIKE 'tieout%%' AND table_schema = %s"
+    schema = ahead.target.name if ahead.target.server.scheme == "mysql" else "_tieout"
+    assert ahead.target.rows(schemas, schema) == []
+
+
+# ------------------------------------------------------------------------------------------------------------ sources
+
+
+@pytest.fixture
+def log_settings(ahead: Ahead) -> Iterator[None]:
+    names = ("binlog_format", "binlog_row_image", "binlog_row_metadata", "binlog_expire_logs_seconds")
+    before = ahead.source.rows("SELECT " + ", ".join(f"@@GLOBAL.{name}" for name in names))[0]
+    yield
+    for name, value in zip(names, before, strict=True):
+        ahead.source.execute(f"SET GLOBAL {name} = %s", value)
+
+
+@between("mariadb-postgres")
+def test_a_binary_log_that_does_not_tell_enough(ahead: Ahead, log_settings: None) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    ahead.source.execute("SET GLOBAL binlog_format = MIXED, binlog_row_image = MINIMAL")
+    ahead.source.execute("SET GLOBAL binlog_row_metadata = NO_LOG, binlog_expire_logs_seconds = 5400")
+    found = ahead.look("t")
+    assert found.exit_code == 2
+    only(prevents(found), "binlog_format is MIXED", "binlog_row_image is MINIMAL", "binlog_row_metadata is NO_LOG")
+    assert "SET GLOBAL binlog_format = 'ROW'" in next(iter(prevents(found).values()))
+    assert "the log is kept for 1.5 hours" in notes(found)
+
+
+@between("mariadb-postgres")
+def test_a_user_of_mariadb_who_may_not_enough(ahead: Ahead) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE hidden (id INT PRIMARY KEY)")
+    urls = ahead.as_weak(ahead.source), ahead.target.url
+    with weak_user(
+        ahead.source,
+        f"GRANT SELECT ON {ahead.source.name}.t TO weak",
+        f"GRANT INSERT ON {ahead.source.name}.hidden TO weak",
+    ):
+        found = prevents(ahead.look("t", "hidden", urls=urls))
+        only(found, "BINLOG MONITOR", "source " + f"{ahead.source.name}.hidden: ")
+        assert "GRANT BINLOG MONITOR ON *.* TO 'weak'@'%'" in found.values()
+        ahead.source.execute("GRANT BINLOG MONITOR ON *.* TO weak")
+        found = prevents(ahead.look("t", urls=urls))
+        only(found, "REPLICATION SLAVE")
+        assert "GRANT REPLICATION SLAVE ON *.* TO 'weak'@'%'" in found.values()
+        ahead.source.execute("GRANT REPLICATION SLAVE ON *.* TO weak")
+        assert prevents(ahead.look("t", urls=urls)) == {}
+
+
+@between("postgres-mariadb")
+def test_tables_of_postgres_that_can_t_be_followed(ahead: Ahead) -> None:
+    ahead.source.execute("CREATE UNLOGGED TABLE a (id int PRIMARY KEY)")
+    ahead.source.execute("CREATE TABLE b (id int)")
+    ahead.source.execute("CREATE TABLE c (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
+    ahead.source.execute("CREATE TABLE d (id int PRIMARY KEY); ALTER TABLE d REPLICA IDENTITY NOTHING")
+    ahead.source.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '64MB'")
+    ahead.source.execute("SELECT pg_reload_conf()")
+    try:
+        found = ahead.look("a", "b", "c", "d")
+    finally:
+        ahead.source.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+        ahead.source.execute("SELECT pg_reload_conf()")
+    only(
+        prevents(found),
+        "public.a: it is unlogged",
+        "public.b: public.b has no replica identity",
+        "the target can't hold public.c.twice: it is generated",
+        "public.d: public.d has no replica identity",
+    )
+    assert "the log is kept for 64 MB" in notes(found)
+
+
+@between("postgres-mariadb")
+def test_a_user_of_postgres_who_may_not_enough(ahead: Ahead) -> None:
+    ahead.source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    urls = ahead.as_weak(ahead.source), ahead.target.url
+    with weak_user(ahead.source):
+        found = prevents(ahead.look("t", urls=urls))
+        only(
+            found,
+            "user weak may not read the log",
+            "user weak may not make a publication",
+            "public.t: user weak may not read it",
+            "public.t: only its owner may publish it",
+        )
+        assert f"GRANT CREATE ON DATABASE {ahead.source.name} TO weak" in found.values()
+        ahead.source.execute("ALTER ROLE weak REPLICATION; ALTER TABLE t OWNER TO weak")
+        ahead.source.execute(f"GRANT CREATE ON DATABASE {ahead.source.name} TO weak")
+        assert prevents(ahead.look("t", urls=urls)) == {}
+
+
+@between("postgres-mariadb")
+def test_a_source_that_is_read_only(ahead: Ahead) -> None:
+    ahead.source.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    ahead.source.execute(f"ALTER DATABASE {ahead.source.name} SET default_transaction_read_only = on")
+    only(prevents(ahead.look("t")), "source : sessions are read-only")
+
+
+# ------------------------------------------------------------------------------------------------------------ targets
+
+
+@between("postgres-mariadb")
+def test_what_a_mariadb_target_has_in_the_way(ahead: Ahead) -> None:
+    source, target = ahead.source, ahead.target
+    for table in ("a", "b", "c", "d", "e"):
+        source.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, n int)")
+    source.execute("CREATE TABLE f (id int PRIMARY KEY, place point)")
+    target.execute("CREATE TABLE a (id INT PRIMARY KEY, n INT) ENGINE = MyISAM")
+    target.execute("CREATE TABLE b (id INT PRIMARY KEY, n INT)")
+    target.execute("CREATE TRIGGER ring BEFORE INSERT ON b FOR EACH ROW SET NEW.n = 7")
+    target.execute("CREATE TABLE c (id INT PRIMARY KEY, n INT); INSERT INTO c VALUES (1, 1)")
+    target.execute("CREATE TABLE d (id INT, n TINYINT, more INT NOT NULL)")
+    target.execute("SET GLOBAL local_infile = 0")
+    try:
+        found = ahead.look("a", "b", "c", "d", "e", "f")
+    finally:
+        target.execute("SET GLOBAL local_infile = 1")
+    only(
+        prevents(found),
+        f"target {target.name}.a: it is kept by MyISAM",
+        f"target {target.name}.b: its trigger ring would run",
+        f"target {target.name}.c: it is not empty",
+        "public.d does not fit into",
+        "the target can't hold public.f.place",
+    )
+    assert "local_infile is off" in notes(found)
+    found = ahead.look("a", "nope", "nothing.*")
+    only(prevents(found), ".a: it is kept", "neither side has a table nope", "there are no tables to move")
+
+
+@between("mariadb-postgres")
+def test_what_a_postgres_target_has_in_the_way(ahead: Ahead) -> None:
+    source, target = ahead.source, ahead.target
+    for table in ("a", "b", "c"):
+        source.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, n INT)")
+    target.execute("CREATE TABLE a (id int PRIMARY KEY, n int); INSERT INTO a VALUES (1)")
+    target.execute("CREATE TABLE b (id int PRIMARY KEY, n int)")
+    target.execute("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'")
+    target.execute("CREATE TRIGGER ring BEFORE INSERT ON b FOR EACH ROW EXECUTE FUNCTION f()")
+    only(prevents(ahead.look("a", "b", "c")), "public.a: it is not empty")
+    target.execute("ALTER TABLE b ENABLE ALWAYS TRIGGER ring")
+    found = api.preflight(
+        VerifyRequest(source.url, target.url),
+        f"sqlite:///{ahead.directory}/meta.db",
+        move=MoveRequest("ahead", source.url, target.url, (TableRequest("b"), TableRequest("c", "nowhere.c"))),
+    )
+    only(prevents(found), "public.b: its trigger ring would run", "there is no schema nowhere")
+
+
+@between("mariadb-postgres")
+def test_a_user_who_may_not_write_to_postgres(ahead: Ahead) -> None:
+    source, target = ahead.source, ahead.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE made (id INT PRIMARY KEY)")
+    source.execute("CREATE TABLE child (id INT PRIMARY KEY REFERENCES made (id))")
+    target.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    urls = source.url, ahead.as_weak(target)
+    with weak_user(target):
+        found = prevents(ahead.look("t", "made", "child", urls=urls))
+        only(
+            found,
+            "may not make the schema _tieout",
+            "may not make tables in the schema public",
+            "public.t: user weak may not write to it",
+            "public.child: its foreign keys would be checked",
+        )
+        assert "GRANT CREATE ON SCHEMA public TO weak" in found.values()
+        target.execute(f"GRANT CREATE ON DATABASE {target.name} TO weak; GRANT CREATE ON SCHEMA public TO weak")
+        target.execute("GRANT SELECT, INSERT, DELETE ON t TO weak")
+        target.execute("GRANT SET ON PARAMETER session_replication_role TO weak")
+        assert prevents(ahead.look("t", "made", "child", urls=urls)) == {}
+
+
+@between("mariadb-mariadb")
+def test_a_user_who_may_not_write_to_mariadb(ahead: Ahead) -> None:
+    source, target = ahead.source, ahead.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    urls = source.url, ahead.as_weak(target)
+    pattern = target.name.replace("_", "\\_")
+    with weak_user(target, f"GRANT SELECT, INSERT ON `{pattern}`.* TO weak"):
+        (words,) = prevents(ahead.look("t", urls=urls))
+        assert f"the user lacks UPDATE, DELETE, CREATE, DROP, ALTER, INDEX on {target.name}" in words
+        target.execute(f"GRANT ALL ON `{pattern}`.* TO weak")
+        assert prevents(ahead.look("t", urls=urls)) == {}
+        target.execute("SET GLOBAL read_only = 1")
+        try:
+            only(prevents(ahead.look("t", urls=urls)), "--read-only option")
+        finally:
+            target.execute("SET GLOBAL read_only = 0")
+
+
+@between("mariadb-postgres")
+def test_a_target_that_is_read_only(ahead: Ahead) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    ahead.target.execute(f"ALTER DATABASE {ahead.target.name} SET default_transaction_read_only = on")
+    only(prevents(ahead.look("t")), "target : sessions are read-only")
+
+
+# ---------------------------------------------------------------------------------------------------- run, and command
+
+
+@pytest.mark.parametrize("moving", ["mariadb-mariadb"], indirect=True)
+def test_run_refuses_with_the_same_words_and_touches_nothing(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE b (id INT PRIMARY KEY) ENGINE = MyISAM")
+    moving.target.execute("CREATE TABLE a (id INT PRIMARY KEY); INSERT INTO a VALUES (1)")
+    ahead = Ahead(moving.source, moving.target, moving.directory)
+    with pytest.raises(UnsupportedError) as error:
+        moving.asking("a", "b").run()
+    for problem in ahead.look("a", "b").problems:
+        assert problem.message in str(error.value)
+        assert (problem.fix or "") in str(error.value)
+    _nothing_was_made(ahead)
+    moving.target.execute("TRUNCATE TABLE a")
+    asked = moving.asking("a")
+    asked.run()
+    assert asked.run()["state"] == "caught up", "what it wrote itself is not in its way"
+
+
+@between("mariadb-postgres")
+def test_the_command(ahead: Ahead, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    monkeypatch.chdir(ahead.directory)
+    monkeypatch.setenv("NO_COLOR", "1")
+    task = f"{{source: '{ahead.source.url}', target: '{ahead.target.url}', tables: [t]"
+    Path("tieout.yaml").write_text(f"tasks:\n  moved: {task}, move: {{}}}}\n  verified: {task}}}\n")
+    run: Callable[..., int] = lambda *words: main(["preflight", *words])  # noqa: E731
+    assert run("moved", "-o", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["kind"], told["ready"], told["problems"], told["tables"]) == ("preflight", True, [], [])
+    assert told["move"]["delivery"] == "at-least-once"
+    (table,) = told["move"]["tables"]
+    assert (table["state"], table["key"], table["target_level"]) == ("missing", ["id"], "unique-key")
+    assert run("moved") == 0
+    text = capsys.readouterr().out
+    assert "ready: 1 table to move, at-least-once" in text
+    assert f"{ahead.source.name}.t → public.t: will be made" in text
+    assert run("verified", "-o", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["move"] is None
+    assert told["problems"][0]["severity"] == "different"
+    ahead.source.execute("ALTER TABLE t ENGINE = MyISAM")
+    assert run("moved") == 2
+    assert "it is kept by MyISAM" in capsys.readouterr().out
