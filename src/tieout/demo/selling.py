@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
@@ -16,8 +16,8 @@ _PAUSE_SECONDS = 0.01
 
 
 @contextmanager
-def selling(path: Path) -> Iterator[None]:
-    """Until the block ends; what went wrong with it is raised there."""
+def selling(path: Path) -> Iterator[Callable[[], None]]:
+    """Until it is closed by what the block gets, or the block ends; what went wrong with it is raised there."""
     closed, errors = Event(), list[Exception]()
 
     def sell() -> None:
@@ -27,12 +27,16 @@ def selling(path: Path) -> Iterator[None]:
             errors.append(error)
 
     thread = Thread(target=sell, name="tieout-demo-shop", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
+
+    def close() -> None:
         closed.set()
         thread.join()
+
+    thread.start()
+    try:
+        yield close
+    finally:
+        close()
     if errors:
         raise errors[0]
 

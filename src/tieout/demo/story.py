@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tieout import api
 from tieout.demo.data import create_shop
@@ -85,16 +85,19 @@ class Stage:
         return f"sqlite:///{self.directory / 'meta.db'}"
 
     def move(self) -> Moved:
-        """Copies all tables while the shop goes on selling, and follows until it has closed."""
+        """Copies all tables while the shop goes on selling, and follows what was sold until all were copied."""
         began = time.monotonic()
         request = MoveRequest("demo", self.source, self.target, delivery=Delivery.EXACTLY_ONCE)
-        with selling(self.directory / "source.db"):
-            copied = api.run_move(request, spark=self.spark, meta=self.meta, until_caught_up=True)
-        # What was sold after that: it goes on where the target says that it was.
-        followed = api.run_move(request, spark=self.spark, meta=self.meta, until_caught_up=True)
+        with selling(self.directory / "source.db") as close:
+
+            def tell(status: dict[str, Any]) -> None:
+                if all(table["chunks_done"] == table["chunks"] for table in status["tables"]):
+                    close()
+
+            status = api.run_move(request, spark=self.spark, meta=self.meta, tell=tell, until_caught_up=True)
         api.drop_move(request, self.meta)
-        rows = sum(table["rows_copied"] for table in followed["tables"])
-        return Moved(rows, copied["changes"] + followed["changes"], time.monotonic() - began)
+        rows = sum(table["rows_copied"] for table in status["tables"])
+        return Moved(rows, status["changes"], time.monotonic() - began)
 
     def verify(self) -> VerificationResult:
         return api.run_verification(VerifyRequest(self.source, self.target), spark=self.spark, meta=self.meta)
