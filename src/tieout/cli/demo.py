@@ -36,7 +36,7 @@ def demo(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> int:
-    """Shows the product on an embedded pair of databases: faults are made, found, repaired."""
+    """Shows the product on an embedded pair of databases: rows are moved, faults made, found, repaired."""
     if output not in (OutputFormat.TEXT, OutputFormat.JSON):
         raise UsageError(f"the demo can't be written as {output}", "use --output text or json")
     _check_writable(report)
@@ -107,7 +107,8 @@ def _write_json(result: DemoResult, keep: Path | None) -> None:
     document = {
         "kind": "demo",
         "succeeded": result.succeeded,
-        "rows": result.rows,
+        "rows": result.moved.rows,
+        "changes": result.moved.changes,
         "faults": [{"fault": each.fault.name, "found": each.found} for each in result.faults],
         "unexpected_differences": result.unexpected,
         "equal_before": result.equal_before,

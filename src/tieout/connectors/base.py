@@ -29,7 +29,8 @@ class Capabilities:
     hash of canonical text. `bucket_hash`: its own hash by bucket of the key, so that no common order is needed.
     `activity`: can tell that nothing was written between two moments. `sends`: the name of the form in which its
     server sends rows, if a reader can hand them out so; two of that name send the same value of one type alike.
-    `family` is the same for endpoints whose own hashes are comparable. `untested` names a dialect that no test runs on.
+    `family` is the same for endpoints whose own hashes are comparable. `moves_within`: rows are moved inside of it
+    alone. `untested` names a dialect that no test runs on.
     """
 
     family: str
@@ -39,6 +40,7 @@ class Capabilities:
     activity: bool = False
     sends: str | None = None
     writable: bool = False
+    moves_within: bool = False
     untested: str | None = None
 
 

@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tieout.connectors.own_tables import PREFIX, PROGRESS
 from tieout.connectors.sessions import Session
 from tieout.errors import FencedError
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moving import Chunk, Fence, Held, Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
-
-_TABLES = ("chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class ProgressTables:
             self.session.execute(f"CREATE TABLE IF NOT EXISTS {self.table(table)} ({columns})")
 
     def table(self, name: str) -> str:
-        return self.session.table(TableName(self.schema, f"tieout_{name}"))
+        return self.session.table(TableName(self.schema, f"{PREFIX}{name}"))
 
     # ------------------------------------------------------------------------------------------- the fence
 
@@ -252,11 +251,11 @@ class ProgressTables:
 
     def forget(self, task: str) -> bool:
         """Whether it was the last task, whose tables went with it."""
-        for table in _TABLES:
+        for table in PROGRESS:
             self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [task])
         ((others,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.table('fence')}")
         if not others:
-            for table in _TABLES:
+            for table in PROGRESS:
                 self.session.execute(f"DROP TABLE {self.table(table)}")
         return not others
 

@@ -9,6 +9,7 @@ from hashlib import blake2s
 from typing import ClassVar
 
 from tieout.connectors.moving import STAGE_COLUMNS, Destination, Loader, Merge, StagedChanges, StageTable
+from tieout.connectors.own_tables import STAGE
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.sessions import Session
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
@@ -270,7 +271,7 @@ class SqlTarget(ABC):
 
 def stage_prefix(task: str) -> str:
     """What the names of a task's stages begin with."""
-    return f"tieout_stage_{_short(task)}_"
+    return f"{STAGE}{_short(task)}_"
 
 
 def _short(text: str) -> str:

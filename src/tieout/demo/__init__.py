@@ -1,1 +1,1 @@
-"""The product on an embedded pair of databases: made, verified, spoilt, found out, repaired."""
+"""The product on an embedded pair of databases: moved, verified, spoilt, found out, repaired."""

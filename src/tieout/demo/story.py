@@ -1,18 +1,20 @@
-"""The demo from end to end: two equal databases, faults, all of them found, repaired, equal again."""
+"""The demo from end to end: a database is moved, the copy is spoilt, each fault found, repaired, equal again."""
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tieout import api
 from tieout.demo.data import create_shop
 from tieout.demo.faults import Fault, inject_faults, trace
+from tieout.demo.selling import selling
+from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import Delivery
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import Verdict, VerificationResult
 from tieout.report.render import OutputFormat, render
@@ -35,10 +37,19 @@ class FoundFault:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """What a move came to: rows copied, and changes that were written meanwhile, and followed."""
+
+    rows: int
+    changes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class DemoResult:
     """What the demo came to. `unexpected` counts differences that no fault accounts for."""
 
-    rows: int
+    moved: Moved
     faults: tuple[FoundFault, ...]
     unexpected: int
     equal_before: bool
@@ -56,7 +67,7 @@ class DemoResult:
 
 @dataclass(frozen=True)
 class Stage:
-    """The two databases and their meta store, in one directory, and the Spark session that compares them."""
+    """The two databases and their meta store, in one directory, and the Spark session that moves and compares them."""
 
     directory: Path
     spark: SparkSession
@@ -73,6 +84,21 @@ class Stage:
     def meta(self) -> str:
         return f"sqlite:///{self.directory / 'meta.db'}"
 
+    def move(self) -> Moved:
+        """Copies all tables while the shop goes on selling, and follows what was sold until all were copied."""
+        began = time.monotonic()
+        request = MoveRequest("demo", self.source, self.target, delivery=Delivery.EXACTLY_ONCE)
+        with selling(self.directory / "source.db") as close:
+
+            def tell(status: dict[str, Any]) -> None:
+                if all(table["chunks_done"] == table["chunks"] for table in status["tables"]):
+                    close()
+
+            status = api.run_move(request, spark=self.spark, meta=self.meta, tell=tell, until_caught_up=True)
+        api.drop_move(request, self.meta)
+        rows = sum(table["rows_copied"] for table in status["tables"])
+        return Moved(rows, status["changes"], time.monotonic() - began)
+
     def verify(self) -> VerificationResult:
         return api.run_verification(VerifyRequest(self.source, self.target), spark=self.spark, meta=self.meta)
 
@@ -84,20 +110,22 @@ def run_demo(directory: Path, report: Path, tell: Tell, spark: api.SparkSettings
         # Spark takes seconds to start: meanwhile the databases are made.
         session = pool.submit(start_session, spark.master, {**_SHORT_RUN, **spark.conf}, verbose=spark.verbose)
         rows = create_shop(directory / "source.db")
-        shutil.copyfile(directory / "source.db", directory / "target.db")
-        tell(f"A shop in two SQLite files: {plural(rows, 'row')} in 5 tables, the same on both sides.")
+        (directory / "target.db").touch()
+        tell(f"A shop in an SQLite file, {plural(rows, 'row')} in 5 tables, and an empty file to move it to.")
         tell(f"  source {directory / 'source.db'}\n  target {directory / 'target.db'}\n")
         stage = Stage(directory, session.result())
+    moved = stage.move()
+    tell(_moved("1. Move, while the shop goes on selling", moved))
     before = stage.verify()
-    tell(_verified("1. Verify", before))
+    tell(f"\n{_verified('2. Verify', before)}")
 
     faults = inject_faults(directory / "target.db")
-    tell(f"\n2. Spoil the target: {len(faults)} faults as they happen in practice")
+    tell(f"\n3. Spoil the target: {len(faults)} faults as they happen in practice")
     for fault in faults:
         tell(f"   {fault.name}: {fault.story}")
 
     spoilt = stage.verify()
-    tell(f"\n{_verified('3. Verify again', spoilt)}")
+    tell(f"\n{_verified('4. Verify again', spoilt)}")
     found, unexpected = missed_and_found(faults, spoilt)
     for each in found:
         tell(f"   {'✓' if each.found else '✗'} {each.fault.name} {'found' if each.found else 'NOT FOUND'}")
@@ -107,9 +135,9 @@ def run_demo(directory: Path, report: Path, tell: Tell, spark: api.SparkSettings
 
     repaired = _repair(stage, spoilt.job, tell)
     after = stage.verify()
-    tell(f"\n{_verified('5. Verify once more', after)}")
+    tell(f"\n{_verified('6. Verify once more', after)}")
     return DemoResult(
-        rows,
+        moved,
         found,
         unexpected,
         before.verdict is Verdict.EQUAL,
@@ -118,6 +146,11 @@ def run_demo(directory: Path, report: Path, tell: Tell, spark: api.SparkSettings
         report,
         time.monotonic() - began,
     )
+
+
+def _moved(title: str, moved: Moved) -> str:
+    changes = f"{plural(moved.changes, 'change')} followed that were made meanwhile"
+    return f"{title}: {plural(moved.rows, 'row')} copied, {changes}, in {duration(moved.seconds)}"
 
 
 def _verified(title: str, result: VerificationResult) -> str:
@@ -137,7 +170,7 @@ def missed_and_found(faults: list[Fault], result: VerificationResult) -> tuple[t
 def _repair(stage: Stage, job: str, tell: Tell) -> int:
     plan = api.plan_repair(job, stage.source, stage.target, meta=stage.meta)
     tell(
-        f"\n4. Repair: {plan.inserts} to insert, {plan.updates} to update, {plan.deletes} to delete (plan {plan.plan})"
+        f"\n5. Repair: {plan.inserts} to insert, {plan.updates} to update, {plan.deletes} to delete (plan {plan.plan})"
     )
     done = api.apply_repair(plan.plan, stage.source, stage.target, meta=stage.meta)
     tell(f"   {plural(done.done, 'row')} changed, each looked at again first; the old ones are kept for undo")

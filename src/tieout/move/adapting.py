@@ -94,6 +94,7 @@ def _line(structure: Structure, name: str) -> str:
     for statement in structure.create:
         for line in statement.splitlines():
             found = line.strip().removesuffix(",")
-            if found.startswith((f"`{name.replace('`', '``')}` ", '"' + name.replace('"', '""') + '" ')):
+            # A column of SQLite may have a name and nothing else.
+            if f"{found} ".startswith((f"`{name.replace('`', '``')}` ", '"' + name.replace('"', '""') + '" ')):
                 return found
     raise Incompatible(f"its new column {name} can't be made on the target")

@@ -58,7 +58,7 @@ class Maker:
             )
             for transfer, structure in zip(todo, self._structures([t.source for t in todo]), strict=True)
         ]
-        for (outcome,) in run_work(spark, [[piece] for piece in work]):
+        for (outcome,) in run_work(spark, [[piece] for piece in work if piece.statements]):
             outcome.only()
         for transfer in todo:
             self.target.progress.step(self.task, transfer.source.name, Step.INDEXED)

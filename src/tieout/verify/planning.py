@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tieout.connectors.base import Endpoint, HashSpec
+from tieout.connectors.own_tables import is_own
 from tieout.errors import MissingObjectError, ReadError, TieoutError, UnsupportedError
 from tieout.model.requests import VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
@@ -58,7 +59,8 @@ def plan_tables(
 
 def _names(endpoint: Endpoint, request: VerifyRequest, *, of_target: bool) -> Names:
     default = endpoint.default_schema()
-    return Names(tuple(endpoint.tables(schemas_named(request.tables, default, of_target=of_target))), default)
+    found = endpoint.tables(schemas_named(request.tables, default, of_target=of_target))
+    return Names(tuple(name for name in found if not is_own(name)), default)
 
 
 def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:

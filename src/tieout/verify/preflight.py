@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from tieout.connectors.base import Endpoint, reading
+from tieout.connectors.own_tables import is_own
 from tieout.errors import AccessError, TieoutError
 from tieout.model.forecast import Problem, Severity, TableForecast
 from tieout.model.keys import EVERYTHING
@@ -48,8 +49,10 @@ def untested(side: str, endpoint: Endpoint) -> Iterator[Problem]:
 def _pairs(
     source: Endpoint, target: Endpoint, requests: Sequence[TableRequest], problems: list[Problem]
 ) -> list[NamePair]:
-    left = Names(tuple(source.tables()), source.default_schema())
-    right = Names(tuple(target.tables()), target.default_schema())
+    left, right = (
+        Names(tuple(name for name in side.tables() if not is_own(name)), side.default_schema())
+        for side in (source, target)
+    )
     known = []
     for request in requests:
         try:

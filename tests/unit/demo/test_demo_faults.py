@@ -14,7 +14,7 @@ import pytest
 
 from tieout.demo.data import create_shop
 from tieout.demo.faults import Fault, Trace, inject_faults
-from tieout.demo.story import DemoResult, FoundFault, missed_and_found
+from tieout.demo.story import DemoResult, FoundFault, Moved, missed_and_found
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.results import Verdict, VerificationResult
 
@@ -88,7 +88,7 @@ def test_a_fault_counts_as_found_only_if_it_is(found: list[Difference], seen: bo
     assert missed_and_found([FAULT], result(*found)) == ((FoundFault(FAULT, seen),), unexpected)
 
 
-GOOD = DemoResult(1, (FoundFault(FAULT, True),), 0, True, 1, True, Path("r"), 1.0)
+GOOD = DemoResult(Moved(1, 1, 1.0), (FoundFault(FAULT, True),), 0, True, 1, True, Path("r"), 1.0)
 
 
 def test_the_demo_succeeds_only_if_all_of_it_did():

@@ -1,0 +1,17 @@
+"""The tables that a mover keeps in users' databases as long as its tasks live."""
+
+from __future__ import annotations
+
+from tieout.model.tables import TableName
+
+PREFIX = "tieout_"
+STAGE = f"{PREFIX}stage_"
+PROGRESS = ("chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
+CAPTURE = ("changes", "shapes", "readers", "wanted", "replaced", "seen")
+
+_NAMES = {f"{PREFIX}{name}" for name in (*PROGRESS, *CAPTURE)}
+
+
+def is_own(table: TableName) -> bool:
+    """Whether it is one of them, and so no part of what users compare."""
+    return table.name in _NAMES or table.name.startswith(STAGE)

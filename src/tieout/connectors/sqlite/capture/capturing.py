@@ -1,0 +1,177 @@
+"""Begins and ends the capture of tables, and keeps triggers as their tables need them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.sqlite.capture import tables
+from tieout.connectors.sqlite.capture.described import Captured, captured
+from tieout.connectors.sqlite.capture.tables import ANNOUNCED, CHANGES, READERS, SEEN, SHAPES, WANTED
+from tieout.connectors.sqlite.capture.triggers import names, triggers
+from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
+from tieout.connectors.sqlite.moving.session import SQLiteSession, transaction
+from tieout.errors import LogLostError
+from tieout.model.changes import ChangeKind
+from tieout.model.positions import Position
+from tieout.model.tables import Column, Table, TableName
+
+BEGIN_ANEW = "drop the task and begin anew"
+
+
+def begin(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> Position:
+    """Captures these tables from the position on that is returned."""
+    with transaction(url) as session:
+        tables.create(session)
+        _forget(session, task)
+        capture = _Capture(url, session)
+        capture.adapt()
+        for name in wanted:
+            if not session.rows(f"SELECT 1 FROM {WANTED} WHERE source_table = ?", [name.name]):
+                capture.add(name.name)
+            session.execute(f"INSERT INTO {WANTED} VALUES (?, ?)", [task, name.name])
+        _note_schema(session)
+        ((end,),) = session.rows(tables.END)
+        session.execute(f"INSERT INTO {READERS} VALUES (?, ?)", [task, end])
+        return tables.position(end)
+
+
+def adapt(url: EndpointUrl) -> None:
+    """Looks what became of captured tables since the file's schema changed."""
+    with transaction(url) as session:
+        _Capture(url, session).adapt()
+        _note_schema(session)
+
+
+def confirm(url: EndpointUrl, task: str, position: Position, wait_seconds: float) -> None:
+    """Forgets the changes that all tasks have applied."""
+    with transaction(url, wait_seconds) as session:
+        session.execute(f"UPDATE {READERS} SET confirmed = ? WHERE task = ?", [position.offset, task])
+        wanted = f"MIN((SELECT MIN(confirmed) + 1 FROM {READERS}), (SELECT MAX(seq) FROM {CHANGES}))"
+        session.execute(f"DELETE FROM {CHANGES} WHERE seq < {wanted}")
+
+
+def end(url: EndpointUrl, task: str) -> None:
+    """Leaves nothing behind that no other task wants."""
+    with transaction(url) as session:
+        if not session.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [READERS]):
+            return
+        _forget(session, task)
+        if session.rows(f"SELECT 1 FROM {READERS}"):
+            _note_schema(session)
+            return
+        for table in tables.TABLES:
+            session.execute(f"DROP TABLE {table}")
+
+
+def _forget(session: SQLiteSession, task: str) -> None:
+    left = f"SELECT source_table FROM {WANTED} WHERE task <> ?"
+    lonely = session.rows(
+        f"SELECT source_table FROM {WANTED} WHERE task = ? AND source_table NOT IN ({left})", [task, task]
+    )
+    for (name,) in lonely:
+        _drop_triggers(session, name)
+    session.execute(f"DELETE FROM {WANTED} WHERE task = ?", [task])
+    session.execute(f"DELETE FROM {READERS} WHERE task = ?", [task])
+
+
+def _drop_triggers(session: SQLiteSession, table: str) -> None:
+    for name in names(table):
+        session.execute(f"DROP TRIGGER IF EXISTS {session.quote(name)}")
+
+
+def _note_schema(session: SQLiteSession) -> None:
+    ((version,),) = session.rows("PRAGMA schema_version")
+    session.execute(f"DELETE FROM {SEEN}")
+    session.execute(f"INSERT INTO {SEEN} VALUES (?)", [version])
+
+
+class _Capture:
+    """The captured tables of a file, in a transaction that writes to it."""
+
+    def __init__(self, url: EndpointUrl, session: SQLiteSession) -> None:
+        self._url = url
+        self._session = session
+        self._endpoint = SQLiteEndpoint(url, session.connection)
+        self._there = {name.name for name in self._endpoint.tables()}
+
+    def add(self, name: str) -> None:
+        table = captured(self._describe(name), self._session.rows)
+        self._make(table, self._new_shape(name, table.columns))
+
+    def adapt(self) -> None:
+        """LogLostError if triggers are gone: nobody knows what happened without them."""
+        for (name,) in self._session.rows(f"SELECT DISTINCT source_table FROM {WANTED}"):
+            shape, columns = self._shape(name)
+            if not columns:
+                continue  # it was gone already
+            if name not in self._there:
+                _drop_triggers(self._session, name)  # those of a table that was renamed go with it
+                self._announce(self._new_shape(name, ()))
+                continue
+            self._adapt(self._describe(name), shape, columns)
+
+    def _adapt(self, described: Table, shape: int, before: tuple[str, ...]) -> None:
+        table = captured(described, self._session.rows)
+        kept = self._kept_triggers(table.name)
+        if kept.keys() != set(names(table.name)):
+            raise LogLostError(
+                f"{self._url.redacted()}: {described.name} lost its capture triggers, perhaps with the table itself",
+                BEGIN_ANEW,
+            )
+        if table.columns != before:
+            shape = self._new_shape(table.name, table.columns)
+            self._announce(shape)
+            if table.columns[: len(before)] == before:
+                self._tell_added(table, shape, described.columns, before)
+        if kept != triggers(table, shape):  # a unique index came or went, or a column was renamed in them
+            _drop_triggers(self._session, table.name)
+            self._make(table, shape)
+
+    def _describe(self, name: str) -> Table:
+        return self._endpoint.describe([TableName("main", name)])[0]
+
+    def _kept_triggers(self, table: str) -> dict[str, str]:
+        found = self._session.rows(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", [table]
+        )
+        return {name: statement for name, statement in found if name in names(table)}
+
+    def _shape(self, name: str) -> tuple[int, tuple[str, ...]]:
+        ((shape, columns),) = self._session.rows(
+            f"SELECT MAX(shape), columns FROM {SHAPES} WHERE source_table = ?", [name]
+        )
+        return shape, tuple(json.loads(columns))
+
+    def _new_shape(self, name: str, columns: Sequence[str]) -> int:
+        tables.make_room(self._session, len(columns))
+        self._session.execute(
+            f"INSERT INTO {SHAPES} (source_table, columns) VALUES (?, ?)", [name, json.dumps(columns)]
+        )
+        return self._shape(name)[0]
+
+    def _announce(self, shape: int) -> None:
+        """A change of its own: whoever reads gets to know it even if no row changes any more."""
+        self._session.execute(f"INSERT INTO {CHANGES} (shape, kind) VALUES (?, ?)", [shape, ANNOUNCED])
+        ((number,),) = self._session.rows(tables.END)
+        self._session.execute(f"UPDATE {SHAPES} SET since = ? WHERE shape = ?", [number, shape])
+
+    def _make(self, table: Captured, shape: int) -> None:
+        for statement in triggers(table, shape).values():
+            self._session.execute(statement)
+
+    def _tell_added(self, table: Captured, shape: int, columns: Sequence[Column], before: Sequence[str]) -> None:
+        """Values that new columns got before their triggers knew of them: they are all that is not the default."""
+        quote = self._session.quote
+        defaults = {column.name: f"({column.default or 'NULL'})" for column in columns}
+        added = table.columns[len(before) :]
+        old = ", ".join([*map(quote, before), *(defaults[name] for name in added)])
+        new = ", ".join(map(quote, table.columns))
+        places = range(len(table.columns))
+        into = ", ".join([*(f"old{place}" for place in places), *(f"new{place}" for place in places)])
+        changed = " OR ".join(f"{quote(name)} IS NOT {defaults[name]}" for name in added)
+        self._session.execute(
+            f"INSERT INTO {CHANGES} (shape, kind, {into}) SELECT {shape}, {ChangeKind.UPDATE:d}, {old}, {new} "
+            f"FROM {quote(table.name)} WHERE {changed}"
+        )

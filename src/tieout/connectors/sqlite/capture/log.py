@@ -1,0 +1,158 @@
+"""What triggers captured, as a change log."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.changelog import LogLag
+from tieout.connectors.sqlite.capture import capturing
+from tieout.connectors.sqlite.capture.real import real
+from tieout.connectors.sqlite.capture.tables import ANNOUNCED, CHANGES, END, READERS, SEEN, SHAPES, position
+from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.session import connect
+from tieout.errors import LogLostError, UnreachableError
+from tieout.model.changes import Begin, ChangeKind, Commit, LogItem, LogTable, Rows
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+
+_CONFIRM_SECONDS = 2.0
+_VALUES = f"SELECT name FROM pragma_table_info('{CHANGES}') WHERE name GLOB 'old[0-9]*' OR name GLOB 'new[0-9]*'"
+
+
+@dataclass(frozen=True)
+class SQLiteLog:
+    """A ChangeLog. Triggers can't tell where a transaction ends; but a file has one writer, so every look at it is at
+
+    such an end. `now` and `ends` give out no other positions, and what lies between two of them is read as one
+    transaction, which begins anew at each change: a chunk that was copied in between holds what lies before it, and
+    that alone.
+    """
+
+    url: EndpointUrl
+    task: str
+
+    def now(self) -> Position:
+        with self._looking() as connection:
+            return _end(connection)
+
+    def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
+        """Where the log ends, and before it where columns of a table changed."""
+        with self._looking() as connection:
+            end = _end(connection)
+            self._require(connection, after, after)
+            if after.reaches(end):
+                return []
+            cuts = connection.execute(
+                f"SELECT since - 1 FROM {SHAPES} WHERE since - 1 > ? ORDER BY 1 LIMIT ?", [after.offset, most]
+            )
+            return [*(position(cut) for (cut,) in cuts), end][:most]
+
+    def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
+        with self._reading() as connection:
+            self._require(connection, after, upto)
+            shapes = _shapes(connection, tables)
+            if not shapes:
+                return
+            found, at = False, 0
+            for number, shape, kind, told, *values in _changes(connection, shapes, after, upto):
+                found, at = True, max(at, told or 0)
+                yield Begin(position(number - 1), str(number))
+                yield _rows(shapes[shape], kind, values)
+            if found:
+                yield Commit(upto, upto.text, at)
+
+    def lag(self, applied: Position) -> LogLag:
+        with self._reading() as connection:
+            columns = [name for (name,) in connection.execute(_VALUES)]
+            size = " + ".join(["0", *(f"IFNULL(LENGTH(CAST({name} AS BLOB)), 0)" for name in columns)])
+            sizes = f"SELECT SUM(CASE WHEN seq > ? THEN {size} + 1 ELSE 0 END), SUM({size} + 1) FROM {CHANGES}"
+            behind, kept = connection.execute(sizes, [applied.offset]).fetchone()
+        return LogLag(behind or 0, kept or 0)
+
+    def confirm(self, position: Position) -> None:
+        with self._reading() as connection:
+            confirmed = self._confirmed(connection)
+        if position.offset > confirmed:
+            # Who writes to the file goes first: what stays this time goes the next.
+            with suppress(UnreachableError):
+                capturing.confirm(self.url, self.task, position, _CONFIRM_SECONDS)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """In a view of one moment."""
+        with translated(self.url), closing(connect(self.url)) as connection:
+            connection.execute("BEGIN")
+            yield connection
+
+    @contextmanager
+    def _looking(self) -> Iterator[sqlite3.Connection]:
+        """The same, where triggers are as the tables need them."""
+        with self._reading() as connection:
+            self._confirmed(connection)
+            seen = connection.execute(f"SELECT schema_version FROM {SEEN}").fetchall()
+            if seen != connection.execute("PRAGMA schema_version").fetchall():
+                connection.execute("ROLLBACK")
+                capturing.adapt(self.url)
+                connection.execute("BEGIN")
+            yield connection
+
+    def _confirmed(self, connection: sqlite3.Connection) -> int:
+        there = connection.execute(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [READERS]
+        ).fetchone()
+        query = f"SELECT confirmed FROM {READERS} WHERE task = ?"
+        row = connection.execute(query, [self.task]).fetchone() if there else None
+        if row is None:
+            raise LogLostError(
+                f"{self.url.redacted()}: changes are not captured for the task {self.task} any more",
+                capturing.BEGIN_ANEW,
+            )
+        return int(row[0])
+
+    def _require(self, connection: sqlite3.Connection, after: Position, upto: Position) -> None:
+        if self._confirmed(connection) > after.offset:
+            where = f"{self.url.redacted()}: changes behind {after} were forgotten, since they were confirmed"
+            raise LogLostError(where, capturing.BEGIN_ANEW)
+        end = _end(connection)
+        if not end.reaches(upto):
+            where = f"{self.url.redacted()}: the log ends at {end}, before {upto}"
+            raise LogLostError(where, "this is another file, or one that was restored: copy the tables anew")
+
+
+def _end(connection: sqlite3.Connection) -> Position:
+    return position(connection.execute(END).fetchone()[0])
+
+
+def _shapes(connection: sqlite3.Connection, tables: frozenset[TableName]) -> dict[int, LogTable]:
+    names = {table.name: table for table in tables}
+    found = connection.execute(f"SELECT shape, source_table, columns FROM {SHAPES}")
+    return {shape: LogTable(names[name], tuple(json.loads(columns))) for shape, name, columns in found if name in names}
+
+
+def _changes(
+    connection: sqlite3.Connection, shapes: dict[int, LogTable], after: Position, upto: Position
+) -> Iterator[tuple[Any, ...]]:
+    """Number, shape, kind, moment, all old values and all new ones."""
+    widest = range(max(len(table.columns) for table in shapes.values()))
+    values = [*(f"old{place}" for place in widest), *(f"new{place}" for place in widest)]
+    return connection.execute(
+        f"SELECT {', '.join(['seq', 'shape', 'kind', 'at', *values])} FROM {CHANGES} "
+        f"WHERE seq > ? AND seq <= ? AND shape IN ({', '.join(map(str, shapes))}) ORDER BY seq",
+        [after.offset, upto.offset],
+    )
+
+
+def _rows(table: LogTable, kind: int, values: list[Any]) -> Rows:
+    if kind == ANNOUNCED:
+        return Rows(table, ChangeKind.INSERT, [])
+    width, wide = len(table.columns), len(values) // 2
+    old, new = (tuple(map(real, values[start : start + width])) for start in (0, wide))
+    if kind == ChangeKind.UPDATE:
+        return Rows(table, ChangeKind.UPDATE, [new], [old])
+    return Rows(table, ChangeKind(kind), [old if kind == ChangeKind.DELETE else new])

@@ -1,0 +1,61 @@
+"""The tables that captured changes are kept in, and who reads them.
+
+A position is the number of the last change that lies before it. SQLite has one writer at a time, so a reader that looks
+for the last number sees that of a transaction that has ended, and never one inside of a transaction.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from tieout.connectors.own_tables import CAPTURE, PREFIX
+from tieout.model.positions import Position
+
+TABLES = tuple(f"{PREFIX}{name}" for name in CAPTURE)
+CHANGES, SHAPES, READERS, WANTED, REPLACED, SEEN = TABLES
+
+# Columns without a type keep a value as it is, its class included. No AUTOINCREMENT: it would leave a table of SQLite's
+# own behind. The last change is never forgotten instead, so no number is given out twice.
+_CREATE = (
+    f"{CHANGES} (seq INTEGER PRIMARY KEY, shape INTEGER NOT NULL, kind INTEGER NOT NULL, at INTEGER)",
+    f"{SHAPES} (shape INTEGER PRIMARY KEY, source_table TEXT NOT NULL, columns TEXT NOT NULL, since INTEGER)",
+    f"{READERS} (task TEXT NOT NULL PRIMARY KEY, confirmed INTEGER NOT NULL)",
+    f"{WANTED} (task TEXT NOT NULL, source_table TEXT NOT NULL, PRIMARY KEY (task, source_table))",
+    f"{REPLACED} (shape INTEGER NOT NULL, place)",
+    f"{SEEN} (schema_version INTEGER)",
+)
+
+ANNOUNCED = 0
+"""The kind of a change that is none: from here on the table has this shape."""
+
+
+class Asked(Protocol):
+    def rows(self, statement: str) -> list[tuple[Any, ...]]: ...
+
+    def execute(self, statement: str) -> int: ...
+
+
+def create(session: Asked) -> None:
+    for table in _CREATE:
+        session.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+
+
+def make_room(session: Asked, columns: int) -> None:
+    """For rows of so many columns."""
+    for place in range(room(session), columns):
+        session.execute(f"ALTER TABLE {CHANGES} ADD COLUMN old{place}")
+        session.execute(f"ALTER TABLE {CHANGES} ADD COLUMN new{place}")
+        session.execute(f"ALTER TABLE {REPLACED} ADD COLUMN old{place}")
+
+
+def room(session: Asked) -> int:
+    ((columns,),) = session.rows(f"SELECT COUNT(*) FROM pragma_table_info('{CHANGES}') WHERE name GLOB 'old[0-9]*'")
+    return int(columns)
+
+
+END = f"SELECT COALESCE(MAX(seq), 0) FROM {CHANGES}"
+"""The number of the last change."""
+
+
+def position(number: int) -> Position:
+    return Position(str(number))

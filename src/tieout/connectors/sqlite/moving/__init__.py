@@ -1,0 +1,1 @@
+"""Moves rows out of and into SQLite files."""

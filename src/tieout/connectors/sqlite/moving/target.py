@@ -1,0 +1,158 @@
+"""An SQLite file as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.moving import Destination, StageTable
+from tieout.connectors.sqlite.capture.described import rowid_of
+from tieout.connectors.sqlite.moving.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
+from tieout.connectors.sqlite.moving.session import SQLiteSession
+from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
+from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
+from tieout.errors import UnsupportedError
+from tieout.model.forecast import Problem, Severity
+from tieout.model.moving import Fence, Transfer
+from tieout.model.tables import Column, Table, TableName
+
+_FOREIGN = "SQLite takes tables of SQLite alone"
+
+
+def open_target(url: EndpointUrl) -> SQLiteTarget:
+    return SQLiteTarget(url)
+
+
+class SQLiteTarget(SqlTarget):
+    def __init__(self, url: EndpointUrl) -> None:
+        super().__init__(lambda: SQLiteSession(url), SCHEMA, CLOCK)
+        self.url = url
+
+    def prepare(self) -> None:
+        with self._at_once():
+            self.progress.create("TEXT", "TEXT")
+
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+        return [Unholdable(name, _FOREIGN) for name in table.column_names]
+
+    def lacking(self, types: Sequence[str]) -> list[str]:
+        return []  # whatever a type is called, SQLite takes it
+
+    def built(self, table: TableName) -> Built:
+        found = self.session.rows("SELECT name FROM pragma_index_list(%s)", [table.name])
+        return Built(frozenset(name for (name,) in found), frozenset())
+
+    def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
+        found = []
+        for destination in destinations:
+            try:
+                refuse_triggers(self.session, destination.name)
+            except UnsupportedError as error:
+                found.append(Problem(Severity.PREVENTS, error.message, error.hint, table=str(destination.name)))
+        return found
+
+    def load(self) -> int:
+        return 0  # nobody but its users' own processes runs anything
+
+    def replica_lag(self) -> float:
+        return 0.0
+
+    def loader(self) -> SQLiteLoader:
+        return SQLiteLoader(self.url)
+
+    def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:
+        with self._at_once():
+            return super().make_stages(fence, transfers, sets)
+
+    def create_stage(self, stage: StageTable) -> None:
+        target = stage.transfer.target.name
+        refuse_triggers(self.session, target)
+        # Made so, columns have the target's affinities and no constraints.
+        self.session.execute(
+            f"CREATE TABLE {self.session.table(stage.name)} AS SELECT {self.columns(stage.transfer)}, "
+            f"0 AS {KIND}, 0 AS {PIECE}, 0 AS {COPIES}, '' AS {KEPT} FROM {self.session.table(target)} LIMIT 0"
+        )
+
+    def empty_stages(self, stages: Iterable[StageTable]) -> None:
+        with self._at_once():
+            for stage in stages:
+                self.session.execute(f"DELETE FROM {self.session.table(stage.name)}")
+
+    def keep_last_piece(self, stage: StageTable) -> None:
+        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+        index = self.session.quote(f"{stage.name.name}_key")
+        with self._at_once():
+            self.session.execute(f"CREATE INDEX {index} ON {table} ({self._key(stage.transfer)}, {PIECE})")
+            self.session.execute(
+                f"DELETE FROM {table} AS s WHERE EXISTS (SELECT 1 FROM {table} AS n WHERE {same} "
+                f"AND n.{PIECE} > s.{PIECE})"
+            )
+            self.session.execute(f"DROP INDEX {index}")
+
+    def leave(self) -> None:
+        """There is no schema to remove."""
+
+    def exactly(self, column: Column) -> str:
+        name = self.session.quote(column.name)
+        sign = f"CASE WHEN typeof({name}) = 'real' AND {name} = 0.0 THEN tieout_sign({name}) END"
+        return f"typeof({name}), {name} COLLATE BINARY, {sign}"
+
+    def any_of(self, column: Column) -> str:
+        return self.session.quote(column.name)
+
+    def is_kept(self, place: int) -> str:
+        return "0"
+
+    def fill_kept(self, stage: StageTable, place: int) -> str:
+        raise UnsupportedError(f"{stage.transfer.source.name}: the log left a value out")  # which SQLite's never does
+
+    def take_away(self, stage: StageTable) -> str:
+        key = self._key(stage.transfer)
+        return (
+            f"DELETE FROM {self.session.table(stage.transfer.target.name)} WHERE ({key}) IN "
+            f"(SELECT {key} FROM {self.session.table(stage.name)})"
+        )
+
+    def take_copies(self, stage: StageTable) -> int:
+        target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
+        rowid = rowid_of(stage.transfer.target, self.session.rows)
+        if rowid is None:
+            raise UnsupportedError(f"{stage.transfer.target.name}: its columns hide the rowid, and it has no key")
+        same = " AND ".join(_same(self.session.quote(column.name)) for column in stage.transfer.target_columns)
+        ((wanted,),) = self.session.rows(f"SELECT COALESCE(SUM({COPIES}), 0) FROM {staged} WHERE {GOES}")
+        found = self.session.execute(
+            f"DELETE FROM {target} WHERE {rowid} IN (SELECT place FROM (SELECT t.{rowid} AS place, "
+            f"s.{COPIES} AS copies, row_number() OVER (PARTITION BY s._rowid_) AS number FROM {staged} AS s "
+            f"JOIN {target} AS t ON {same} WHERE s.{GOES}) WHERE number <= copies)"
+        )
+        return int(wanted) - found
+
+    def tables_like(self, prefix: str) -> list[str]:
+        found = self.session.rows(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, %s) = %s", [len(prefix), prefix]
+        )
+        return [name for (name,) in found]
+
+    def _key(self, transfer: Transfer) -> str:
+        return ", ".join(self.session.quote(transfer.target_columns[place].name) for place in transfer.key)
+
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        """One transaction instead of many, each of which would wait for the disk."""
+        self.session.begin()
+        try:
+            yield
+            self.session.commit()
+        except BaseException:
+            self.session.rollback()
+            raise
+
+
+def _same(name: str) -> str:
+    """Whether `t` and `s` have the same in a column, and not what SQLite or a collation only takes for it.
+
+    One row of a stage must not find what another one stands for: each would take the same row away.
+    """
+    alike = f"t.{name} IS s.{name} COLLATE BINARY AND typeof(t.{name}) = typeof(s.{name})"
+    return f"{alike} AND (t.{name} IS NOT 0.0 OR tieout_sign(t.{name}) = tieout_sign(s.{name}))"
