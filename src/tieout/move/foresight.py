@@ -59,6 +59,7 @@ class Foresight:
 
     def refuse(self) -> None:
         """UnsupportedError says all that stands in the way, as a preflight does. Errors of the request are its own."""
+        _refuse_strangers(*self.endpoints)
         ways = self._ways(routes(*self.endpoints, self.request))
         found = [problem for problem in self._problems(ways) if problem.severity is Severity.PREVENTS]
         if len(found) == 1:
@@ -81,6 +82,11 @@ class Foresight:
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
         """One entry of a task that is wrong does not hide what is wrong with the others."""
+        try:
+            _refuse_strangers(*self.endpoints)
+        except TieoutError as error:
+            problems.append(as_problem(error, Severity.PREVENTS))
+            return []
         known = []
         for table in self.request.tables:
             try:
@@ -218,3 +224,13 @@ def _told(problem: Problem) -> str:
     if problem.table is None or problem.table in problem.message:
         return problem.message
     return f"{problem.table}: {problem.message}"
+
+
+def _refuse_strangers(source: Endpoint, target: Endpoint) -> None:
+    """UnsupportedError if one side's values have a form that only its own kind reads."""
+    ours, theirs = source.capabilities, target.capabilities
+    if ours.family != theirs.family and (ours.moves_within or theirs.moves_within):
+        alone = ours.family if ours.moves_within else theirs.family
+        raise UnsupportedError(
+            f"rows can't be moved from {ours.family} to {theirs.family}", f"{alone} is moved to {alone} alone"
+        )

@@ -12,7 +12,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint
 from tieout.connectors.moving import Source, Target
 from tieout.connectors.registry import open_target
-from tieout.errors import TieoutError, UnsupportedError, UsageError
+from tieout.errors import TieoutError, UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore
 from tieout.model.move_requests import MoveRequest
 from tieout.move.mover import Mover
@@ -37,7 +37,6 @@ class MoveJob:
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool = False) -> StatusKeeper:
         """Moves until it is stopped. Whatever ends it, the job's state in the store says so."""
-        refuse_strangers(*self.endpoints)
         job = self._begin()
         self.status = StatusKeeper(self.store.moves, job.id, self.request)
         try:
@@ -88,13 +87,3 @@ class MoveJob:
                 self.tell,
             )
             mover.run(session, until_caught_up=until_caught_up)
-
-
-def refuse_strangers(source: Endpoint, target: Endpoint) -> None:
-    """UnsupportedError if one side's values have a form that only its own kind reads."""
-    ours, theirs = source.capabilities, target.capabilities
-    if ours.family != theirs.family and (ours.moves_within or theirs.moves_within):
-        alone = ours.family if ours.moves_within else theirs.family
-        raise UnsupportedError(
-            f"rows can't be moved from {ours.family} to {theirs.family}", f"{alone} is moved to {alone} alone"
-        )
