@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -32,13 +33,17 @@ def pair(sqlite_db: Callable[[str], SqliteDatabase]) -> tuple[SqliteDatabase, Sq
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_demo_finds_and_repairs_every_fault(program: Tieout, tmp_path: Path):
+def test_the_demo_moves_a_shop_and_finds_and_repairs_every_fault(program: Tieout, tmp_path: Path):
     ended = program("demo", "--keep", "shop", "--master", "local[2]")
     assert ended.code == 0, ended.out + ended.err
     assert ended.err == ""
     assert ended.out.count("✓") == 5
-    assert "1. Verify: equal" in ended.out
-    assert "5. Verify once more: equal" in ended.out
+    moved = re.search(r"1\. Move, .*: ([\d,]+) rows copied, ([\d,]+) changes followed", ended.out)
+    assert moved, ended.out
+    assert int(moved[1].replace(",", "")) >= 100_000
+    assert int(moved[2].replace(",", "")) > 0
+    assert "2. Verify: equal" in ended.out
+    assert "6. Verify once more: equal" in ended.out
     assert (tmp_path / "tieout-demo.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (tmp_path / "shop" / "target.db").exists()
 
