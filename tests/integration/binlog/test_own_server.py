@@ -11,13 +11,18 @@ import pytest
 
 from tests.integration.binlog.following import Followed
 from tests.servers.mariadb import MariaDB, start_mariadb
+from tieout.config.urls import parse_url
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.moving.source_readiness import source_problems
 from tieout.errors import LogLostError
 from tieout.model.positions import Position
+from tieout.model.tables import Table, TableName
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[MariaDB]:
-    server = start_mariadb(time_zone="+00:00", server_id=9, settings={"innodb-log-file-size": "8M"})
+    settings = {"innodb-log-file-size": "8M", "binlog-ignore-db": "unlogged"}
+    server = start_mariadb(time_zone="+00:00", server_id=9, settings=settings)
     yield server
     server.stop()
 
@@ -135,3 +140,11 @@ def test_checksums_may_change(followed: Followed, server: MariaDB) -> None:
         server.execute(None, f"SET GLOBAL binlog_checksum = {kind}")
         insert(followed, number)
         assert numbers(followed, followed.begin) == list(range(1, number + 1))
+
+
+def test_a_schema_that_is_left_out_of_the_log(followed: Followed, server: MariaDB) -> None:
+    """A mover would copy its tables, and never hear of them again."""
+    server.execute(None, "CREATE DATABASE unlogged; CREATE TABLE unlogged.t (id INT PRIMARY KEY)")
+    tables = [Table(TableName(schema, "t"), ()) for schema in (followed.database.name, "unlogged")]
+    found = source_problems(parse_url(followed.database.url), Flavour.MARIADB, tables)
+    assert [problem.message for problem in found] == ["changes of unlogged are not written to the log"]

@@ -82,4 +82,7 @@ class PostgresSession:
             return BusyError(fault.message)
         if state == _READ_ONLY:
             return AccessError(fault.message, "the server takes no changes")
+        if type(fault) is UnreachableError:
+            # What a verification is told to do, a mover does by itself.
+            return UnreachableError(fault.message, (fault.hint or "").removesuffix("; run again with --resume"))
         return WriteError(fault.message, fault.hint) if type(fault) is ReadError else fault
