@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,6 +244,15 @@ def test_a_unique_index_that_is_added(db: SqliteDatabase) -> None:
     assert Played([]).play(told(log, "t")).rows == contents(db, "t") == Counter([(2, 7)])
 
 
+def test_a_row_that_comes_into_a_partial_index(db: SqliteDatabase) -> None:
+    db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INT, b INT); CREATE UNIQUE INDEX part ON t (a) WHERE b > 0")
+    db.execute("INSERT INTO t VALUES (1, 7, 1), (2, 7, 0)")
+    before = Played(db.rows("SELECT * FROM t"))
+    log = begin(db, "t")
+    db.execute("UPDATE OR REPLACE t SET b = 1 WHERE id = 2")
+    assert before.play(told(log, "t")).rows == contents(db, "t") == Counter([(2, 7, 1)])
+
+
 @pytest.mark.parametrize("statement", ["ALTER TABLE t RENAME TO other", "DROP TABLE t"])
 def test_a_table_that_goes_has_no_columns_any_more(db: SqliteDatabase, statement: str) -> None:
     db.execute("CREATE TABLE t (a INT); CREATE TABLE u (a INT)")
@@ -302,6 +314,28 @@ def test_a_reader_never_stops_inside_of_a_transaction(db: SqliteDatabase) -> Non
         connection.execute("INSERT INTO t VALUES (2)")
         connection.execute("COMMIT")
     assert log.now().offset == 2
+
+
+KILLED = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN")
+connection.executemany("INSERT INTO t VALUES (?)", [("x" * 5000,)] * 100)
+os._exit(9)
+"""
+
+
+def test_what_a_killed_writer_left_is_taken_back(db: SqliteDatabase) -> None:
+    """Pages of its transaction are in the file, and who only reads could not even open it."""
+    db.execute("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+    log = begin(db, "t")
+    assert subprocess.run([sys.executable, "-c", KILLED, str(db.path)], check=False).returncode == 9
+    assert Path(f"{db.path}-journal").stat().st_size > 0
+    with closing(open_endpoint(parse_url(db.url))) as endpoint:
+        assert TableName("main", "t") in endpoint.tables()
+    assert log.now() == position(0)
+    assert db.rows("SELECT * FROM t") == [(1,)]
 
 
 REFUSED = {

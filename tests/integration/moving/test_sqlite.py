@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -17,9 +18,14 @@ from tests.faults.moving.mover import Mover
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.test_consistency import in_background
 from tests.servers.sqlite import SqliteDatabase
+from tieout.config.urls import parse_url
+from tieout.connectors.registry import open_endpoint
 from tieout.errors import UnsupportedError
 from tieout.model.move_requests import MoveRequest
+from tieout.model.requests import VerifyRequest
 from tieout.spark import work
+from tieout.verify.planning import plan_tables
+from tieout.verify.preflight import look_ahead
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,11 +65,24 @@ def names(database: Any) -> list[tuple[Any, ...]]:
     return database.rows("SELECT type, name, tbl_name FROM sqlite_master WHERE name NOT LIKE 'sqlite_auto%' ORDER BY 2")
 
 
+def compared(moving: Moving) -> list[str]:
+    """The tables that a verification and its preflight see."""
+    request = VerifyRequest(moving.source.url, moving.target.url)
+    with (
+        closing(open_endpoint(parse_url(moving.source.url))) as source,
+        closing(open_endpoint(parse_url(moving.target.url))) as target,
+    ):
+        planned = [str(each.pair.source or each.pair.target) for each in plan_tables(source, target, request)]
+        forecasts = look_ahead(source, target, request)[1]
+        assert [forecast.source_table or forecast.target_table for forecast in forecasts] == planned
+    return [name.removeprefix("main.") for name in planned]
+
+
 def fill(database: Any, rows: int) -> None:
     database.executemany("INSERT INTO parent (id, u, n) VALUES (?, ?, 7)", [(n - 20, f"u{n}") for n in range(rows)])
     database.executemany("""INSERT INTO "odd 'name" VALUES (?, ?, ?)""", [(f"k{n}", n % 3, n) for n in range(rows)])
     database.executemany("INSERT INTO named VALUES (?, ?)", [(f"n\t{n}\\N", None) for n in range(rows)])
-    values = [None, 1, 1.0, -0.0, 0.1, "1", "", b"1", b"", float("inf"), "a\0\t\n\\\r", 1 << 62]
+    values = [None, 1, 1.0, -0.0, 0.1 + 0.2, "1", "", b"1", b"", float("inf"), "a\0\t\n\\\r", 1 << 62]
     database.executemany("INSERT INTO loose VALUES (?, ?, ?)", [(v, n % 3, v) for n in range(4) for v in values])
     database.execute("INSERT INTO loose VALUES (CAST(X'ff' AS TEXT), 0, CAST(X'61ff' AS TEXT))")
 
@@ -109,6 +128,7 @@ def test_copied_and_followed_while_it_is_written_to(moving: Moving) -> None:
     assert copied["changes"] + followed["changes"] > len(count) > 10
     assert copied["remarks"] + followed["remarks"] == []
     assert_equal(moving)
+    assert compared(moving) == ["loose", "named", "odd 'name", "parent"], "a mover's own tables are left out"
     numbered = "SELECT seq FROM sqlite_sequence WHERE name = 'parent'"
     assert moving.target.rows(numbered) >= moving.source.rows(numbered), "a number would be given out again"
     moving.drop()

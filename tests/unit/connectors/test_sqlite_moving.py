@@ -15,7 +15,7 @@ from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 
 VALUES = [
-    *(None, 0, -(1 << 63), (1 << 63) - 1, 1.0, -0.0, 0.1, 5e-324, float("inf"), float("-inf")),
+    *(None, 0, -(1 << 63), (1 << 63) - 1, 1.0, -0.0, 0.1 + 0.2, 5e-324, float("inf"), float("-inf")),
     *("", "t", "\\N", "a\tb\nc\rd\\e", "\\t", "ü\U0001f600\0", "1", b"", b"\0\xff\n", b"\\N"),
 ]
 
