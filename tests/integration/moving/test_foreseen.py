@@ -16,6 +16,7 @@ from tests.servers.server import PASSWORD
 from tieout import api
 from tieout.cli.main import main
 from tieout.config.urls import parse_url
+from tieout.connectors.mysql.moving.source import MySQLSource
 from tieout.errors import UnsupportedError
 from tieout.model.forecast import Preflight, Severity
 from tieout.model.move_forecast import TableState, TargetLevel
@@ -170,6 +171,27 @@ def test_a_user_of_mariadb_who_may_not_enough(ahead: Ahead) -> None:
         assert "GRANT REPLICATION SLAVE ON *.* TO 'weak'@'%'" in found.values()
         ahead.source.execute("GRANT REPLICATION SLAVE ON *.* TO weak")
         assert prevents(ahead.look("t", urls=urls)) == {}
+
+
+@between("mariadb-postgres")
+def test_a_source_that_watermarks_are_written_to(ahead: Ahead, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a server that does not tell where a snapshot lies in its log."""
+    monkeypatch.setattr(MySQLSource, "_watermarks", True)
+    source = ahead.source
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE loose (a INT)")
+    urls = ahead.as_weak(source), ahead.target.url
+    with weak_user(
+        source, "GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO weak", f"GRANT SELECT ON {source.name}.* TO weak"
+    ):
+        found = prevents(ahead.look("t", "loose", urls=urls))
+        only(found, "the user lacks INSERT, UPDATE, CREATE, DROP on", f"{source.name}.loose: it has no key")
+        source.execute(f"GRANT ALL ON {source.name}.* TO weak")
+        assert prevents(ahead.look("t", urls=urls)) == {}
+        source.execute("SET GLOBAL read_only = 1")
+        try:
+            only(prevents(ahead.look("t", urls=urls)), "--read-only option")
+        finally:
+            source.execute("SET GLOBAL read_only = 0")
 
 
 @between("postgres-mariadb")

@@ -61,7 +61,7 @@ class MySQLSource:
             return wiring(cursor, table.name)
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
-        found = source_problems(self.url, self.flavour, tables)
+        found = source_problems(self.url, self.flavour, tables, watermarks=self._watermarks)
         reasons = ((table, self.refuses(table)) for table in tables)
         fix = "mend it, or leave the table out"
         return found + [

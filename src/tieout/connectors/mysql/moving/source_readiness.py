@@ -13,6 +13,8 @@ from tieout.connectors.mysql.binlog.server import end_of_log
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.moving.grants import Grants
+from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.mysql.session import connect
 from tieout.errors import AccessError
 from tieout.model.forecast import Problem, Severity
@@ -27,13 +29,18 @@ _SETTINGS = {
     "binlog_transaction_compression": ("OFF", "the log has compressed transactions"),
 }
 _DAY = 24 * 3600
+_WATERMARK_RIGHTS = ("SELECT", "INSERT", "UPDATE", "CREATE", "DROP")
 
 
-def source_problems(url: EndpointUrl, flavour: Flavour, tables: Sequence[Table]) -> list[Problem]:
+def source_problems(
+    url: EndpointUrl, flavour: Flavour, tables: Sequence[Table], *, watermarks: bool = False
+) -> list[Problem]:
+    """`watermarks`: chunks are read between two of them, which have to be written."""
     with translated(url), closing(connect(url)) as connection:
         settings = _settings(connection)
-        found = [*_of_server(flavour), *_of_log(settings)]
-        user = _user(connection)
+        found, user = [*_of_log(settings)], _user(connection)
+        if watermarks:
+            found += _of_watermarks(url, settings, user)
         if settings["log_bin"] == "ON":
             found += _of_rights(url, connection, user, tables)
         for table in tables:
@@ -43,11 +50,22 @@ def source_problems(url: EndpointUrl, flavour: Flavour, tables: Sequence[Table])
         return found
 
 
-def _of_server(flavour: Flavour) -> Iterator[Problem]:
-    if flavour is not Flavour.MARIADB:
-        # A chunk knows what it holds by its snapshot's place in the log: MySQL tells none.
-        message = "the server does not tell a snapshot's position in its binary log"
-        yield Problem(Severity.PREVENTS, message, "MariaDB does")
+def _of_watermarks(url: EndpointUrl, settings: dict[str, str], user: str) -> Iterator[Problem]:
+    if settings.get("binlog_order_commits", "ON") != "ON":
+        message = "binlog_order_commits is off: nobody knows what a snapshot sees"
+        yield Problem(Severity.PREVENTS, message, "SET GLOBAL binlog_order_commits = ON")
+    with closing(MySQLSession(url)) as session:
+        grants = Grants([str(line) for (line,) in session.rows("SHOW GRANTS")])
+        schema = url.database or ""
+        if lacking := ", ".join(grants.lacking(_WATERMARK_RIGHTS, schema)):
+            fix = f"GRANT {lacking} ON {session.quote(schema)}.* TO {user}"
+            yield Problem(Severity.PREVENTS, f"the user lacks {lacking} on {schema}, where watermarks are written", fix)
+        try:
+            session.execute("START TRANSACTION READ WRITE")
+        except AccessError as error:
+            fix = "SET GLOBAL read_only = 0, or give the primary's URL: watermarks are written there"
+            yield Problem(Severity.PREVENTS, error.message, fix)
+        session.rollback()
 
 
 def _of_log(settings: dict[str, str]) -> Iterator[Problem]:
@@ -104,7 +122,9 @@ def _refused(url: EndpointUrl, ask: Callable[[], object], fix: str, table: str |
 
 
 def _settings(connection: Any) -> dict[str, str]:
-    names = ", ".join(f"'{name}'" for name in ("log_bin", "binlog_expire_logs_seconds", *_SETTINGS))
+    names = ", ".join(
+        f"'{name}'" for name in ("log_bin", "binlog_expire_logs_seconds", "binlog_order_commits", *_SETTINGS)
+    )
     return dict(_rows(connection, f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({names})"))
 
 
