@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -123,8 +123,9 @@ def _megabytes(pid: int) -> float:
     """What a process and all that it started hold of memory, what they share counted in part."""
     found = [pid]
     for child in found:
-        for task in Path(f"/proc/{child}/task").glob("*/children"):
-            found += [int(text) for text in task.read_text().split()]
+        with suppress(OSError):  # it is gone
+            for task in Path(f"/proc/{child}/task").glob("*/children"):
+                found += [int(text) for text in task.read_text().split()]
     total = 0
     for each in found:
         try:
