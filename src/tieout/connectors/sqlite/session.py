@@ -10,26 +10,25 @@ from urllib.parse import quote
 from tieout.config.urls import EndpointUrl
 
 
-def connect(url: EndpointUrl, *, writable: bool = False) -> sqlite3.Connection:
-    """A connection in autocommit mode. Text that is no UTF-8 keeps its bytes, escaped."""
+def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = 10) -> sqlite3.Connection:
+    """A connection in autocommit mode that waits so long for others. Text that is no UTF-8 keeps its bytes, escaped."""
     path = Path(url.path or "").absolute()
     if not writable and Path(f"{path}-journal").exists():
-        _recover(path)
-    connection = _open(path, "rw" if writable else "ro")
+        _recover(path, wait_seconds)
+    connection = _open(path, "rw" if writable else "ro", wait_seconds)
     connection.text_factory = _text
     return connection
 
 
-def _open(path: Path, mode: str) -> sqlite3.Connection:
+def _open(path: Path, mode: str, wait_seconds: float) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path))}?mode={mode}"
     # An endpoint is opened in one thread and used in another, by one at a time.
-    return sqlite3.connect(
-        f"file:{quote(str(path))}?mode={mode}", uri=True, isolation_level=None, timeout=10, check_same_thread=False
-    )
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=wait_seconds, check_same_thread=False)
 
 
-def _recover(path: Path) -> None:
+def _recover(path: Path, wait_seconds: float) -> None:
     """What a writer left that was killed has to be taken back first, and who only reads can't."""
-    with suppress(sqlite3.Error), closing(_open(path, "rw")) as connection:
+    with suppress(sqlite3.Error), closing(_open(path, "rw", wait_seconds)) as connection:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
 
 

@@ -15,6 +15,7 @@ from tieout.connectors.sqlite.capture import capturing
 from tieout.connectors.sqlite.capture.real import real
 from tieout.connectors.sqlite.capture.tables import ANNOUNCED, CHANGES, END, READERS, SEEN, SHAPES, position
 from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.moving.session import WAIT_SECONDS
 from tieout.connectors.sqlite.session import connect
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.changes import Begin, ChangeKind, Commit, LogItem, LogTable, Rows
@@ -86,7 +87,7 @@ class SQLiteLog:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """In a view of one moment."""
-        with translated(self.url), closing(connect(self.url)) as connection:
+        with translated(self.url), closing(connect(self.url, wait_seconds=WAIT_SECONDS)) as connection:
             connection.execute("BEGIN")
             yield connection
 

@@ -14,6 +14,7 @@ from tieout.connectors.moving import TextOf, key_scan
 from tieout.connectors.sqlite.capture.tables import END, position
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.moving.session import WAIT_SECONDS
 from tieout.connectors.sqlite.moving.texts import texts_of
 from tieout.connectors.sqlite.session import connect
 from tieout.model.keys import Key, KeyRange
@@ -29,7 +30,7 @@ class SQLiteChunkSource:
 
     @contextmanager
     def reading(self) -> Iterator[SQLiteChunkReader]:
-        with translated(self.url), closing(connect(self.url)) as connection:
+        with translated(self.url), closing(connect(self.url, wait_seconds=WAIT_SECONDS)) as connection:
             connection.execute("BEGIN")
             end = connection.execute(END).fetchone()[0]  # with which the view begins
             yield SQLiteChunkReader(self.url, connection, Held(position(end)))

@@ -28,8 +28,7 @@ class SQLiteSession:
         self.url = url
         self._dialect = SQLiteDialect()
         with self.answered():
-            self.connection = connect(url, writable=True)
-            self.connection.execute(f"PRAGMA busy_timeout = {wait_seconds * 1000:.0f}")
+            self.connection = connect(url, writable=True, wait_seconds=wait_seconds)
             # The order in which tables are written is not that of their foreign keys, and cascades were the source's.
             self.connection.execute("PRAGMA foreign_keys = OFF")
             self.connection.create_function("tieout_sign", 1, lambda number: math.copysign(1, number))
