@@ -40,6 +40,10 @@ class Holdings:
         """Whether any chunk holds the transaction: from some position on, none does."""
         return any(held.holds(transaction) for held in self.held)
 
+    def may_be_later_than(self, transaction: Begin) -> bool:
+        """Whether rows of a chunk may have been read after the transaction."""
+        return any((held.settled or held.position).place > transaction.position.place for held in self.held)
+
     def are_settled(self, transaction: Begin) -> bool:
         """Whether it is known of every row if it was there before the transaction."""
         return all(held.settled is None or transaction.position.place >= held.settled.place for held in self.held)

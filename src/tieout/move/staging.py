@@ -164,9 +164,17 @@ class _Stager:
 
     def add(self, changes: Rows, transaction: Begin) -> None:
         self.seen += len(changes.rows)
-        self._settled = self._settled and self.staging.holdings.are_settled(transaction)
-        changes = self._shaped(changes)
         holdings = self.staging.holdings
+        self._settled = self._settled and holdings.are_settled(transaction)
+        try:
+            changes = self._shaped(changes)
+        except ColumnsChanged as changed:
+            if holdings.may_be_later_than(transaction):
+                # Its chunks were read without the column: values that it had by then are in none of them.
+                raise UnsupportedError(
+                    f"{changed.reason} while it was copied", "drop the task and begin anew"
+                ) from None
+            raise
         if holdings.concerns(transaction):
             for part in holdings.rest(changes, transaction, self._key_of, self._chunks_of):
                 self._changes.add(part)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.integration.moving.pairs import Moving
+from tieout import api
+from tieout.move.mover import Mover
 
 ONE = "CREATE TABLE one (id INT PRIMARY KEY, a INT)"
 TWO = "CREATE TABLE two (id INT PRIMARY KEY, a INT)"
@@ -34,6 +40,25 @@ def test_an_added_column_is_followed(moving: Moving) -> None:
     asked.run()
     source, target = moving.rows("one")
     assert source == target
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres", "postgres-mariadb"], indirect=True)
+def test_a_column_that_is_added_while_the_table_is_copied(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first values were never read: the table is stopped rather than given other ones."""
+    copy = Mover._copy
+
+    def change_and_copy(mover: Mover, *args: Any) -> None:
+        moving.source.execute("ALTER TABLE one ADD COLUMN b VARCHAR(20)")
+        moving.source.execute("UPDATE one SET b = 'early' WHERE id < 3")
+        copy(mover, *args)
+
+    monkeypatch.setattr(Mover, "_copy", change_and_copy)
+    asked = begin(moving)
+    status = api.move_status(asked.request.task, asked.meta)
+    assert status is not None
+    stopped = {table["source"].rpartition(".")[2]: table["stopped"] for table in status["tables"]}
+    assert "got a column b while it was copied" in stopped["one"]
+    assert stopped["two"] is None
 
 
 def test_a_renamed_column_stops_its_table_and_no_other(moving: Moving) -> None:
