@@ -100,7 +100,7 @@ def _bare(subject: Subject, keys: int) -> float:
         target.prepare()
         fence = target.progress.take("bare", "process 1 on nowhere")
         (table,) = endpoint.describe([TableName(endpoint.default_schema(), BARE)])
-        transfer = transfer_of(table, table, alike=True, tells_generated=True)
+        transfer = transfer_of(TableRequest(BARE), table, table, alike=True, tells_generated=True)
         ((_, stage),) = target.make_stages(fence, [transfer], 1)[0].items()
         began = time.perf_counter()
         rows = target.loader().stage(stage, [lines])

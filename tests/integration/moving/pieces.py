@@ -16,6 +16,7 @@ from tieout.model.positions import Position
 from tieout.move.copying import CopyChunk
 from tieout.move.holdings import Holdings
 from tieout.move.making import Maker
+from tieout.move.planning import as_made
 from tieout.move.staging import StageSlice, Staging
 from tieout.move.transfers import routes, transfer_of
 from tieout.move.trouble import Trouble
@@ -64,7 +65,8 @@ def pieces(moving: Moving) -> Iterator[Pieces]:
         (route,) = routes(a, b, request)
         (table,) = a.describe([route.source])
         Maker(source, to, request.task, alike).make_missing([route], {route.source: table})
-        (there,) = b.describe([route.target])
-        transfer = transfer_of(table, there, alike=alike, tells_generated=source.tells_generated)
+        (found,) = b.describe([route.target])
+        there = as_made(found, table, to.progress.made(request.task).get(str(route.source)))
+        transfer = transfer_of(route.request, table, there, alike=alike, tells_generated=source.tells_generated)
         to.progress.plan_chunks(request.task, [Chunk(route.source, 0, EVERYTHING)])
         yield Pieces(source, to, fence, transfer, alike, source.begin_log(request.task, [route.source]))
