@@ -47,7 +47,7 @@ test: setup-dev java servers ## every test
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-faults: setup-dev java servers ## movers killed at every place (an hour; goes on where it was)
-	$(BIN)/pytest --all-faults tests/faults/moving $(ARGS)
+	$(BIN)/pytest --all-faults tests/faults/moving tests/integration/moving/test_races.py $(ARGS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

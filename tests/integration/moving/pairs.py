@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tieout import api
 from tieout.model.move_requests import MoveOptions, MoveRequest
@@ -23,6 +25,10 @@ PAIRS = {
     "postgres-postgres": ("pg_db", "pg_db_b"),
     "postgres-mariadb": ("pg_db", "mysql_db_b"),
 }
+
+ACROSS = ("mariadb-postgres", "postgres-mariadb")
+"""Each engine as a source and as a target."""
+EVERY_WAY = pytest.mark.parametrize("moving", PAIRS, indirect=True)
 
 
 @dataclass(frozen=True)
@@ -60,3 +66,12 @@ class Moving:
         """What both sides hold, read by the drivers alone."""
         statement = f"SELECT {columns} FROM {table}"
         return sorted(self.source.rows(statement), key=repr), sorted(self.target.rows(statement), key=repr)
+
+
+def way(request: pytest.FixtureRequest, pair: str, spark: SparkSession, directory: Path) -> Iterator[Moving]:
+    """For a fixture: one of PAIRS; what a task left on it is dropped at the end."""
+    source, target = (request.getfixturevalue(name) for name in PAIRS[pair])
+    task = f"{pair}-{source.name}"
+    moving = Moving(source, target, spark, directory, MoveRequest(task, source.url, target.url))
+    yield moving
+    moving.drop()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pairs import EVERY_WAY, Moving
 
 ORDERS = "CREATE TABLE orders (id INT PRIMARY KEY, name VARCHAR(50) NOT NULL, total DECIMAL(10, 2), note VARCHAR(200))"
 
 
+@EVERY_WAY
 def test_what_is_there_and_what_comes(moving: Moving) -> None:
     moving.source.execute(ORDERS)
     moving.target.execute(ORDERS)

@@ -1,6 +1,6 @@
 """Rows that change while their chunks are read: afterwards both sides hold the same.
 
-One seed for each pair; `make test-faults` (pytest --all-faults) runs twenty.
+One seed on two pairs; `make test-faults` (pytest --all-faults) runs twenty on every pair.
 """
 
 from __future__ import annotations
@@ -8,26 +8,37 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faults.moving import workload
-from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pairs import ACROSS, PAIRS, Moving, way
 from tieout.connectors.mysql.moving.source import MySQLSource
 from tieout.errors import UnsupportedError
 from tieout.move.mover import Mover
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.servers.server import Database
 
 SEEDS = 20
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    everything = metafunc.config.getoption("all_faults")
     if "seed" in metafunc.fixturenames:
-        metafunc.parametrize("seed", range(SEEDS if metafunc.config.getoption("all_faults") else 1))
+        metafunc.parametrize("seed", range(SEEDS if everything else 1))
+    if "pair" in metafunc.fixturenames:
+        metafunc.parametrize("pair", PAIRS if everything else ACROSS)
+
+
+@pytest.fixture
+def moving(pair: str, request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    yield from way(request, pair, spark, tmp_path)
 
 
 def test_writers_while_chunks_are_read(moving: Moving, seed: int) -> None:
