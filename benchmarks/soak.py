@@ -120,7 +120,7 @@ def _watch(tasks: list[Moved], meta: str, seconds: float) -> None:
 
 
 def _megabytes(pid: int) -> float:
-    """What a process and all that it started hold of memory, what they share counted in part."""
+    """What a process and all that it started hold of memory; of files, which others may share, nothing."""
     found = [pid]
     for child in found:
         with suppress(OSError):  # it is gone
@@ -132,7 +132,7 @@ def _megabytes(pid: int) -> float:
             lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue  # it is gone
-        total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        total += next(int(line.split()[1]) for line in lines if line.startswith("Pss_Anon:"))
     return total / 1024
 
 
