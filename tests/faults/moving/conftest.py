@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 LEDGER = Path(__file__).parents[3] / ".faults.jsonl"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A giant transaction is written by `make test-faults` alone."""
+    return (collection_path.name == "test_giant_transaction.py" and not config.getoption("all_faults")) or None
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         everything = metafunc.config.getoption("all_faults")

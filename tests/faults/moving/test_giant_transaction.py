@@ -34,8 +34,6 @@ print(status["changes"])
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_it_is_applied_whole(pair: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    if not request.config.getoption("all_faults"):
-        pytest.skip("make test-faults")
     source, target = (request.getfixturevalue(name) for name in PAIRS[pair])
     source.execute("CREATE TABLE giant (id INT PRIMARY KEY, v VARCHAR(1000))")
     source.execute("INSERT INTO giant VALUES (-1, 'first')")
