@@ -17,7 +17,7 @@ class MoveOptions:
     """
 
     chunk_rows: int | None = None
-    batch_bytes: int = 32 << 20
+    batch_bytes: int = 128 << 20
     poll_seconds: float = 0.2
     max_rows_per_second: int | None = None
     max_load: int | None = None
