@@ -24,7 +24,7 @@ from tieout.move.holdings import Holdings
 from tieout.move.trouble import ColumnsChanged, Trouble
 from tieout.spark.work import Cells
 
-PIECE_ROWS, PIECE_BYTES = 200_000, 128 << 20
+PIECE_ROWS, PIECE_BYTES = 200_000, 64 << 20
 """As many keys are held in memory, and about as many bytes; more are staged in several pieces."""
 _LOOKED_AT = 8
 MOST_HASHES = 5 * PIECE_ROWS
