@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.chunk_writing import write_chunk
 from tieout.connectors.moving import STAGE_COLUMNS, StageTable
 from tieout.connectors.mysql.moving.building import build
 from tieout.connectors.mysql.moving.inserting import insert
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.progress import ProgressTables
 from tieout.errors import UnsupportedError, WriteError
-from tieout.failpoints import reach
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
@@ -36,18 +36,15 @@ class MySQLLoader:
             progress = ProgressTables(session, self.url.database or "", CLOCK)
             # With unique_checks, too: without them MariaDB fills an empty table in a way that hangs, for good, when
             # somebody reads it meanwhile (10.11), and is no faster.
-            session.begin()
-            progress.check(fence, "LOCK IN SHARE MODE")
-            done = progress.copied(fence, chunk)
-            if done is not None:
-                return done  # the answer to an earlier try was lost
-            reach("chunk-before-load")
-            rows = load(session, transfer.target.name, transfer, (), lines)
-            progress.finish_chunk(fence, chunk, held, rows)
-            reach("chunk-before-commit")
-            _commit(session, transfer.target.name)
-            reach("chunk-after-commit")
-        return rows
+            return write_chunk(
+                progress,
+                "LOCK IN SHARE MODE",
+                fence,
+                chunk,
+                held,
+                lambda: load(session, transfer.target.name, transfer, (), lines),
+                lambda: _commit(session, transfer.target.name),
+            )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
         with closing(MySQLSession(self.url)) as session:

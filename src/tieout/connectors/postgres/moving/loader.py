@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.chunk_writing import write_chunk
 from tieout.connectors.moving import STAGE_COLUMNS, StageTable
 from tieout.connectors.postgres.faults import first_line
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.structure import spelled
 from tieout.errors import WriteError
-from tieout.failpoints import reach
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
 
@@ -37,18 +37,15 @@ class PostgresLoader:
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         with closing(PostgresSession(self.url)) as session:
             progress = ProgressTables(session, SCHEMA, CLOCK)
-            session.begin()
-            progress.check(fence, "FOR SHARE")
-            done = progress.copied(fence, chunk)
-            if done is not None:
-                return done  # the answer to an earlier try was lost
-            reach("chunk-before-load")
-            rows = load(session, transfer.target.name, transfer, (), lines)
-            progress.finish_chunk(fence, chunk, held, rows)
-            reach("chunk-before-commit")
-            session.commit()
-            reach("chunk-after-commit")
-        return rows
+            return write_chunk(
+                progress,
+                "FOR SHARE",
+                fence,
+                chunk,
+                held,
+                lambda: load(session, transfer.target.name, transfer, (), lines),
+                session.commit,
+            )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
         with closing(PostgresSession(self.url)) as session:

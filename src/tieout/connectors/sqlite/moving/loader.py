@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.chunk_writing import write_chunk
 from tieout.connectors.moving import STAGE_COLUMNS, StageTable
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.sessions import Session
@@ -17,7 +18,6 @@ from tieout.connectors.sqlite.moving.session import SQLiteSession, transaction
 from tieout.connectors.sqlite.moving.texts import Undecodable, rows_of
 from tieout.connectors.structure import spelled
 from tieout.errors import UnsupportedError, WriteError
-from tieout.failpoints import reach
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
 
@@ -43,18 +43,15 @@ class SQLiteLoader:
         with closing(SQLiteSession(self.url)) as session:
             progress = ProgressTables(session, SCHEMA, CLOCK)
             refuse_triggers(session, transfer.target.name)
-            session.begin()
-            progress.check(fence)
-            done = progress.copied(fence, chunk)
-            if done is not None:
-                return done  # the answer to an earlier try was lost
-            reach("chunk-before-load")
-            rows = load(session, transfer.target.name, transfer, (), lines)
-            progress.finish_chunk(fence, chunk, held, rows)
-            reach("chunk-before-commit")
-            session.commit()
-            reach("chunk-after-commit")
-        return rows
+            return write_chunk(
+                progress,
+                "",
+                fence,
+                chunk,
+                held,
+                lambda: load(session, transfer.target.name, transfer, (), lines),
+                session.commit,
+            )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
         with transaction(self.url) as session:
