@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tieout.connectors.base import Endpoint
-from tieout.errors import UnsupportedError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Transfer
 from tieout.model.tables import Index, Table
@@ -23,12 +22,14 @@ class Planner:
     maker: Maker
 
     def transfers(self) -> list[Transfer]:
-        """UnsupportedError says all that is wrong; then nothing was made. Tables that were stopped are left out."""
+        """UnsupportedError if something does not fit; then nothing was made. Tables that were stopped are left out.
+
+        What the two sides refuse was asked before (Foresight).
+        """
         progress, task = self.maker.target.progress, self.request.task
         stopped = progress.stopped(task)
         found = [route for route in routes(*self.endpoints, self.request) if str(route.source) not in stopped]
         sources = self.endpoints[0].describe([route.source for route in found])
-        self._refuse(sources)
         planned = progress.planned_columns(task)
         pairs = [
             (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
@@ -41,12 +42,6 @@ class Planner:
             if str(table.name) not in planned:
                 progress.plan_columns(task, table.name, table.column_names)
         return self._fitted(pairs)
-
-    def _refuse(self, tables: Sequence[Table]) -> None:
-        reasons = ((table, self.maker.source.refuses(table)) for table in tables)
-        refused = [f"{table.name}: {reason}" for table, reason in reasons if reason is not None]
-        if refused:
-            raise UnsupportedError("; ".join(refused), "mend it, or leave the table out")
 
     def _target_of(self, route: Route) -> Table:
         return self.endpoints[1].describe([route.target])[0]
