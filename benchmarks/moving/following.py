@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.moving.subjects import Subject, meta
-from benchmarks.sheet import Measurement, Sheet
+from benchmarks.sheet import Sheet, Timed
 from tests.servers.server import Database
 from tieout import api
 from tieout.config.urls import parse_url
@@ -33,25 +33,35 @@ _STEP = 1_000
 _STATEMENTS_A_TRANSACTION = 1
 
 
-def follow(sheet: Sheet, subject: Subject, spark: SparkSession, scratch: Path, changes: int) -> None:
-    """Changes over a tenth as many keys, then over as many."""
+def follow(sheet: Sheet, subject: Subject, spark: SparkSession, scratch: Path, changes: int, runs: int) -> None:
+    """Changes over a tenth as many keys, then over as many. A log is followed once: each run has its own."""
     for keys in (changes // 10, changes):
-        _prepare(subject, keys)
-        request = _request(subject)
-        api.run_move(request, spark=spark, meta=meta(scratch), until_caught_up=True)
-        bare = _bare(subject, keys) if keys == changes else None
-        _change(subject.source, keys, changes)
-        began = time.perf_counter()
-        status = api.run_move(request, spark=spark, meta=meta(scratch), until_caught_up=True)
-        seconds = time.perf_counter() - began
-        wrong = None if status["changes"] == changes and _same(subject) else f"{status['changes']} changes, or others"
+        compared = keys == changes
+        timed = [_timed(subject, spark, scratch, keys, changes, compared=compared) for _ in range(runs)]
         case = f"follow/{subject.name}/{keys:,} keys"
-        if bare is None:
-            rate = RATES[subject.name]
-            sheet.add(Measurement(case, seconds, f"{rate:,} changes/s", changes / rate, 1.0, wrong=wrong))
+        ours = [ours for ours, _ in timed]
+        if compared:
+            sheet.add_best(case, ours, "stage and merge alone", [bare for _, bare in timed], SLOWER)
         else:
-            sheet.add(Measurement(case, seconds, "stage and merge alone", bare, SLOWER, wrong=wrong))
-        api.drop_move(request, meta(scratch))
+            rate = RATES[subject.name]
+            sheet.add_best(case, ours, f"{rate:,} changes/s", [Timed(changes / rate)], 1.0)
+
+
+def _timed(
+    subject: Subject, spark: SparkSession, scratch: Path, keys: int, changes: int, *, compared: bool
+) -> tuple[Timed, Timed]:
+    """Following, and the bare work, if it is to be compared."""
+    _prepare(subject, keys)
+    request = _request(subject)
+    api.run_move(request, spark=spark, meta=meta(scratch), until_caught_up=True)
+    bare = _bare(subject, keys) if compared else 0.0
+    _change(subject.source, keys, changes)
+    began = time.perf_counter()
+    status = api.run_move(request, spark=spark, meta=meta(scratch), until_caught_up=True)
+    seconds = time.perf_counter() - began
+    wrong = None if status["changes"] == changes and _same(subject) else f"{status['changes']} changes, or others"
+    api.drop_move(request, meta(scratch))
+    return Timed(seconds, wrong), Timed(bare)
 
 
 def _request(subject: Subject) -> MoveRequest:

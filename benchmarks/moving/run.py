@@ -53,7 +53,7 @@ def _measure(sheet: Sheet, stack: ExitStack) -> None:
     for name in ("mariadb", "postgres"):
         if settings.wants(f"follow/{name}"):
             with sheet.case(f"follow/{name}"):
-                follow(sheet, found[name], spark, scratch, changes)
+                follow(sheet, found[name], spark, scratch, changes, settings.runs)
         if settings.wants(f"lag/{name}"):
             with sheet.case(f"lag/{name}"):
                 lag(sheet, found[name], spark, scratch)
