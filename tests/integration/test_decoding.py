@@ -314,7 +314,10 @@ def records(followed: Followed) -> list[tuple[int, int]]:
     return found
 
 
-def test_reads_fit_together_wherever_they_are_cut(busy: Followed) -> None:
+@pytest.mark.parametrize("reach", [0, 150, 8 << 20])
+def test_reads_fit_together_wherever_they_are_cut(busy: Followed, reach: int) -> None:
+    """However little of what lies before its beginning a read has sent to it at first."""
+    busy.log = replace(busy.log, reach=reach)
     start, end = busy.at, busy.log.now()
     whole = busy.between(start, end)
     assert len(transactions(whole)) == len(records(busy)) == 10
@@ -327,6 +330,25 @@ def test_reads_fit_together_wherever_they_are_cut(busy: Followed) -> None:
     assert [item for pair in pairwise(bounds) for item in busy.between(*pair)] == whole
     for bound in bounds:
         assert busy.between(start, bound) + busy.between(bound, end) == whole
+
+
+def test_all_is_sent_when_a_transaction_began_too_early(busy: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And only then: what is not confirmed yet is not sent again for each read."""
+    end, asked = busy.log.now(), []
+    (_, end_of_first), *_, (_, end_of_last_but_one), _ = records(busy)
+    told = PostgresLog._told
+
+    def counted(log: PostgresLog, decoder: Any, after: Position, upto: Position, low: int) -> Any:
+        asked.append(low)
+        return told(log, decoder, after, upto, low)
+
+    monkeypatch.setattr(PostgresLog, "_told", counted)
+    busy.log = replace(busy.log, reach=0)
+    assert len(transactions(busy.between(lsn(end_of_first), end))) == 9  # of which one began before the first one
+    assert asked == [end_of_first, 0]
+    asked.clear()
+    assert len(transactions(busy.between(lsn(end_of_last_but_one), end))) == 1
+    assert len(asked) == 1
 
 
 def test_a_commit_s_position_is_behind_it_and_before_the_next(busy: Followed) -> None:

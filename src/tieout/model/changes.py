@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
@@ -47,13 +47,15 @@ class Rows:
     """Changes of one table and one kind, in order: new images, for a DELETE the old ones.
 
     `before` are the old images of an UPDATE, one for each of `rows`; None if the log has none: the key did
-    not change then. An old image may hold KEPT for columns that are not part of the key.
+    not change then. An old image may hold KEPT for columns that are not part of the key. `whole` is said of `rows`
+    that hold no KEPT; what is not said may be so all the same.
     """
 
     table: LogTable
     kind: ChangeKind
     rows: list[Image]
     before: list[Image | None] | None = None
+    whole: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,20 +6,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 from tieout.errors import UnsupportedError
 from tieout.model.changes import KEPT, ChangeKind, Image, Rows
 from tieout.model.tables import TableName
 
+_THERE, _GONE = int(ChangeKind.INSERT), int(ChangeKind.DELETE)
+
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """Rows to stage: what is to be done with each, and how many of it. Deleted ones may hold their key alone."""
+    """Rows to stage: what is to be done with each, and how many of it. Deleted ones may hold their key alone.
+
+    `whole`: no image holds KEPT.
+    """
 
     kinds: list[int]
     images: list[Image]
     copies: list[int]
+    whole: bool
 
 
 class KeyedChanges:
@@ -31,7 +37,9 @@ class KeyedChanges:
         self._places = tuple(key)
         self._key: Callable[[Image], Any] = itemgetter(*key)
         self._last: dict[Any, Image | None] = {}
-        self._was_there: dict[Any, bool] = {}
+        # Keys that were not there before their first change.
+        self._born: set[Any] = set()
+        self._whole = True
 
     def __len__(self) -> int:
         return len(self._last)
@@ -40,25 +48,32 @@ class KeyedChanges:
         return self._last.keys()
 
     def add(self, changes: Rows) -> None:
-        if changes.kind is ChangeKind.UPDATE:
-            self._update(changes.rows, changes.before)
+        keys = list(map(self._key, changes.rows))
+        if changes.kind is ChangeKind.DELETE:
+            self._last.update(dict.fromkeys(keys))
             return
-        there = changes.kind is ChangeKind.DELETE
-        for row in changes.rows:
-            key = self._key(row)
-            self._was_there.setdefault(key, there)
-            self._last[key] = None if there else row
+        if changes.kind is ChangeKind.INSERT:
+            self._born.update(key for key in keys if key not in self._last)
+            self._last.update(zip(keys, changes.rows, strict=True))
+        else:
+            self._update(changes, keys)
+        self._whole = self._whole and changes.whole
 
-    def _update(self, rows: Iterable[Image], before: Sequence[Image | None] | None) -> None:
-        for number, row in enumerate(rows):
-            key, old = self._key(row), before[number] if before is not None else None
-            old_key = key if old is None else self._key(old)
+    def _update(self, changes: Rows, keys: list[Any]) -> None:
+        old_keys = keys
+        if changes.before is not None:
+            pairs = zip(keys, changes.before, strict=True)
+            old_keys = [key if old is None else self._key(old) for key, old in pairs]
+        if changes.whole and old_keys == keys:
+            self._last.update(zip(keys, changes.rows, strict=True))
+            return
+        for row, key, old_key in zip(changes.rows, keys, old_keys, strict=True):
             if KEPT in row:
                 row = self._filled(row, old_key, key)
-            self._was_there.setdefault(old_key, True)
             if old_key != key:
                 self._last[old_key] = None
-                self._was_there.setdefault(key, False)
+                if key not in self._last:
+                    self._born.add(key)
             self._last[key] = row
 
     def _filled(self, row: Image, old_key: Any, key: Any) -> Image:
@@ -76,15 +91,20 @@ class KeyedChanges:
     def clear(self) -> None:
         """The table was emptied: what was changed before does not matter."""
         self._last.clear()
-        self._was_there.clear()
+        self._born.clear()
+        self._whole = True
 
     def take(self) -> tuple[Compacted, int]:
         """All rows, and how many of their keys were there; empty afterwards."""
-        kinds = [int(ChangeKind.DELETE if row is None else ChangeKind.INSERT) for row in self._last.values()]
-        images = [self._of_key(key) if row is None else row for key, row in self._last.items()]
-        existing = sum(self._was_there.values())
+        kinds, images = [_THERE] * len(self._last), list(self._last.values())
+        if None in images:
+            for place, (key, row) in enumerate(self._last.items()):
+                if row is None:
+                    kinds[place], images[place] = _GONE, self._of_key(key)
+        compacted = Compacted(kinds, cast(list[Image], images), [1] * len(kinds), self._whole)
+        existing = len(self._last) - len(self._born)
         self.clear()
-        return Compacted(kinds, images, [1] * len(kinds)), existing
+        return compacted, existing
 
     def _of_key(self, key: Any) -> Image:
         row: list[Any] = [None] * self._width
@@ -123,5 +143,5 @@ class CopiedChanges:
     def take(self) -> tuple[Compacted, int]:
         changed = [(row, copies) for row, copies in self._net.items() if copies]
         self.clear()
-        kinds = [int(ChangeKind.INSERT if copies > 0 else ChangeKind.DELETE) for _, copies in changed]
-        return Compacted(kinds, [row for row, _ in changed], [abs(copies) for _, copies in changed]), 0
+        kinds = [_THERE if copies > 0 else _GONE for _, copies in changed]
+        return Compacted(kinds, [row for row, _ in changed], [abs(copies) for _, copies in changed], whole=False), 0

@@ -25,7 +25,8 @@ from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.move.holdings import Holdings
 from tieout.move.shaping import staged_by
-from tieout.move.staging import SliceStaged, StageSlice, Staging
+from tieout.move.slices import SliceStaged, StageSlice
+from tieout.move.staging import Staging
 from tieout.move.trouble import Trouble, TroubleFound
 from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame

@@ -28,7 +28,7 @@ from tieout.move.making import Maker
 from tieout.move.patience import Patience
 from tieout.move.planning import Planner
 from tieout.move.shaping import run_shaped
-from tieout.move.staging import SliceStaged
+from tieout.move.slices import SliceStaged
 from tieout.move.status import StatusKeeper
 from tieout.move.steering import Steering
 from tieout.move.trouble import Trouble, TroubleFound

@@ -19,7 +19,7 @@ from tieout.model.changes import ChangeKind
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
 from tieout.move.copying import ChunkCopied, CopyChunk
-from tieout.move.staging import SliceStaged
+from tieout.move.slices import SliceStaged
 from tieout.move.trouble import Trouble
 from tieout.spark.shaping import SHAPED, shaped
 from tieout.spark.work import SCHEMA, Cells, Outcome, run_work

@@ -1,9 +1,9 @@
-"""Reads a part of the log and stages what it changed: on an executor, from the reader straight to the writer."""
+"""Compacts the changes of one table and stages them: on an executor, from the log's reader straight to the writer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
@@ -11,23 +11,35 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.connectors import tabs
-from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.moving import ChunkSource, Loader, StagedChanges, StageTable, TextOf
-from tieout.errors import UnsupportedError, WriteError
-from tieout.failpoints import reach
-from tieout.model.changes import KEPT, Begin, Commit, Emptied, Image, LogTable, Rows, Statement
-from tieout.model.moving import Version
-from tieout.model.positions import Position
-from tieout.model.tables import TableName
+from tieout.errors import UnsupportedError
+from tieout.model.changes import KEPT, Begin, Image, LogTable, Rows
 from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
 from tieout.move.holdings import Holdings
-from tieout.move.trouble import ColumnsChanged, Trouble
+from tieout.move.trouble import ColumnsChanged
 from tieout.spark.work import Cells
 
 PIECE_ROWS, PIECE_BYTES = 200_000, 64 << 20
 """As many keys are held in memory, and about as many bytes; more are staged in several pieces."""
 _LOOKED_AT = 8
 MOST_HASHES = 5 * PIECE_ROWS
+
+
+class Behind:
+    """Runs one call at a time behind the caller, who goes on meanwhile; before a second one, the first is waited for.
+
+    So what waits to be written is one piece, of whatever table.
+    """
+
+    def __init__(self, pool: Executor) -> None:
+        self._pool = pool
+        self._last: Future[Any] | None = None
+
+    def submit(self, call: Callable[..., int], *arguments: Any) -> Future[int]:
+        if self._last is not None:
+            self._last.exception()  # waits for it; whose error it is will ask
+        self._last = submitted = self._pool.submit(call, *arguments)
+        return submitted
 
 
 @dataclass(frozen=True)
@@ -38,98 +50,8 @@ class Staging:
     holdings: Holdings
 
 
-@dataclass(frozen=True, slots=True)
-class SliceStaged:
-    """What came of a part of the log. Versions are by target table; `newest` is the last commit in it."""
-
-    after: Position
-    upto: Position
-    changes: tuple[StagedChanges, ...]
-    versions: Mapping[TableName, Version]
-    rows: int
-    statements: tuple[Statement, ...] = ()
-    newest: Commit | None = None
-
-
 @dataclass
-class StageSlice:
-    """A piece of work: stages the changes of (after, upto]. `first` is the number of the first table's stager."""
-
-    log: ChangeLog
-    source: ChunkSource
-    loader: Loader
-    tables: Mapping[TableName, Staging]
-    alike: bool
-    after: Position
-    upto: Position
-    first: int = 0
-    _before: Position = field(init=False)
-    _at: list[TableName] = field(init=False, default_factory=list)
-
-    def run(self) -> Iterator[SliceStaged | Trouble | Cells]:
-        self._before = self.after
-        try:
-            yield from self._staged()
-        except ColumnsChanged as changed:
-            yield Trouble(self._at[0], changed.reason, self._before, changed.columns)
-        except (UnsupportedError, WriteError) as error:
-            if not self._at:
-                raise  # the log itself, and not one table
-            yield Trouble(self._at[0], str(error), self._before)
-
-    @contextmanager
-    def _working_on(self, table: TableName) -> Iterator[TableName]:
-        """What goes wrong inside is the table's trouble."""
-        self._at.append(table)
-        yield table
-        self._at.clear()
-
-    def _staged(self) -> Iterator[SliceStaged | Cells]:
-        reach("before-read")
-        stagers = {
-            name: _Stager(staging, number, self.source, self.loader, self.alike)
-            for number, (name, staging) in enumerate(self.tables.items(), self.first)
-        }
-        transaction: Begin | None = None
-        touched: set[TableName] = set()
-        statements: list[Statement] = []
-        versions: dict[TableName, Version] = {}
-        newest: Commit | None = None
-        for item in self.log.read(self.after, self.upto, frozenset(stagers)):
-            if isinstance(item, Rows):
-                assert transaction is not None
-                with self._working_on(item.table.name) as name:
-                    stagers[name].add(item, transaction)
-                    touched.add(name)
-                yield from stagers[name].handed_on()
-            elif isinstance(item, Begin):
-                transaction = item
-            elif isinstance(item, Commit):
-                for name in touched:
-                    versions[self.tables[name].stage.transfer.target.name] = Version(item.transaction, item.at)
-                touched.clear()
-                self._before, newest = item.position, item
-            elif isinstance(item, Emptied):
-                assert transaction is not None
-                with self._working_on(item.table) as name:
-                    stagers[name].empty(transaction)
-                    touched.add(name)
-            else:
-                statements.append(item)
-        reach("after-read")
-        changes = []
-        for name, stager in stagers.items():
-            with self._working_on(name):
-                if (staged := stager.finish()) is not None:
-                    changes.append(staged)
-            yield from stager.handed_on()
-        reach("after-stage")
-        rows = sum(stager.seen for stager in stagers.values())
-        yield SliceStaged(self.after, self.upto, tuple(changes), versions, rows, tuple(statements), newest)
-
-
-@dataclass
-class _Stager:
+class Stager:
     """Compacts the changes of one table and stages them, in pieces if they are many.
 
     What there is work for on the way is handed on to Spark instead, under the stager's number.
@@ -138,10 +60,12 @@ class _Stager:
     staging: Staging
     number: int
     source: ChunkSource
+    behind: Behind
     loader: Loader
     alike: bool
     seen: int = 0
     _staged: int = 0
+    _writing: Future[int] | None = None
     _bytes: int = 0
     _pieces: int = 0
     _existing: int = 0
@@ -211,6 +135,7 @@ class _Stager:
     def finish(self) -> StagedChanges | None:
         if len(self._changes):
             self._flush()
+        self._wait_for_writing()
         if not self._staged and not self._emptied:
             return None
         # Of rows that a filter holds back nobody knows whether they were there.
@@ -270,17 +195,25 @@ class _Stager:
             return
         columns = self._columns(compacted)
         if self.staging.stage.transfer.shape is None:
-            self._staged += self.loader.stage(self.staging.stage, [tabs.lines(columns)])
+            self._wait_for_writing()
+            self._writing = self.behind.submit(self.loader.stage, self.staging.stage, [tabs.lines(columns)])
         else:
             self._staged += len(columns[0])
             self._outbox.append(Cells(self.number, columns))
         self._pieces += 1
 
+    def _wait_for_writing(self) -> None:
+        if self._writing is not None:
+            self._staged += self._writing.result()
+            self._writing = None
+
     def _note_overlap(self, hashes: set[int]) -> None:
         """Whether an earlier piece may have one of these keys; of too many pieces that is not remembered."""
         self._overlap = self._overlap or self._before is None or not self._before.isdisjoint(hashes)
-        if self._before is not None:
-            self._before = self._before | hashes if len(self._before) < MOST_HASHES else None
+        if self._before is not None and len(self._before) < MOST_HASHES:
+            self._before |= hashes
+        else:
+            self._before = None
 
     def _written(self, place: int) -> int:
         """Where the target has what is read in a place, of a value that the log left out."""
@@ -296,8 +229,17 @@ class _Stager:
         return shape.cells.index(place)
 
     def _columns(self, compacted: Compacted) -> list[pa.Array]:
-        columns = [list(values) for values in zip(*compacted.images, strict=True)]
-        kept: list[str | None] = [None] * len(compacted.images)
+        images = compacted.images
+        # Many times as fast as zip, which would take a hundred thousand rows as so many arguments.
+        columns = [list(map(itemgetter(place), images)) for place in range(len(images[0]))]
+        kept = pa.nulls(len(images), pa.large_string()) if compacted.whole else self._left_out(columns)
+        texts = [text(values) for text, values in zip(self._texts, columns, strict=True)]
+        numbers = compacted.kinds, [self._pieces] * len(images), compacted.copies
+        return [*texts, *map(_numbers, numbers), kept]
+
+    def _left_out(self, columns: list[list[Any]]) -> pa.Array:
+        """For each row the places of what the log left out, in whose stead there is NULL afterwards."""
+        found: list[str | None] = [None] * len(columns[0])
         for place, values in enumerate(columns):
             if KEPT in values:
                 place = self._written(place)
@@ -305,10 +247,15 @@ class _Stager:
                 for row, value in enumerate(values):
                     if value is KEPT:
                         values[row] = None
-                        kept[row] = f"{place}" if kept[row] is None else f"{kept[row]},{place}"
-        texts = [text(values) for text, values in zip(self._texts, columns, strict=True)]
-        numbers = [tabs.texts(compacted.kinds), tabs.texts([self._pieces] * len(kept)), tabs.texts(compacted.copies)]
-        return [*texts, *numbers, pa.array(kept, pa.large_string())]
+                        found[row] = f"{place}" if found[row] is None else f"{found[row]},{place}"
+        return pa.array(found, pa.large_string())
+
+
+def _numbers(values: list[int]) -> pa.Array:
+    """As text; they are mostly the same."""
+    if values.count(values[0]) == len(values):
+        return pa.repeat(pa.scalar(str(values[0]), pa.large_string()), len(values))
+    return tabs.texts(values)
 
 
 def _size(rows: Sequence[Image]) -> int:

@@ -12,7 +12,7 @@ from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Chunk, Transfer
 from tieout.model.tables import TableName
-from tieout.move.staging import SliceStaged
+from tieout.move.slices import SliceStaged
 
 _EVERY = 1.0
 _REMARKS = 100

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.binlog import BinlogLog
-from tieout.model.changes import ChangeKind, Commit, Image, LogItem, Rows
+from tieout.model.changes import KEPT, ChangeKind, Commit, Image, LogItem, Rows
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
@@ -52,5 +52,6 @@ def changes_in(items: Iterable[LogItem]) -> list[Change]:
         if isinstance(item, Rows):
             before = item.before or [None] * len(item.rows)
             kind = ChangeKind(item.kind).name
+            assert item.whole == (not any(KEPT in row for row in item.rows))
             found += [(kind, old, new) for old, new in zip(before, item.rows, strict=True)]
     return found

@@ -13,7 +13,7 @@ import psycopg
 from tieout.config.urls import parse_url
 from tieout.connectors.kept import kept_open
 from tieout.connectors.postgres.decoding import PostgresLog, slot
-from tieout.model.changes import Begin, ChangeKind, Commit, Emptied, LogItem, Rows
+from tieout.model.changes import KEPT, Begin, ChangeKind, Commit, Emptied, LogItem, Rows
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
@@ -71,6 +71,7 @@ def _changes(item: LogItem) -> Iterator[Told]:
         yield "emptied", item.table.name
         return
     assert isinstance(item, Rows)
+    assert not item.whole or not any(KEPT in row for row in item.rows)
     word, name = item.kind.name.lower(), item.table.name.name
     if item.kind is ChangeKind.UPDATE:
         befores = item.before or [None] * len(item.rows)

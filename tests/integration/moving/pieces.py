@@ -17,7 +17,8 @@ from tieout.move.copying import CopyChunk
 from tieout.move.holdings import Holdings
 from tieout.move.making import Maker
 from tieout.move.planning import as_made
-from tieout.move.staging import StageSlice, Staging
+from tieout.move.slices import StageSlice
+from tieout.move.staging import Staging
 from tieout.move.transfers import routes, transfer_of
 from tieout.move.trouble import Trouble
 

@@ -119,6 +119,7 @@ def test_a_second_mover_stops_the_first_or_does_not_start(moving: Moving) -> Non
         with pytest.raises(UsageError, match="being run already"):
             asked.run()
         _until(lambda: (api.move_status(asked.request.task, asked.meta) or {}).get("lag_seconds") == 0.0)
+        assert not ended, f"the first one ended: {ended[0]}"
         with pytest.raises(UsageError, match="another mover"):
             api.run_move(asked.request, spark=asked.spark, meta=f"{asked.meta}.other", until_caught_up=True)
         # As one would that had not heard of it for long: it takes the task over.

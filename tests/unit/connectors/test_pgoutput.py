@@ -275,3 +275,27 @@ def test_bounds_cut_a_stream_once_wherever_they_are() -> None:
         # Behind a transaction is the end of its commit record, and no place before it begins.
         assert len(decoded(messages, between=(0, 100 * number))) == 3 * (number - 1)
         assert len(decoded(messages, between=(0, 100 * number + 50))) == 3 * number
+
+
+def test_a_transaction_without_its_beginning() -> None:
+    """One that is asked for is not told in part; others do no harm."""
+    first, second, third = (transaction(number, insert(1, str(number), "a")) for number in (1, 2, 3))
+
+    def read(messages: list[bytes], at_once: int = 1000) -> tuple[list[Any], bool, int]:
+        decoder = Decoder(150, 1 << 63, frozenset({T}))
+        rows = [copied(message) for message in messages]
+        batches = [rows[at : at + at_once] for at in range(0, len(rows), at_once)]
+        return images(item for each in batches for item in decoder.items(Batch(each))), decoder.torn, decoder.reached
+
+    for at_once in (1, 2, 1000):
+        # Of one before, any part.
+        for part in (first[1:], first[2:]):
+            assert read([TABLE_T, *part, *second], at_once) == ([("2", "a")], False, 250)
+        for part in (third[1:], third[2:]):
+            assert read([TABLE_T, *first, *second, *part, *transaction(4, insert(1, "4", "a"))], at_once) == (
+                [("2", "a")],
+                True,
+                250,
+            )
+        assert read([TABLE_T, second[-1], third[-1]], at_once) == ([], True, 150)
+        assert read([TABLE_T, first[-1], second[-1]], at_once) == ([], True, 150)

@@ -47,14 +47,29 @@ def changes_of(table: Table, wanted: list[tuple[str, int, int, int]]) -> list[Ro
     return found
 
 
-@settings(max_examples=300)
-@given(steps, steps)
-def test_the_last_of_each_key_is_enough(before: list[Any], after: list[Any]) -> None:
+def together(changes: list[Rows], *, whole: bool, with_old: bool) -> list[Rows]:
+    """The same changes, those of one kind in a row together; old rows of the same key may be left out."""
+    found: list[Rows] = []
+    for rows in changes:
+        before = rows.before
+        if before and before[0] and before[0][0] == rows.rows[0][0] and not with_old:
+            before = None
+        if found and found[-1].kind is rows.kind and (found[-1].before is None) == (before is None):
+            last = found.pop()
+            rows = Rows(TABLE, rows.kind, last.rows + rows.rows, before and (last.before or []) + before)
+            before = rows.before
+        found.append(Rows(TABLE, rows.kind, rows.rows, before, whole))
+    return found
+
+
+@settings(max_examples=500)
+@given(steps, steps, st.booleans(), st.booleans())
+def test_the_last_of_each_key_is_enough(before: list[Any], after: list[Any], whole: bool, with_old: bool) -> None:
     table: Table = {}
     changes_of(table, before)
     target = dict(table)
     compacted = KeyedChanges(NAME, 3, [0])
-    for rows in changes_of(table, after):
+    for rows in together(changes_of(table, after), whole=whole, with_old=with_old):
         compacted.add(rows)
     taken, existing = compacted.take()
     keys = {image[0] for image in taken.images}

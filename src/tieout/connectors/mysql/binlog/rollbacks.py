@@ -90,6 +90,6 @@ def _opposite(rows: Rows) -> Rows:
         )
     if rows.before is not None:
         before = [image for image in rows.before if image is not None]
-        return Rows(rows.table, rows.kind, before[::-1], [*rows.rows[::-1]])
+        return Rows(rows.table, rows.kind, before[::-1], [*rows.rows[::-1]], whole=True)
     kind = ChangeKind.DELETE if rows.kind is ChangeKind.INSERT else ChangeKind.INSERT
-    return Rows(rows.table, kind, rows.rows[::-1])
+    return Rows(rows.table, kind, rows.rows[::-1], whole=True)

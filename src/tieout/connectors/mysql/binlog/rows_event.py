@@ -51,7 +51,9 @@ def rows_of(layout: Layout, kind: int, body: bytes) -> Rows:
     present = [cursor.take(bitmap) for _ in range(2 if shape.kind is _UPDATE else 1)]
     data, at = (inflated_event(body[cursor.at :]), 0) if shape.compressed else (body, cursor.at)
     _, rows, before = _decoded(layout, layout.decoder(*present), data, at)
-    return Rows(layout.table, shape.kind, rows, before if shape.kind is _UPDATE else None)
+    every = (1 << width) - 1
+    whole = int.from_bytes(present[-1], "little") & every == every
+    return Rows(layout.table, shape.kind, rows, before if shape.kind is _UPDATE else None, whole)
 
 
 def _decoded(layout: Layout, decoder: Decoder, data: bytes, at: int) -> Decoded:

@@ -32,11 +32,18 @@ class _Transaction:
     told: bool = False
 
 
+_NONE = _Transaction(0, 0, wanted=False)
+"""Before the beginning of a transaction, and behind its end."""
+
+
 class Decoder:
     """Decodes one stream, batch by batch: the transactions whose commit records begin in after <= … < upto.
 
     That is how the server itself tells what lies before a slot's confirmed position, for any position, inside of a
     record too. Between records it says the same as "ends behind `after` and not behind `upto`".
+
+    Of a transaction whose beginning is missing nothing is told. If it is one of those, nothing of what follows it
+    either: `torn` is True then, and `reached` is behind all that was told.
     """
 
     def __init__(self, after: int, upto: int, tables: frozenset[TableName]) -> None:
@@ -45,7 +52,9 @@ class Decoder:
         self._wanted = tables
         self._tables: dict[LogTable, LogTable] = {}
         self._relations: dict[int, Relation] = {}
-        self._transaction = _Transaction(0, 0, wanted=False)
+        self._transaction = _NONE
+        self.reached = after
+        self.torn = False
 
     def items(self, batch: Batch) -> list[LogItem]:
         """What the next batch of messages tells."""
@@ -71,13 +80,17 @@ class Decoder:
         section = Section(batch, first, last)
         for run in section.runs():
             kind, oid = run[:2]
+            if self.torn:
+                return
             if kind in CHANGES:
                 if self._transaction.wanted and (relation := self._relations.get(oid)):
                     self._tell(section.rows(relation, run), found)
             elif kind == _BEGIN:
                 self._begin(batch, run[2])
-            elif kind == _COMMIT and self._transaction.told:
-                found.append(self._commit(batch, run[2]))
+            elif kind == _COMMIT:
+                # Several, if the beginnings between them are missing.
+                for number in range(*run[2:]):
+                    self._commit(batch, number, found)
             elif kind == _TRUNCATE and self._transaction.wanted:
                 for number in range(*run[2:]):
                     self._truncate(batch.message(number), found)
@@ -90,11 +103,19 @@ class Decoder:
 
     def _begin(self, batch: Batch, number: int) -> None:
         commit_begins, _, xid = _BEGUN.unpack_from(batch.buffer, batch.starts[number])
-        self._transaction = _Transaction(xid, commit_begins, self._after <= commit_begins < self._upto)
+        self._transaction = _Transaction(xid, commit_begins, self._lies_between(commit_begins))
 
-    def _commit(self, batch: Batch, number: int) -> Commit:
-        _, end, at = _COMMITTED.unpack_from(batch.buffer, batch.starts[number])
-        return Commit(lsn(end), str(self._transaction.xid), at + _EPOCH)
+    def _commit(self, batch: Batch, number: int, found: list[LogItem]) -> None:
+        commit_begins, end, at = _COMMITTED.unpack_from(batch.buffer, batch.starts[number])
+        if self._transaction.told:
+            found.append(Commit(lsn(end), str(self._transaction.xid), at + _EPOCH))
+            self.reached = end
+        elif self._transaction is _NONE:
+            self.torn = self.torn or self._lies_between(commit_begins)
+        self._transaction = _NONE
+
+    def _lies_between(self, commit_begins: int) -> bool:
+        return self._after <= commit_begins < self._upto
 
     def _truncate(self, message: bytes, found: list[LogItem]) -> None:
         (count,) = _TRUNCATED.unpack_from(message)

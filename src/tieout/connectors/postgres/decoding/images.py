@@ -20,10 +20,14 @@ _TUPLE = 6
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """One row for each message; for updates also what it was before, None where the message does not say."""
+    """One row for each message; for updates also what it was before, None where the message does not say.
+
+    `whole`: no row holds KEPT.
+    """
 
     rows: list[Image]
     before: list[Image | None] | None = None
+    whole: bool = False
 
 
 def images(batch: Batch, messages: Places, relation: Relation, kind: ChangeKind) -> Images:
@@ -31,14 +35,16 @@ def images(batch: Batch, messages: Places, relation: Relation, kind: ChangeKind)
     if kind is ChangeKind.UPDATE:
         return _updates(batch, messages, relation)
     told = relation.identity if kind is ChangeKind.DELETE else relation.whole
-    return Images(cut(batch, messages + _TUPLE, told).rows())
+    found = cut(batch, messages + _TUPLE, told)
+    return Images(found.rows(), whole=all(told) and not found.unchanged)
 
 
 def _updates(batch: Batch, messages: Places, relation: Relation) -> Images:
     at = messages + _TUPLE
     with_old = np.flatnonzero(batch.octets[at - 1] != _NEW)
     if not len(with_old):
-        return Images(cut(batch, at, relation.whole).rows())
+        new = cut(batch, at, relation.whole)
+        return Images(new.rows(), whole=not new.unchanged)
     old = cut(batch, at[with_old], relation.identity)
     at[with_old] = old.ends + 1  # the mark of the new tuple stands between
     new = cut(batch, at, relation.whole)
@@ -47,7 +53,7 @@ def _updates(batch: Batch, messages: Places, relation: Relation) -> Images:
         before[place] = image
     for column in new.unchanged:
         _fill(new.columns[column], [image and image[column] for image in before])
-    return Images(new.rows(), before)
+    return Images(new.rows(), before, whole=not new.unchanged)
 
 
 def _fill(values: list[Any], olds: list[Any]) -> None:

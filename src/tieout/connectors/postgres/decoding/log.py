@@ -24,8 +24,13 @@ from tieout.model.changes import LogItem
 from tieout.model.positions import Position, lsn
 from tieout.model.tables import TableName
 
+# Tables are described once, before the first change of all.
 _PEEK = """COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}, NULL,
-'proto_version', '1', 'publication_names', {})) TO STDOUT (FORMAT binary)"""
+'proto_version', '1', 'publication_names', {}) WHERE lsn >= {} OR get_byte(data, 0) = ascii('R'))
+TO STDOUT (FORMAT binary)"""
+
+_REACH = 8 << 20
+"""Few transactions are longer than so many bytes of log, those of others between them counted."""
 
 _Batches = Iterable[list[memoryview]]
 
@@ -35,11 +40,15 @@ class PostgresLog:
     """A ChangeLog. Any LSN is a position of it: a transaction lies before it if its commit record begins before it.
 
     A Commit's position is the end of its record. It lies behind `upto` if that is a place inside of this record.
+
+    A slot tells again all that is not confirmed yet. What lies more than `reach` bytes before the position asked for
+    is not sent at first; if a transaction turns out to have begun there, all is.
     """
 
     url: EndpointUrl
     slot: str
     publication: str
+    reach: int = _REACH
 
     def now(self) -> Position:
         with self._connection() as connection:
@@ -56,11 +65,20 @@ class PostgresLog:
     def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
         if after.reaches(upto):
             return
+        decoder = Decoder(after.offset, upto.offset, tables)
+        yield from self._told(decoder, after, upto, after.offset - self.reach)
+        if decoder.torn:
+            decoder = Decoder(decoder.reached, upto.offset, tables)
+            yield from self._told(decoder, after, upto, 0)
+            assert not decoder.torn, "all that the slot tells begins with the beginning of a transaction"
+
+    def _told(self, decoder: Decoder, after: Position, upto: Position, low: int) -> Iterator[LogItem]:
+        """What the slot tells, as far as it was written at `low` or later."""
         with self._connection() as connection:
             self._require_end(connection, upto)
-            decoder = Decoder(after.offset, upto.offset, tables)
-            for rows in chain(*when_free(lambda: self._peek(connection, after, upto))):
-                yield from decoder.items(Batch(rows))
+            for rows in chain(*when_free(lambda: self._peek(connection, after, upto, low))):
+                if not decoder.torn:
+                    yield from decoder.items(Batch(rows))
 
     def lag(self, applied: Position) -> LogLag:
         with self._connection() as connection:
@@ -87,19 +105,19 @@ class PostgresLog:
     def _is_confirmed(self, connection: Any, position: Position) -> bool:
         return slot_state(connection, self.url, self.slot).confirmed.reaches(position)
 
-    def _peek(self, connection: Any, after: Position, upto: Position) -> tuple[_Batches, _Batches]:
+    def _peek(self, connection: Any, after: Position, upto: Position, low: int) -> tuple[_Batches, _Batches]:
         """The first rows, and the others. The server decodes all, lets go of the slot, and then sends the first row."""
         self._require_kept(connection, after)
-        rows = copied(connection, self._statement(connection, upto))
+        rows = copied(connection, self._statement(connection, upto, low))
         return list(islice(rows, 1)), rows
 
-    def _statement(self, connection: Any, upto: Position) -> bytes:
+    def _statement(self, connection: Any, upto: Position, low: int) -> bytes:
         """It tells from the slot's confirmed position on, and at most one transaction beyond `upto`."""
         from psycopg import sql
 
         # A list of identifiers as SQL writes them, inside of a text.
         publication = sql.Identifier(self.publication).as_string(connection)
-        arguments = (sql.Literal(text) for text in (self.slot, str(upto), publication))
+        arguments = (sql.Literal(text) for text in (self.slot, str(upto), publication, str(lsn(max(0, low)))))
         return sql.SQL(_PEEK).format(*arguments).as_bytes(connection)
 
     def _require_end(self, connection: Any, position: Position) -> None:

@@ -50,7 +50,7 @@ class Section:
         before = found.before and found.before[rows]
         if before and not any(before):
             before = None
-        return Rows(relation.table, CHANGES[kind], found.rows[rows], before)
+        return Rows(relation.table, CHANGES[kind], found.rows[rows], before, found.whole)
 
     def _all(self, relation: Relation, kind: int) -> tuple[Places, Images]:
         """The numbers of all messages of this table and kind, and their images."""

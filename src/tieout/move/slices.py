@@ -1,0 +1,122 @@
+"""A part of the log, read and staged: on an executor, a stager for each table."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tieout.connectors.changelog import ChangeLog
+from tieout.connectors.moving import ChunkSource, Loader, StagedChanges
+from tieout.errors import UnsupportedError, WriteError
+from tieout.failpoints import reach
+from tieout.model.changes import Begin, Commit, Emptied, Rows, Statement
+from tieout.model.moving import Version
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+from tieout.move.staging import Behind, Stager, Staging
+from tieout.move.trouble import ColumnsChanged, Trouble
+from tieout.spark.work import Cells
+
+
+@dataclass(frozen=True, slots=True)
+class SliceStaged:
+    """What came of a part of the log. Versions are by target table; `newest` is the last commit in it."""
+
+    after: Position
+    upto: Position
+    changes: tuple[StagedChanges, ...]
+    versions: Mapping[TableName, Version]
+    rows: int
+    statements: tuple[Statement, ...] = ()
+    newest: Commit | None = None
+
+
+@dataclass
+class StageSlice:
+    """A piece of work: stages the changes of (after, upto]. `first` is the number of the first table's stager."""
+
+    log: ChangeLog
+    source: ChunkSource
+    loader: Loader
+    tables: Mapping[TableName, Staging]
+    alike: bool
+    after: Position
+    upto: Position
+    first: int = 0
+    _before: Position = field(init=False)
+    _at: list[TableName] = field(init=False, default_factory=list)
+
+    def run(self) -> Iterator[SliceStaged | Trouble | Cells]:
+        self._before = self.after
+        try:
+            with _no_cycles(), ThreadPoolExecutor(1, "tieout-stage") as pool:
+                yield from self._staged(Behind(pool))
+        except ColumnsChanged as changed:
+            yield Trouble(self._at[0], changed.reason, self._before, changed.columns)
+        except (UnsupportedError, WriteError) as error:
+            if not self._at:
+                raise  # the log itself, and not one table
+            yield Trouble(self._at[0], str(error), self._before)
+
+    @contextmanager
+    def _working_on(self, table: TableName) -> Iterator[TableName]:
+        """What goes wrong inside is the table's trouble."""
+        self._at.append(table)
+        yield table
+        self._at.clear()
+
+    def _staged(self, behind: Behind) -> Iterator[SliceStaged | Cells]:
+        reach("before-read")
+        stagers = {
+            name: Stager(staging, number, self.source, behind, self.loader, self.alike)
+            for number, (name, staging) in enumerate(self.tables.items(), self.first)
+        }
+        transaction: Begin | None = None
+        touched: set[TableName] = set()
+        statements: list[Statement] = []
+        versions: dict[TableName, Version] = {}
+        newest: Commit | None = None
+        for item in self.log.read(self.after, self.upto, frozenset(stagers)):
+            if isinstance(item, Rows):
+                assert transaction is not None
+                with self._working_on(item.table.name) as name:
+                    stagers[name].add(item, transaction)
+                    touched.add(name)
+                yield from stagers[name].handed_on()
+            elif isinstance(item, Begin):
+                transaction = item
+            elif isinstance(item, Commit):
+                for name in touched:
+                    versions[self.tables[name].stage.transfer.target.name] = Version(item.transaction, item.at)
+                touched.clear()
+                self._before, newest = item.position, item
+            elif isinstance(item, Emptied):
+                assert transaction is not None
+                with self._working_on(item.table) as name:
+                    stagers[name].empty(transaction)
+                    touched.add(name)
+            else:
+                statements.append(item)
+        reach("after-read")
+        changes = []
+        for name, stager in stagers.items():
+            with self._working_on(name):
+                if (staged := stager.finish()) is not None:
+                    changes.append(staged)
+            yield from stager.handed_on()
+        reach("after-stage")
+        rows = sum(stager.seen for stager in stagers.values())
+        yield SliceStaged(self.after, self.upto, tuple(changes), versions, rows, tuple(statements), newest)
+
+
+@contextmanager
+def _no_cycles() -> Iterator[None]:
+    """Python does not look for cycles of garbage inside: millions of rows make none, and each look goes over them."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
