@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tieout.connectors.own_tables import PREFIX, PROGRESS
 from tieout.connectors.sessions import Session
 from tieout.errors import FencedError
+from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moving import Chunk, Fence, Held, Version
 from tieout.model.positions import Position
@@ -113,14 +115,33 @@ class ProgressTables:
     def hear(self, fence: Fence) -> None:
         """Says that the mover is alive, if it is still the one that counts."""
         self.session.execute(
-            f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s "
-            f"AND EXISTS (SELECT 1 FROM {self.table('fence')} f WHERE f.task = %s AND f.epoch = %s)",
+            f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s AND {self._still_counts}",
             [fence.task, fence.task, fence.epoch],
         )
 
     def release(self, fence: Fence) -> None:
         """Says that the mover has ended: the next one need not wait until it is thought dead."""
-        self.session.execute(f"UPDATE {self.table('progress')} SET heard = 0 WHERE task = %s", [fence.task])
+        self.session.execute(
+            f"UPDATE {self.table('progress')} SET heard = 0 WHERE task = %s AND {self._still_counts}",
+            [fence.task, fence.task, fence.epoch],
+        )
+
+    @property
+    def _still_counts(self) -> str:
+        """Of a mover that another one took over from, nothing is written."""
+        return f"EXISTS (SELECT 1 FROM {self.table('fence')} f WHERE f.task = %s AND f.epoch = %s)"
+
+    @contextmanager
+    def together(self, fence: Fence) -> Iterator[None]:
+        """One transaction, of a mover that has the right to it (FencedError)."""
+        self.session.begin()
+        try:
+            self.check(fence)
+            yield
+            self.session.commit()
+        except BaseException:
+            self.session.rollback()
+            raise
 
     # ---------------------------------------------------------------------------------------- how far it is
 
@@ -184,19 +205,25 @@ class ProgressTables:
             [step, task, str(source)],
         )
 
-    def plan_columns(self, task: str, source: TableName, columns: Sequence[str]) -> None:
+    def plan_columns(self, fence: Fence, source: TableName, columns: Sequence[str]) -> None:
         """The columns that the source's table has, as far as the log was read."""
-        where = [task, str(source)]
-        self.session.execute(f"DELETE FROM {self.table('columns')} WHERE task = %s AND source_table = %s", where)
-        self.session.execute(f"INSERT INTO {self.table('columns')} VALUES (%s, %s, %s)", [*where, json.dumps(columns)])
+        where = [fence.task, str(source)]
+        with self.together(fence):
+            self.session.execute(f"DELETE FROM {self.table('columns')} WHERE task = %s AND source_table = %s", where)
+            self.session.execute(
+                f"INSERT INTO {self.table('columns')} VALUES (%s, %s, %s)", [*where, json.dumps(columns)]
+            )
 
     def planned_columns(self, task: str) -> dict[str, tuple[str, ...]]:
         rows = self.session.rows(f"SELECT source_table, planned FROM {self.table('columns')} WHERE task = %s", [task])
         return {str(name): tuple(json.loads(columns)) for name, columns in rows}
 
-    def stop_table(self, task: str, source: TableName, reason: str) -> None:
+    def stop_table(self, fence: Fence, source: TableName, reason: str) -> None:
         """Its changes are not applied any more."""
-        self.session.execute(f"INSERT INTO {self.table('stopped')} VALUES (%s, %s, %s)", [task, str(source), reason])
+        with self.together(fence):
+            self.session.execute(
+                f"INSERT INTO {self.table('stopped')} VALUES (%s, %s, %s)", [fence.task, str(source), reason]
+            )
 
     def stopped(self, task: str) -> dict[str, str]:
         """Source tables that go no further, and why."""
@@ -205,13 +232,23 @@ class ProgressTables:
 
     # ------------------------------------------------------------------------------------------ the chunks
 
-    def plan_chunks(self, task: str, chunks: Sequence[Chunk]) -> None:
-        for chunk in chunks:
-            self.session.execute(
-                f"INSERT INTO {self.table('chunks')} (task, source_table, ordinal, low_key, high_key, row_count) "
-                "VALUES (%s, %s, %s, %s, %s, 0)",
-                [task, str(chunk.table), chunk.ordinal, _key_text(chunk.keys.low), _key_text(chunk.keys.high)],
-            )
+    def plan_chunks(self, fence: Fence, chunks: Sequence[Chunk]) -> None:
+        """All of them or none: a table with some chunks planned would be taken for one that has no others."""
+        with self.together(fence):
+            for number, chunk in enumerate(chunks):
+                self.session.execute(
+                    f"INSERT INTO {self.table('chunks')} (task, source_table, ordinal, low_key, high_key, row_count) "
+                    "VALUES (%s, %s, %s, %s, %s, 0)",
+                    [
+                        fence.task,
+                        str(chunk.table),
+                        chunk.ordinal,
+                        _key_text(chunk.keys.low),
+                        _key_text(chunk.keys.high),
+                    ],
+                )
+                if number == 0:
+                    reach("while-planning")
 
     def copied(self, fence: Fence, chunk: Chunk) -> int | None:
         """How many rows of a chunk were copied, if it was; it is this transaction's to copy otherwise."""

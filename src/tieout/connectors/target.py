@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from hashlib import blake2s
 from typing import ClassVar
 
@@ -56,7 +56,8 @@ class SqlTarget(ABC):
         self.loader().run(table, statements, parent)
 
     def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:
-        self._drop_stages(fence.task)
+        self.progress.check(fence, lock="")
+        self._drop_stages(fence.task, fence.epoch)
         return [
             {transfer.source.name: self._make_stage(fence, transfer, number) for transfer in transfers}
             for number in range(sets)
@@ -69,9 +70,12 @@ class SqlTarget(ABC):
         self.create_stage(stage)
         return stage
 
-    def _drop_stages(self, task: str) -> None:
-        for name in self.tables_like(stage_prefix(task)):
-            self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(TableName(self.schema, name))}")
+    def _drop_stages(self, task: str, upto: int | None = None) -> None:
+        """A mover drops its own and those of the ones before: another may have taken over since it was asked."""
+        prefix = stage_prefix(task)
+        for name in self.tables_like(prefix):
+            if upto is None or int(name.removeprefix(prefix).split("_")[0]) <= upto:
+                self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(TableName(self.schema, name))}")
 
     def empty_stages(self, stages: Iterable[StageTable]) -> None:
         for stage in stages:
@@ -80,18 +84,12 @@ class SqlTarget(ABC):
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
         for changes in merge.changes:
             self._settle(changes)
-        self.session.begin()
-        try:
-            self.progress.check(fence)
+        with self.progress.together(fence):
             remarks = [remark for changes in merge.changes for remark in self._apply(changes)]
             if with_progress:
                 self.progress.advance(fence.task, merge.upto, merge.versions)
             reach("before-commit")
-            self.session.commit()
-            return remarks
-        except BaseException:
-            self.session.rollback()
-            raise
+        return remarks
 
     def _settle(self, changes: StagedChanges) -> None:
         """Before the transaction: a stage is nobody else's, and what is done to one survives no crash anyway."""
@@ -101,19 +99,26 @@ class SqlTarget(ABC):
             lost = f"of {changes.rows:,} rows that were staged {staged:,} are left"
             raise UnreachableError(lost, "they are staged again")
         if changes.overlap and changes.stage.transfer.key:
-            self.keep_last_piece(changes.stage)
+            with self.indexed(changes.stage):
+                if changes.kept:
+                    self._hand_values_on(changes)
+                self.session.execute(self.drop_earlier(changes.stage))
         elif changes.overlap:
             self.add_up_copies(changes.stage)
 
+    def _hand_values_on(self, changes: StagedChanges) -> None:
+        """What the log left out of a row is in an earlier piece, if that has the row, and else in the target."""
+        stage = changes.stage
+        ((last,),) = self.session.rows(f"SELECT MAX({PIECE}) FROM {self.session.table(stage.name)}")
+        for piece in range(1, int(last) + 1):
+            # Piece by piece: so there is one earlier row of a key at most, and it has what is to be had.
+            for place in sorted(changes.kept):
+                self.session.execute(self.hand_on(stage, place, piece))
+            self.session.execute(self.drop_earlier(stage, piece))
+
     def record(self, fence: Fence, merge: Merge) -> None:
-        self.session.begin()
-        try:
-            self.progress.check(fence)
+        with self.progress.together(fence):
             self.progress.advance(fence.task, merge.upto, merge.versions)
-            self.session.commit()
-        except BaseException:
-            self.session.rollback()
-            raise
 
     def _apply(self, changes: StagedChanges) -> list[str]:
         if changes.emptied:
@@ -223,8 +228,16 @@ class SqlTarget(ABC):
         """A table with the target's columns, none of them NOT NULL, and STAGE_COLUMNS."""
 
     @abstractmethod
-    def keep_last_piece(self, stage: StageTable) -> None:
-        """Takes rows out of the stage whose key a later piece has too."""
+    def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
+        """In the block a staged row's key is found quickly, by its piece too."""
+
+    @abstractmethod
+    def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
+        """Takes rows out of the stage whose key a later piece has too, or this one."""
+
+    @abstractmethod
+    def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
+        """Gives rows of a piece the value that an earlier row of their key has, where the log left it out."""
 
     def add_up_copies(self, stage: StageTable) -> None:
         """Makes one row of all that are the same in a stage, with the copies that are left of them."""
@@ -249,8 +262,8 @@ class SqlTarget(ABC):
         """One of the values of a group."""
 
     @abstractmethod
-    def is_kept(self, place: int) -> str:
-        """Whether the log left a column out of the staged row `s`."""
+    def is_kept(self, place: int, row: str = "s") -> str:
+        """Whether the log left a column out of a staged row; NULL if it left nothing out."""
 
     @abstractmethod
     def fill_kept(self, stage: StageTable, place: int) -> str:

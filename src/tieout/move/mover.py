@@ -56,7 +56,7 @@ class Mover:
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
         """Until it is stopped (StopAsked); or, if asked, until it has caught up with where the log was."""
         maker = Maker(self.source, self.target, self.request.task, self._alike)
-        self.transfers = Planner(self.request, self.endpoints, maker).transfers()
+        self.transfers = Planner(self.request, self.endpoints, maker, self.fence).transfers()
         began = self._begin_log()
         chunks = self._chunks()
         self.status.planned(self.transfers, chunks)
@@ -92,7 +92,7 @@ class Mover:
         for transfer in self.transfers:
             if transfer.source.name not in planned:
                 chunks = plan_chunks(self.endpoints[0], transfer, self.request.options.chunk_rows)
-                self.target.progress.plan_chunks(self.request.task, chunks)
+                self.target.progress.plan_chunks(self.fence, chunks)
         return self.target.progress.chunks(self.request.task, self._names)
 
     def _copy_patiently(self, spark: SparkSession) -> None:
@@ -186,11 +186,11 @@ class Mover:
             try:
                 adapted = adapter.adapted(transfer, trouble.columns)
                 self.transfers = [adapted if t is transfer else t for t in self.transfers]
-                self.target.progress.plan_columns(self.request.task, trouble.table, adapted.source.column_names)
+                self.target.progress.plan_columns(self.fence, trouble.table, adapted.source.column_names)
                 return
             except Incompatible as error:
                 reason = f"{trouble.reason}: {error}"
-        self.target.progress.stop_table(self.request.task, trouble.table, reason)
+        self.target.progress.stop_table(self.fence, trouble.table, reason)
         self.transfers.remove(transfer)
         self.status.stopped(trouble.table, reason)
         if not self.transfers:

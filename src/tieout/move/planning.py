@@ -8,7 +8,7 @@ from functools import partial
 
 from tieout.connectors.base import Endpoint
 from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Transfer
+from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Index, Table
 from tieout.move.adapting import as_planned
 from tieout.move.making import Maker, Step
@@ -20,6 +20,7 @@ class Planner:
     request: MoveRequest
     endpoints: tuple[Endpoint, Endpoint]
     maker: Maker
+    fence: Fence
 
     def transfers(self) -> list[Transfer]:
         """UnsupportedError if something does not fit; then nothing was made. Tables that were stopped are left out.
@@ -40,7 +41,7 @@ class Planner:
         self.maker.make_missing(found, {table.name: table for _, table in pairs})
         for _, table in pairs:
             if str(table.name) not in planned:
-                progress.plan_columns(task, table.name, table.column_names)
+                progress.plan_columns(self.fence, table.name, table.column_names)
         return self._fitted(pairs)
 
     def _target_of(self, route: Route) -> Table:

@@ -140,7 +140,8 @@ class Stager:
             return None
         # Of rows that a filter holds back nobody knows whether they were there.
         filtered = (shape := self.staging.stage.transfer.shape) is not None and shape.where is not None
-        existing = self._existing if self._settled and not filtered else None
+        # A key that several pieces have was counted in each of them.
+        existing = self._existing if self._settled and not filtered and not self._overlap else None
         return StagedChanges(
             self.staging.stage, self._staged, existing, self._overlap, frozenset(self._kept), self._emptied
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.integration.moving.pairs import Moving
 from tieout.config.urls import parse_url
-from tieout.connectors.moving import Source, Target
+from tieout.connectors.moving import Merge, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.model.keys import EVERYTHING
 from tieout.model.moving import Chunk, Fence, Transfer
@@ -17,7 +17,7 @@ from tieout.move.copying import CopyChunk
 from tieout.move.holdings import Holdings
 from tieout.move.making import Maker
 from tieout.move.planning import as_made
-from tieout.move.slices import StageSlice
+from tieout.move.slices import SliceStaged, StageSlice
 from tieout.move.staging import Staging
 from tieout.move.transfers import routes, transfer_of
 from tieout.move.trouble import Trouble
@@ -42,12 +42,23 @@ class Pieces:
 
     def stage(self) -> str | None:
         """All that its log tells; what is wrong with it, in words."""
+        outcome = self._staged()
+        return outcome.reason if isinstance(outcome, Trouble) else None
+
+    def apply(self) -> list[str]:
+        """All that its log tells, merged; what is to be remarked of it."""
+        staged = self._staged()
+        assert isinstance(staged, SliceStaged)
+        return self.target.merge(self.fence, Merge(staged.changes, staged.upto, staged.versions), with_progress=True)
+
+    def _staged(self) -> SliceStaged | Trouble:
         (stages,) = self.target.make_stages(self.fence, [self.transfer], 1)
         tables = {name: Staging(stage, Holdings(())) for name, stage in stages.items()}
         log = self.source.log(self.fence.task)
         reader, loader = self.source.chunk_source(), self.target.loader()
         (outcome,) = StageSlice(log, reader, loader, tables, self.alike, self.began, log.now()).run()
-        return outcome.reason if isinstance(outcome, Trouble) else None
+        assert isinstance(outcome, SliceStaged | Trouble)
+        return outcome
 
 
 @contextmanager
@@ -69,5 +80,5 @@ def pieces(moving: Moving) -> Iterator[Pieces]:
         (found,) = b.describe([route.target])
         there = as_made(found, table, to.progress.made(request.task).get(str(route.source)))
         transfer = transfer_of(route.request, table, there, alike=alike, tells_generated=source.tells_generated)
-        to.progress.plan_chunks(request.task, [Chunk(route.source, 0, EVERYTHING)])
+        to.progress.plan_chunks(fence, [Chunk(route.source, 0, EVERYTHING)])
         yield Pieces(source, to, fence, transfer, alike, source.begin_log(request.task, [route.source]))

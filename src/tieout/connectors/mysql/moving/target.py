@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Destination, StageTable
@@ -12,7 +12,7 @@ from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.mysql.moving.target_readiness import target_problems
 from tieout.connectors.structure import TABLE, Built, Structure, Unholdable, Wiring
-from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
+from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget
 from tieout.errors import UnsupportedError
 from tieout.model.forecast import Problem
 from tieout.model.tables import Column, Table, TableName
@@ -90,18 +90,33 @@ class MySQLTarget(SqlTarget):
             # As a structure is: labels are written with two backslashes for one.
             self.run(stage.name, [f"ALTER TABLE {TABLE} {changes}"])
 
-    def keep_last_piece(self, stage: StageTable) -> None:
-        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+    @contextmanager
+    def indexed(self, stage: StageTable) -> Iterator[None]:
+        table = self.session.table(stage.name)
         names = ", ".join(self.session.quote(stage.transfer.target_columns[place].name) for place in stage.transfer.key)
         self.session.execute(f"ALTER TABLE {table} ADD INDEX _tieout_key ({names}, {PIECE})")
-        self.session.execute(f"DELETE s FROM {table} s JOIN {table} n ON {same} AND n.{PIECE} > s.{PIECE}")
+        yield
         self.session.execute(f"ALTER TABLE {table} DROP INDEX _tieout_key")
+
+    def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
+        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+        later = f"n.{PIECE} > s.{PIECE}" if than is None else f"n.{PIECE} = {than:d} AND s.{PIECE} < {than:d}"
+        return f"DELETE s FROM {table} s JOIN {table} n ON {same} AND {later}"
+
+    def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
+        table, name = self.session.table(stage.name), self.session.quote(stage.transfer.target_columns[place].name)
+        rest = f"TRIM(BOTH ',' FROM REPLACE(CONCAT(',', s.{KEPT}, ','), ',{place:d},', ','))"
+        return (
+            f"UPDATE {table} s JOIN {table} n ON {self.same_key(stage.transfer, 'n', 's')} AND n.{PIECE} < {piece:d} "
+            f"SET s.{name} = n.{name}, s.{KEPT} = {rest} WHERE s.{PIECE} = {piece:d} AND {self.is_kept(place)} "
+            f"AND n.{STAYS} AND NOT COALESCE({self.is_kept(place, 'n')}, 0)"
+        )
 
     def leave(self) -> None:
         """There is no schema to remove."""
 
-    def is_kept(self, place: int) -> str:
-        return f"FIND_IN_SET({place:d}, s.{KEPT})"
+    def is_kept(self, place: int, row: str = "s") -> str:
+        return f"FIND_IN_SET({place:d}, {row}.{KEPT})"
 
     def fill_kept(self, stage: StageTable, place: int) -> str:
         name = self.session.quote(stage.transfer.target_columns[place].name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
@@ -12,7 +13,7 @@ from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
-from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
+from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget
 from tieout.model.forecast import Problem
 from tieout.model.tables import Column, Table, TableName
 
@@ -98,9 +99,23 @@ class PostgresTarget(SqlTarget):
             f"''::text AS {KEPT} FROM {target} LIMIT 0"
         )
 
-    def keep_last_piece(self, stage: StageTable) -> None:
+    def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
+        return nullcontext()  # it joins by hashing
+
+    def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
-        self.session.execute(f"DELETE FROM {table} s USING {table} n WHERE {same} AND n.{PIECE} > s.{PIECE}")
+        later = f"n.{PIECE} > s.{PIECE}" if than is None else f"n.{PIECE} = {than:d} AND s.{PIECE} < {than:d}"
+        return f"DELETE FROM {table} s USING {table} n WHERE {same} AND {later}"
+
+    def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
+        table, name = self.session.table(stage.name), self.session.quote(stage.transfer.target_columns[place].name)
+        return (
+            f"UPDATE {table} s SET {name} = n.{name}, "
+            f"{KEPT} = array_to_string(array_remove(string_to_array(s.{KEPT}, ','), '{place:d}'), ',') "
+            f"FROM {table} n WHERE {self.same_key(stage.transfer, 'n', 's')} AND s.{PIECE} = {piece:d} "
+            f"AND n.{PIECE} < {piece:d} AND {self.is_kept(place)} AND n.{STAYS} "
+            f"AND NOT COALESCE({self.is_kept(place, 'n')}, FALSE)"
+        )
 
     def exactly(self, column: Column) -> str:
         # As text: not every type has an equality, and one of them may take two values for the same.
@@ -109,8 +124,8 @@ class PostgresTarget(SqlTarget):
     def any_of(self, column: Column) -> str:
         return f"(array_agg({self.session.quote(column.name)}))[1]"
 
-    def is_kept(self, place: int) -> str:
-        return f"'{place:d}' = ANY(string_to_array(s.{KEPT}, ','))"
+    def is_kept(self, place: int, row: str = "s") -> str:
+        return f"'{place:d}' = ANY(string_to_array({row}.{KEPT}, ','))"
 
     def fill_kept(self, stage: StageTable, place: int) -> str:
         name = self.session.quote(stage.transfer.target_columns[place].name)

@@ -79,16 +79,23 @@ class SQLiteTarget(SqlTarget):
             for stage in stages:
                 self.session.execute(f"DELETE FROM {self.session.table(stage.name)}")
 
-    def keep_last_piece(self, stage: StageTable) -> None:
-        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+    @contextmanager
+    def indexed(self, stage: StageTable) -> Iterator[None]:
         index = self.session.quote(f"{stage.name.name}_key")
         with self._at_once():
-            self.session.execute(f"CREATE INDEX {index} ON {table} ({self._key(stage.transfer)}, {PIECE})")
             self.session.execute(
-                f"DELETE FROM {table} AS s WHERE EXISTS (SELECT 1 FROM {table} AS n WHERE {same} "
-                f"AND n.{PIECE} > s.{PIECE})"
+                f"CREATE INDEX {index} ON {self.session.table(stage.name)} ({self._key(stage.transfer)}, {PIECE})"
             )
+            yield
             self.session.execute(f"DROP INDEX {index}")
+
+    def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
+        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+        later = f"n.{PIECE} > s.{PIECE}" if than is None else f"n.{PIECE} = {than:d} AND s.{PIECE} < {than:d}"
+        return f"DELETE FROM {table} AS s WHERE EXISTS (SELECT 1 FROM {table} AS n WHERE {same} AND {later})"
+
+    def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
+        raise _left_out(stage)
 
     def leave(self) -> None:
         """There is no schema to remove."""
@@ -101,11 +108,11 @@ class SQLiteTarget(SqlTarget):
     def any_of(self, column: Column) -> str:
         return self.session.quote(column.name)
 
-    def is_kept(self, place: int) -> str:
+    def is_kept(self, place: int, row: str = "s") -> str:
         return "0"
 
     def fill_kept(self, stage: StageTable, place: int) -> str:
-        raise UnsupportedError(f"{stage.transfer.source.name}: the log left a value out")  # which SQLite's never does
+        raise _left_out(stage)
 
     def take_away(self, stage: StageTable) -> str:
         key = self._key(stage.transfer)
@@ -156,3 +163,8 @@ def _same(name: str) -> str:
     """
     alike = f"t.{name} IS s.{name} COLLATE BINARY AND typeof(t.{name}) = typeof(s.{name})"
     return f"{alike} AND (t.{name} IS NOT 0.0 OR tieout_sign(t.{name}) = tieout_sign(s.{name}))"
+
+
+def _left_out(stage: StageTable) -> UnsupportedError:
+    """SQLite's log never does."""
+    return UnsupportedError(f"{stage.transfer.source.name}: the log left a value out")
