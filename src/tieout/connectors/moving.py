@@ -120,11 +120,13 @@ STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kep
 class Source(Protocol):
     """A source as the driver sees it. `keeps_position`: its log remembers what was confirmed.
 
-    `tells_generated`: its log tells the values of generated columns. `level`: what its log tells to belong together.
+    `tells_generated`: its log tells the values of generated columns. `tells_all`: it tells of every table, whenever
+    that was made. `level`: what its log tells to belong together.
     """
 
     keeps_position: bool
     tells_generated: bool
+    tells_all: bool
     level: Consistency
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:

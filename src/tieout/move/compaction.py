@@ -49,6 +49,8 @@ class KeyedChanges:
 
     def add(self, changes: Rows) -> None:
         keys = list(map(self._key, changes.rows))
+        if not changes.whole:
+            self._require(keys)
         if changes.kind is ChangeKind.DELETE:
             self._last.update(dict.fromkeys(keys))
             return
@@ -64,6 +66,7 @@ class KeyedChanges:
         if changes.before is not None:
             pairs = zip(keys, changes.before, strict=True)
             old_keys = [key if old is None else self._key(old) for key, old in pairs]
+            self._require(old_keys)
         if changes.whole and old_keys == keys:
             self._last.update(zip(keys, changes.rows, strict=True))
             return
@@ -75,6 +78,13 @@ class KeyedChanges:
                 if key not in self._last:
                     self._born.add(key)
             self._last[key] = row
+
+    def _require(self, keys: list[Any]) -> None:
+        if KEPT in keys if len(self._places) == 1 else any(KEPT in key for key in keys):
+            raise UnsupportedError(
+                f"{self._table}: the log does not tell the key of a changed row",
+                "REPLICA IDENTITY has to be of the key's columns, or FULL",
+            )
 
     def _filled(self, row: Image, old_key: Any, key: Any) -> Image:
         """Takes what the log left out from an earlier change, if there was one."""

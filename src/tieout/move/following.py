@@ -13,12 +13,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event, Thread
 
+import stamina
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.moving import STAGE_COLUMNS, ChunkSource, Loader, Merge, StageTable, Target
-from tieout.errors import SparkFailure, TieoutError
+from tieout.errors import BusyError, SparkFailure, TieoutError
 from tieout.failpoints import reach
 from tieout.model.moving import Delivery, Fence
 from tieout.model.positions import Position
@@ -36,6 +37,7 @@ SETS = 2
 """One set of stages is merged while the other one is filled."""
 
 _LOOK_SECONDS = 0.2
+_TRIES = 10
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ class Follower:
             self.keep_first(staged.upto)
             reach("after-source-commit")
         together = self.delivery is not Delivery.AT_LEAST_ONCE
-        remarks = self.target.merge(self.fence, merge, with_progress=together)
+        remarks = self._merged(merge, together=together)
         reach("after-merge")
         if not together:
             self.target.record(self.fence, merge)
@@ -207,6 +209,14 @@ class Follower:
         self._applied = staged.upto
         self._moved.set()
         self.tell(staged, remarks)
+
+    def _merged(self, merge: Merge, *, together: bool) -> list[str]:
+        """Again and again, if the batch would not be read a second time: what was rolled back is not lost for that."""
+        tries = _TRIES if self.delivery is Delivery.AT_MOST_ONCE else 1
+        for attempt in stamina.retry_context(on=BusyError, attempts=tries, timeout=None, wait_max=5.0):
+            with attempt:
+                return self.target.merge(self.fence, merge, with_progress=together)
+        raise AssertionError("the last attempt returns or raises")
 
 
 def _staged(frame: DataFrame) -> SliceStaged | None:

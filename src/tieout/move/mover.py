@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.base import Endpoint
 from tieout.connectors.moving import Source, StageTable, Target
-from tieout.errors import TieoutError, UnsupportedError
+from tieout.errors import BusyError, TieoutError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
@@ -236,6 +236,8 @@ class Mover:
         if self.request.delivery is Delivery.AT_MOST_ONCE:
             kept = self.moves.kept_position(self.request.task)
             if kept is not None and Position(kept).reaches(start):
+                if not start.reaches(Position(kept)):
+                    self.status.remarks.append(f"changes from {start} to {kept} may be lost: at-most-once")
                 return Position(kept)
         return start
 
@@ -243,7 +245,8 @@ class Mover:
         # Here first: the source can't be asked for what it has let go.
         self.moves.keep_position(self.status.job_id, self.request.task, position.text)
         if self.source.keeps_position:
-            self.source.log(self.request.task).confirm(position)
+            with suppress(BusyError):  # a later batch will do
+                self.source.log(self.request.task).confirm(position)
 
     def _look(self, applied: Position) -> bool:
         """Between batches, or while there are none: how far the log goes on, now and then; StopAsked."""

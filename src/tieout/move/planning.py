@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,6 +13,8 @@ from tieout.model.tables import Index, Table
 from tieout.move.adapting import as_planned
 from tieout.move.making import Maker, Step
 from tieout.move.transfers import Route, refuse_unmakable, routes, transfer_of
+
+_LATE = "it came after the task began, whose log does not tell of it: give it a task of its own"
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,12 @@ class Planner:
         What the two sides refuse was asked before (Foresight).
         """
         progress, task = self.maker.target.progress, self.request.task
-        stopped = progress.stopped(task)
-        found = [route for route in routes(*self.endpoints, self.request) if str(route.source) not in stopped]
-        sources = self.endpoints[0].describe([route.source for route in found])
         planned = progress.planned_columns(task)
+        asked = routes(*self.endpoints, self.request)
+        self._stop_late(asked, planned)
+        stopped = progress.stopped(task)
+        found = [route for route in asked if str(route.source) not in stopped]
+        sources = self.endpoints[0].describe([route.source for route in found])
         pairs = [
             (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
             for route, table in zip(found, sources, strict=True)
@@ -43,6 +47,17 @@ class Planner:
             if str(table.name) not in planned:
                 progress.plan_columns(self.fence, table.name, table.column_names)
         return self._fitted(pairs)
+
+    def _stop_late(self, asked: Sequence[Route], planned: Mapping[str, object]) -> None:
+        """A table that came after the task began is not moved, if the log tells only of those that it was made for."""
+        progress = self.maker.target.progress
+        known = progress.read(self.request.task)
+        if known is None or known.began is None or self.maker.source.tells_all:
+            return
+        stopped = progress.stopped(self.request.task)
+        for route in asked:
+            if str(route.source) not in planned and str(route.source) not in stopped:
+                progress.stop_table(self.fence, route.source, _LATE)
 
     def _target_of(self, route: Route) -> Table:
         return self.endpoints[1].describe([route.target])[0]

@@ -9,6 +9,7 @@ from tests.integration.moving.pairs import PAIRS
 DELIVERIES = ("at-least-once", "at-most-once", "exactly-once")
 
 PLACES = {
+    "while-planning": 1,
     "chunk-before-load": 2,
     "chunk-before-commit": 2,
     "chunk-after-commit": 3,

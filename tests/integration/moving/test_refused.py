@@ -39,6 +39,14 @@ def test_rows_that_change_below_the_log(moving: Moving) -> None:
     assert "foreign key up" in refused(moving, "parent", "child")
 
 
+@pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+def test_an_identity_that_is_not_the_key(moving: Moving) -> None:
+    """The log would tell of a deleted row without saying which; of one whose key changed, as of a new one."""
+    moving.source.execute("CREATE TABLE t (id int PRIMARY KEY, code int NOT NULL UNIQUE)")
+    moving.source.execute("ALTER TABLE t REPLICA IDENTITY USING INDEX t_code_key")
+    assert "the replica identity of public.t leaves out its key (id)" in refused(moving, "t")
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

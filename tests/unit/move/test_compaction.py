@@ -133,3 +133,17 @@ def test_a_value_left_out_of_a_row_with_a_new_key_is_refused() -> None:
 def test_rows_without_key_and_without_their_old_image_are_refused(rows: Rows) -> None:
     with pytest.raises(UnsupportedError, match="no key"):
         CopiedChanges(NAME).add(rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        Rows(TABLE, ChangeKind.DELETE, [(KEPT, "a", None)]),
+        Rows(TABLE, ChangeKind.UPDATE, [(1, "a", 1)], [(KEPT, "a", 1)]),
+        Rows(TABLE, ChangeKind.UPDATE, [(KEPT, "a", 1)]),
+    ],
+)
+@pytest.mark.parametrize("key", [[0], [0, 1]])
+def test_a_row_whose_key_the_log_does_not_tell(rows: Rows, key: list[int]) -> None:
+    with pytest.raises(UnsupportedError, match="key"):
+        KeyedChanges(NAME, 3, key).add(rows)

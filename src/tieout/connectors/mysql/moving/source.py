@@ -38,6 +38,7 @@ def open_source(url: EndpointUrl) -> MySQLSource:
 class MySQLSource:
     keeps_position: ClassVar[bool] = False
     tells_generated: ClassVar[bool] = True
+    tells_all: ClassVar[bool] = True
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl

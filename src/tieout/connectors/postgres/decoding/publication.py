@@ -49,12 +49,15 @@ def _require_identities(connection: Any, tables: Sequence[TableName]) -> None:
             raise UnsupportedError(*reason)
 
 
-def unfit(table: TableName, found: ReplicaIdentity) -> tuple[str, str] | None:
-    """Why a table with this identity can't be followed, and what to do."""
+def unfit(table: TableName, found: ReplicaIdentity, key: Sequence[str] = ()) -> tuple[str, str] | None:
+    """Why a table with this identity can't be followed, and what to do. `key` is what its rows are known by."""
     if found.uneven:
         hint = "give the table and each of its partitions the same REPLICA IDENTITY"
         return f"partitions of {table} have a replica identity of their own", hint
     if not found.columns:
         hint = f"add a primary key, or ALTER TABLE {table} REPLICA IDENTITY FULL"
         return f"{table} has no replica identity: its changes can't be followed", hint
+    if not set(key) <= set(found.columns):
+        hint = f"ALTER TABLE {table} REPLICA IDENTITY DEFAULT, or FULL"
+        return f"the replica identity of {table} leaves out its key ({', '.join(key)})", hint
     return None

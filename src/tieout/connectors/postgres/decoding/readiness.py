@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tieout.connectors.postgres.decoding.identity import identities
@@ -56,8 +56,8 @@ def log_problems(connection: Any, slot: str) -> Iterator[Problem]:
         yield Problem(Severity.NOTE, message, fix)
 
 
-def table_problems(connection: Any, table: TableName) -> Iterator[Problem]:
-    """Of a table that is there."""
+def table_problems(connection: Any, table: TableName, key: Sequence[str]) -> Iterator[Problem]:
+    """Of a table that is there. `key` is what its rows are known by."""
     name, found = str(table), _row(connection, _TABLE, table.schema, table.name)
     if found["unlogged"]:
         fix = f"ALTER TABLE {table} SET LOGGED, or leave the table out"
@@ -68,7 +68,7 @@ def table_problems(connection: Any, table: TableName) -> Iterator[Problem]:
         fix = f"GRANT {found['owner']} TO {found['user']}, or connect as {found['owner']}"
         yield _prevents("only its owner may publish it", fix, name)
     for identity in identities(connection, [table]).values():
-        if (reason := unfit(table, identity)) is not None:
+        if (reason := unfit(table, identity, key)) is not None:
             yield _prevents(*reason, name)
 
 

@@ -13,7 +13,8 @@ from tieout.connectors.postgres.session import connect
 from tieout.errors import AccessError, BusyError, EndpointError, ReadError, UnreachableError, WriteError
 from tieout.model.tables import TableName
 
-_BUSY = ("40001", "40P01", "55P03")
+_BUSY = ("40001", "40P01", "55P03", "57014", "53000", "53200", "53400")
+"""What another try may get through: locks, a statement that somebody cancelled, a server without memory."""
 _READ_ONLY = "25006"
 
 
@@ -23,7 +24,9 @@ class PostgresSession:
         self._dialect = PostgresDialect()
         with self.answered():
             self.connection = connect(url, "tieout mover")
-            self.connection.execute("SET lock_timeout = '20s'")
+            # A merge takes as long as it takes.
+            self.connection.execute("SET lock_timeout = '20s'; SET statement_timeout = 0")
+            self.connection.execute("SET idle_in_transaction_session_timeout = 0")
             self._put_triggers_to_sleep()
 
     def _put_triggers_to_sleep(self) -> None:

@@ -32,6 +32,7 @@ def open_source(url: EndpointUrl) -> PostgresSource:
 class PostgresSource:
     keeps_position: ClassVar[bool] = True
     tells_generated: ClassVar[bool] = False
+    tells_all: ClassVar[bool] = False
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl
@@ -52,7 +53,7 @@ class PostgresSource:
         with slot_faults(self.url), connect(self.url, "tieout mover") as connection:
             return [
                 *log_problems(connection, _name(task)),
-                *(problem for table in tables for problem in table_problems(connection, table.name)),
+                *(problem for table in tables for problem in table_problems(connection, table.name, table.key)),
             ]
 
     def refuses(self, table: Table) -> str | None:

@@ -31,6 +31,7 @@ def open_source(url: EndpointUrl) -> SQLiteSource:
 class SQLiteSource:
     keeps_position: ClassVar[bool] = True
     tells_generated: ClassVar[bool] = False
+    tells_all: ClassVar[bool] = False
     # What lies between two looks at the file is whole transactions, and is applied as one.
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 

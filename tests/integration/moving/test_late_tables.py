@@ -1,0 +1,46 @@
+"""A table that is made after its task began."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.integration.moving.pairs import Moving
+
+TABLE = "CREATE TABLE {} (id INT PRIMARY KEY, note VARCHAR(20))"
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres", "postgres-mariadb"], indirect=True)
+def test_a_table_that_came_later(moving: Moving) -> None:
+    """It is moved if the log tells of it; else it is not copied either: it would be out of date from then on."""
+    moving.source.execute(TABLE.format("first"))
+    moving.source.execute("INSERT INTO first VALUES (1, 'a')")
+    asked = replace(moving, request=replace(moving.request, tables=()))
+    asked.run()
+    moving.source.execute(TABLE.format("late"))
+    moving.source.execute("INSERT INTO late VALUES (1, 'a')")
+    moving.source.execute("INSERT INTO first VALUES (2, 'b')")
+
+    _run(asked)
+    moving.source.execute("UPDATE late SET note = 'changed'")
+    moving.source.execute("UPDATE first SET note = 'changed' WHERE id = 1")
+    status = _run(asked)
+
+    assert asked.rows("first")[0] == asked.rows("first")[1]
+    stopped = asked.target.rows("SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'late'")[0][0] == 0
+    assert stopped == (asked.source.server.scheme == "postgresql")
+    if stopped:
+        assert "came after the task began" in str(status)
+    else:
+        assert asked.rows("late")[0] == asked.rows("late")[1]
+
+
+def _run(asked: Moving) -> object:
+    """What the status says, whether a table was left out or not."""
+    from tieout import api
+
+    try:
+        return asked.run()
+    except Exception as error:
+        return f"{error} {api.move_status(asked.request.task, asked.meta)}"
