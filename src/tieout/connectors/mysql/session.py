@@ -13,7 +13,7 @@ SETTINGS = "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESC
 """What a user's SQL and our literals may depend on."""
 
 PATIENT = "net_read_timeout = 86400, net_write_timeout = 86400"
-"""For a mover, which rests in the middle of a statement if it is to be slow: the server would hang up after 30 s or 60."""
+"""For a mover, which rests in the middle of a statement if it is to be slow: servers hang up after 30 s or 60."""
 
 _INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', lock_wait_timeout = 30"
 
