@@ -30,7 +30,7 @@ from tieout.move.staging import Staging
 from tieout.move.trouble import Trouble, TroubleFound
 from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame
-from tieout.spark.work import run_work
+from tieout.spark.work import run_work, spark_errors
 
 SETS = 2
 """One set of stages is merged while the other one is filled."""
@@ -215,7 +215,9 @@ class Follower:
 
 
 def _staged(frame: DataFrame) -> SliceStaged | None:
-    for row in frame.collect():
+    with spark_errors():
+        rows = frame.collect()
+    for row in rows:
         payload = pickle.loads(row.payload)
         if isinstance(payload, TieoutError):
             raise payload
