@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import parse_url
 from tieout.errors import UsageError
-from tieout.meta import DEFAULT_URL, Job, JobState, Wanted, open_store
+from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, MetaStore, Wanted, open_store
 from tieout.model.move_requests import MoveRequest
+from tieout.model.move_states import ENDED, FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_OF_THE_LIVING = ("rows_per_second", "lag_seconds", "lag_bytes", "log_kept_bytes", "seconds_left")
+"""What a status tells of this moment: it is not known any more when nobody looks."""
 
 
 def run_move(
@@ -58,22 +62,43 @@ def run_move(
 
 
 def move_status(task: str, meta: str = DEFAULT_URL) -> dict[str, Any] | None:
-    """What a task's mover last said of itself; None if it never ran with this meta store."""
+    """What a task's mover last said of itself; None if it never ran with this meta store.
+
+    Of one that is gone no lag and no rate is known, and unless it said how it ended, it was interrupted.
+    """
     with open_store(meta) as store:
-        return store.moves.status(task)
+        return _status(store, task)
 
 
 def move_statuses(meta: str = DEFAULT_URL) -> list[dict[str, Any]]:
     """The same for every task that there is something of."""
     with open_store(meta) as store:
-        found = [store.moves.status(task) for task in store.moves.tasks()]
+        found = [_status(store, task) for task in store.moves.tasks()]
     return [status for status in found if status is not None]
+
+
+def _status(store: MetaStore, task: str) -> dict[str, Any] | None:
+    # The job first: what is read after it has ended is the mover's last word.
+    job = next(iter(store.jobs.list(limit=1, task=task, kind=JobKind.MOVE)), None)
+    told = store.moves.status(task)
+    if told is None or job is None:
+        return told
+    told |= {"updated_at": job.heartbeat_at.isoformat()}
+    if job.state is JobState.RUNNING:
+        return told
+    told |= dict.fromkeys(_OF_THE_LIVING)
+    if told["state"] in ENDED:
+        return told
+    if job.state is JobState.FAILED:
+        return told | {"state": FAILED, "message": job.error}
+    gone = f"its process is gone ({job.pid} on {job.host}); start it again: tieout run {task}"
+    return told | {"state": INTERRUPTED, "message": gone}
 
 
 def steer_move(task: str, wanted: Wanted | None, meta: str = DEFAULT_URL) -> Job:
     """Asks the process that runs a task to pause or stop; None: to go on."""
     with open_store(meta) as store:
-        running = store.jobs.list(limit=1, state=JobState.RUNNING, task=task)
+        running = store.jobs.list(limit=1, state=JobState.RUNNING, task=task, kind=JobKind.MOVE)
         if not running:
             raise UsageError(f"nothing runs the task {task}", f"start it: tieout run {task}")
         return store.jobs.set_wanted(running[0].id, wanted)
@@ -84,7 +109,7 @@ def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> None:
     from tieout.connectors.registry import open_source, open_target
 
     with open_store(meta) as store, closing(open_target(parse_url(request.target))) as target:
-        running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task)
+        running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task, kind=JobKind.MOVE)
         if running:
             raise UsageError(f"the task {request.task} is being run", f"tieout stop {request.task}")
         target.prepare()

@@ -33,8 +33,11 @@ def status_values(status: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         name: value for name, value in status.items() if name not in ("kind", "tables", "remarks", "newest_commit")
     }
-    newest = status.get("newest_commit")
-    return values | {"newest_commit": None if newest is None else moment(newest)}
+    newest, updated = status.get("newest_commit"), status.get("updated_at")
+    return values | {
+        "newest_commit": None if newest is None else moment(newest),
+        "updated_at": None if updated is None else datetime.fromisoformat(updated),
+    }
 
 
 def table_values(table: Mapping[str, Any]) -> dict[str, Any]:

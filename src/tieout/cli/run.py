@@ -15,6 +15,8 @@ from tieout.cli.place import place
 from tieout.report.render import OutputFormat
 
 _EVERY = 5.0
+_LEFT_BEHIND = 3
+"""Tables were stopped: what is moved is right, and not all."""
 
 UntilCaughtUp = Annotated[
     bool, typer.Option("--until-caught-up", help="End when all is applied that was in the log when copying ended.")
@@ -30,7 +32,7 @@ def run(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> None:
+) -> int:
     """Copies a task's tables while they are written to, then follows the source's change log."""
     from tieout import api
     from tieout.report.record import write_record
@@ -50,3 +52,4 @@ def run(
         )
     with result_stream() as stream:
         write_record(status_values(status) if output is OutputFormat.TEXT else status, output, stream)
+    return _LEFT_BEHIND if any(table["stopped"] for table in status["tables"]) else 0

@@ -13,6 +13,8 @@ from tieout.cli.place import place
 from tieout.errors import UsageError
 from tieout.report.render import OutputFormat
 
+_LISTED = ("task", "state", "position", "changes", "rows_per_second", "updated_at", "message")
+
 OneTask = Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task; all of them unless given.")]
 
 
@@ -33,7 +35,7 @@ def status(
     if task is None:
         rows = [status_values(found) for found in api.move_statuses(here.meta)]
         with result_stream() as stream:
-            write_listing(("task", "state", "position", "changes", "rows_per_second", "message"), rows, output, stream)
+            write_listing(_LISTED, rows, output, stream)
         return
     found = api.move_status(task, here.meta)
     if found is None:

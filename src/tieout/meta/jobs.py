@@ -57,7 +57,14 @@ class Jobs:
         with self._database.read() as connection:
             return find_job(connection, reference)
 
-    def list(self, *, limit: int = 20, state: JobState | None = None, task: str | None = None) -> list[Job]:
+    def list(
+        self,
+        *,
+        limit: int = 20,
+        state: JobState | None = None,
+        task: str | None = None,
+        kind: JobKind | None = None,
+    ) -> list[Job]:
         """The newest jobs first. Running ones whose process is gone or silent become interrupted."""
         self._notice_the_dead()
         query = select(*_COLUMNS).order_by(jobs.c.started_at.desc(), jobs.c.id.desc()).limit(limit)
@@ -65,6 +72,8 @@ class Jobs:
             query = query.where(jobs.c.state == state)
         if task is not None:
             query = query.where(jobs.c.task == task)
+        if kind is not None:
+            query = query.where(jobs.c.kind == kind)
         with self._database.read() as connection:
             return [_job(row) for row in connection.execute(query)]
 

@@ -73,6 +73,16 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A table of the source whose changes are not applied any more, and why. `target` None: nobody knows any more."""
+
+    source: str
+    target: str | None
+    reason: str
+    chunks: tuple[Chunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     """The last transaction of the source that changed a table of the target; `at` is microseconds since 1970."""
 

@@ -31,7 +31,7 @@ from tieout.move.staging import Staging
 from tieout.move.trouble import Trouble, TroubleFound
 from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame
-from tieout.spark.work import run_work
+from tieout.spark.work import run_work, spark_errors
 
 SETS = 2
 """One set of stages is merged while the other one is filled."""
@@ -85,7 +85,7 @@ class Slices:
 class Follower:
     """Follows a log until it is told to stop. `keep_first` keeps a position before the target has it (at-most-once).
 
-    `hold` waits as long as the mover is to rest.
+    `hold` waits as long as the mover is to rest, or until the event is set.
     """
 
     spark: SparkSession
@@ -94,12 +94,13 @@ class Follower:
     fence: Fence
     delivery: Delivery
     keep_first: Callable[[Position], None]
-    hold: Callable[[], None]
+    hold: Callable[[Event], None]
     tell: Callable[[SliceStaged, list[str]], None]
     _applied: Position = field(init=False)
     _error: BaseException | None = field(init=False, default=None)
     _merging: Future[None] | None = field(init=False, default=None)
     _moved: Event = field(init=False, default_factory=Event)
+    _ending: Event = field(init=False, default_factory=Event)
 
     def catch_up(self, goal: Position, stop: Callable[[], None]) -> None:
         """Applies the log up to a position that it has reached already, round by round. `stop` raises to end it."""
@@ -138,6 +139,8 @@ class Follower:
                     if ended.done():
                         raise SparkFailure(f"the stream ended: {ended.exception()}")
             finally:
+                # To stop a stream is to wait for its callback, which may be resting.
+                self._ending.set()
                 interruptible(self.spark, query.stop)
                 if self._merging is not None:
                     self._merging.exception()  # waits for it
@@ -172,7 +175,9 @@ class Follower:
     def _batch(self, frame: DataFrame, number: int) -> None:
         """Spark's callback. An error is kept as it is: what Spark makes of it has a stack in it."""
         try:
-            self.hold()
+            self.hold(self._ending)
+            if self._ending.is_set():
+                return  # nothing of it is kept: the next mover begins where the target is
             self._confirm()
             staged = _staged(frame)
             self._wait_for_merge()
@@ -220,7 +225,9 @@ class Follower:
 
 
 def _staged(frame: DataFrame) -> SliceStaged | None:
-    for row in frame.collect():
+    with spark_errors():
+        rows = frame.collect()
+    for row in rows:
         payload = pickle.loads(row.payload)
         if isinstance(payload, TieoutError):
             raise payload

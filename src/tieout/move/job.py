@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint
 from tieout.connectors.moving import Source, Target
@@ -15,6 +16,7 @@ from tieout.connectors.registry import open_target
 from tieout.errors import TieoutError, UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore
 from tieout.model.move_requests import MoveRequest
+from tieout.model.move_states import CAUGHT_UP, FAILED, STOPPED, STOPPED_IN_PART
 from tieout.move.mover import Mover
 from tieout.move.ownership import owned
 from tieout.move.status import StatusKeeper
@@ -40,30 +42,37 @@ class MoveJob:
         job = self._begin()
         self.status = StatusKeeper(self.store.moves, job.id, self.request)
         try:
+            self.status.become("starting")  # what an earlier mover said is not so any more
             with heartbeat(self.store.jobs, job.id), closing(open_target(self.target_url)) as target:
                 self._move(target, session, until_caught_up=until_caught_up)
-            self.status.become("caught up")
-            self.store.jobs.finish(job.id, verdict=None)
+            verdict = STOPPED_IN_PART if self.status.stopped_tables else None
+            self.status.become(verdict or CAUGHT_UP)
+            self.store.jobs.finish(job.id, verdict=verdict)
         except StopAsked:
-            self.status.become("stopped")
+            self.status.become(STOPPED)
             self.store.jobs.stop(job.id, JobState.STOPPED)
         except KeyboardInterrupt:
-            self.status.become("stopped")
+            self.status.become(STOPPED)
             self.store.jobs.stop(job.id, JobState.INTERRUPTED)
             raise
-        except TieoutError as error:
-            self.status.become("failed", str(error))
-            self.store.jobs.fail(job.id, str(error))
+        except BaseException as error:  # whatever it is: a mover that is gone must not be told as one that follows
+            self._fail(job, error)
             raise
         return self.status
 
+    def _fail(self, job: Job, error: BaseException) -> None:
+        known = isinstance(error, TieoutError)
+        line = scrub(str(error) if known else f"{type(error).__name__}: {error}".splitlines()[0])
+        with suppress(TieoutError):  # a store that is gone, too: the error itself says more
+            self.status.become(FAILED, line)
+            self.store.jobs.fail(job.id, line)
+
     def _begin(self) -> Job:
-        for job in self.store.jobs.list(limit=5, state=JobState.RUNNING, task=self.request.task):
-            if job.kind is JobKind.MOVE:
-                raise UsageError(
-                    f"the task {self.request.task} is being run already (process {job.pid} on {job.host})",
-                    f"tieout stop {self.request.task} ends it",
-                )
+        for job in self.store.jobs.list(limit=1, state=JobState.RUNNING, task=self.request.task, kind=JobKind.MOVE):
+            raise UsageError(
+                f"the task {self.request.task} is being run already (process {job.pid} on {job.host})",
+                f"tieout stop {self.request.task} ends it",
+            )
         return self.store.jobs.create(
             JobKind.MOVE,
             source=self.shown[0],

@@ -33,6 +33,7 @@ from tieout.move.status import StatusKeeper
 from tieout.move.steering import Steering
 from tieout.move.trouble import Trouble, TroubleFound
 
+_BEGIN_ANEW = "drop the task and begin anew"
 _LOOK_SECONDS = 2.0
 T = TypeVar("T")
 
@@ -56,10 +57,12 @@ class Mover:
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
         """Until it is stopped (StopAsked); or, if asked, until it has caught up with where the log was."""
         maker = Maker(self.source, self.target, self.request.task, self._alike)
-        self.transfers = Planner(self.request, self.endpoints, maker, self.fence).transfers()
+        planner = Planner(self.request, self.endpoints, maker, self.fence)
+        self.transfers = planner.transfers()
+        self.status.given_up(planner.given_up())
+        self._refuse_nothing()
         began = self._begin_log()
-        chunks = self._chunks()
-        self.status.planned(self.transfers, chunks)
+        self.status.planned(self.transfers, self._chunks())
         spark = session()
         self._copy_patiently(spark)
         reach("after-copy")
@@ -94,6 +97,12 @@ class Mover:
                 chunks = plan_chunks(self.endpoints[0], transfer, self.request.options.chunk_rows)
                 self.target.progress.plan_chunks(self.fence, chunks)
         return self.target.progress.chunks(self.request.task, self._names)
+
+    def _refuse_nothing(self) -> None:
+        """UnsupportedError if earlier movers had to give up every table."""
+        if not self.transfers:
+            reason = self.status.stopped_tables[0].stopped
+            raise UnsupportedError(f"every table of the task {self.request.task} is stopped: {reason}", _BEGIN_ANEW)
 
     def _copy_patiently(self, spark: SparkSession) -> None:
         """Begins again with the chunks that are left, if a server was away for a while."""
@@ -194,7 +203,7 @@ class Mover:
         self.transfers.remove(transfer)
         self.status.stopped(trouble.table, reason)
         if not self.transfers:
-            raise UnsupportedError(reason, "drop the task and begin anew")
+            raise UnsupportedError(reason, _BEGIN_ANEW)
 
     def _follower(
         self,

@@ -8,7 +8,7 @@ from functools import partial
 
 from tieout.connectors.base import Endpoint
 from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Fence, Transfer
+from tieout.model.moving import Fence, GivenUp, Transfer
 from tieout.model.tables import Index, Table
 from tieout.move.adapting import as_planned
 from tieout.move.making import Maker, Step
@@ -58,6 +58,24 @@ class Planner:
         for route in asked:
             if str(route.source) not in planned and str(route.source) not in stopped:
                 progress.stop_table(self.fence, route.source, _LATE)
+
+    def given_up(self) -> list[GivenUp]:
+        """The tables that earlier movers stopped, whether they are still there or not."""
+        progress, task = self.maker.target.progress, self.request.task
+        stopped = progress.stopped(task)
+        if not stopped:
+            return []
+        found = {str(route.source): route for route in routes(*self.endpoints, self.request)}
+        chunks = progress.chunks(task, [route.source for name, route in found.items() if name in stopped])
+        return [
+            GivenUp(
+                name,
+                str(found[name].target) if name in found else None,
+                reason,
+                tuple(chunk for chunk in chunks if str(chunk.table) == name),
+            )
+            for name, reason in stopped.items()
+        ]
 
     def _target_of(self, route: Route) -> Table:
         return self.endpoints[1].describe([route.target])[0]

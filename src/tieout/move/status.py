@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from tieout.connectors.changelog import LogLag
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Chunk, Transfer
+from tieout.model.moving import Chunk, GivenUp, Transfer
 from tieout.model.tables import TableName
 from tieout.move.slices import SliceStaged
+from tieout.report.words import plural
 
 _EVERY = 1.0
 _REMARKS = 100
@@ -22,7 +24,7 @@ _LAGS = 10
 @dataclass
 class TableStatus:
     source: str
-    target: str
+    target: str | None
     chunks: int = 0
     chunks_done: int = 0
     rows_copied: int = 0
@@ -55,21 +57,22 @@ class StatusKeeper:
 
     def become(self, state: str, message: str | None = None) -> None:
         self.state, self.message = state, message
+        if state == "waiting":  # nobody looks at the log meanwhile
+            self.lag, self._lags = None, []
         self._tell(now=True)
 
     def planned(self, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> None:
         for transfer in transfers:
-            name = str(transfer.source.name)
             own = [chunk for chunk in chunks if chunk.table == transfer.source.name]
-            done = [chunk for chunk in own if chunk.held is not None]
-            self.tables[name] = TableStatus(
-                name,
-                str(transfer.target.name),
-                len(own),
-                len(done),
-                sum(chunk.rows for chunk in done),
-                transfer.source.estimated_rows,
-            )
+            table = _table_status(str(transfer.source.name), str(transfer.target.name), own)
+            table.rows_estimated = transfer.source.estimated_rows
+            self.tables[table.source] = table
+
+    def given_up(self, tables: Sequence[GivenUp]) -> None:
+        """Tables that earlier movers stopped: what is not moved is told of as long as the task is there."""
+        for each in tables:
+            self.tables[each.source] = _table_status(each.source, each.target, each.chunks)
+            self.tables[each.source].stopped = each.reason
 
     def copied(self, chunk: Chunk, rows: int) -> None:
         table = self.tables[str(chunk.table)]
@@ -82,6 +85,10 @@ class StatusKeeper:
         self.tables[str(table)].stopped = reason
         self._tell(now=True)
 
+    @property
+    def stopped_tables(self) -> list[TableStatus]:
+        return [table for table in self.tables.values() if table.stopped is not None]
+
     def applied(self, staged: SliceStaged, remarks: Sequence[str]) -> None:
         self.position = staged.upto.text
         self.changes += staged.rows
@@ -90,7 +97,7 @@ class StatusKeeper:
             self.newest = staged.newest.at
         for table in self.tables.values():
             for name, version in staged.versions.items():
-                if table.target == str(name):
+                if table.target == str(name) and table.stopped is None:
                     table.transaction, table.committed_at = version.transaction, version.at
         self.remarks = [*self.remarks, *remarks][-_REMARKS:]
         self._tell()
@@ -143,7 +150,7 @@ class StatusKeeper:
             "kind": "status",
             "task": self.request.task,
             "state": self.state,
-            "message": self.message,
+            "message": self._words(),
             "delivery": self.request.delivery.value,
             "position": self.position,
             "consistent_from": self.consistent_from,
@@ -156,7 +163,16 @@ class StatusKeeper:
             "seconds_left": _rounded(self.seconds_left),
             "tables": [vars(table) for table in self.tables.values()],
             "remarks": self.remarks,
+            "updated_at": datetime.fromtimestamp(time.time(), UTC).isoformat(),
         }
+
+    def _words(self) -> str | None:
+        """Why it is as it is, and what is left behind: who looks at one line sees that, too."""
+        stopped = self.stopped_tables
+        if not stopped:
+            return self.message
+        share = f"{len(stopped)} of {plural(len(self.tables), 'table')} stopped"
+        return f"{share}: {stopped[0].stopped}" if self.message is None else f"{self.message}; {share}"
 
     def _count(self, rows: int) -> None:
         at = time.monotonic()
@@ -167,6 +183,11 @@ class StatusKeeper:
         if now or time.monotonic() - self._told > _EVERY:
             self.moves.tell(self.job_id, self.request.task, self.document())
             self._told = time.monotonic()
+
+
+def _table_status(source: str, target: str | None, chunks: Sequence[Chunk]) -> TableStatus:
+    done = [chunk for chunk in chunks if chunk.held is not None]
+    return TableStatus(source, target, len(chunks), len(done), sum(chunk.rows for chunk in done))
 
 
 def _rounded(seconds: float | None) -> float | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from threading import Event
 
 from tieout.meta import MetaStore, Wanted
 from tieout.model.positions import Position
@@ -31,13 +31,14 @@ class Steering:
             raise StopAsked
         return False
 
-    def hold(self) -> None:
-        """Waits while the mover is to rest, or is held back; StopAsked if it is to end."""
-        before = self.status.state
+    def hold(self, released: Event | None = None) -> None:
+        """Waits while the mover is to rest, or is held back, until it is released; StopAsked if it is to end."""
+        before, released = self.status.state, released or Event()
         while (reason := self._reason()) is not None:
             if (self.status.state, self.status.message) != reason:
                 self.status.become(*reason)
-            time.sleep(_LOOK_SECONDS)
+            if released.wait(_LOOK_SECONDS):
+                return
         if self.status.state in _RESTING:
             self.status.become(before)
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tieout import api
+from tieout.errors import UnsupportedError
 from tieout.move.mover import Mover
 
 ONE = "CREATE TABLE one (id INT PRIMARY KEY, a INT)"
@@ -74,6 +75,27 @@ def test_a_renamed_column_stops_its_table_and_no_other(moving: Moving) -> None:
     source, target = moving.rows("two")
     assert source == target
     moving.source.execute("UPDATE two SET a = 8 WHERE id = 2")
-    assert len(asked.run()["tables"]) == 1, "it stays stopped"
+    again = asked.run()
+    assert {table["source"].split(".")[1]: table["stopped"] for table in again["tables"]} == stopped, "it stays stopped"
+    assert {table["source"].split(".")[1]: table["rows_copied"] for table in again["tables"]} == {"one": 20, "two": 20}
+    assert again["state"] == "stopped in part"
+    assert again["message"] == f"1 of 2 tables stopped: {stopped['one']}"
     source, target = moving.rows("two")
     assert source == target
+
+
+def test_a_task_whose_tables_are_all_stopped(mariadb_to_postgres: Moving) -> None:
+    moving = mariadb_to_postgres
+    asked = begin(moving)
+    for table in ("one", "two"):
+        moving.source.execute(f"ALTER TABLE {table} RENAME COLUMN a TO other")
+        moving.source.execute(f"UPDATE {table} SET other = 9 WHERE id = 4")
+    for words in ("two has no column a any more", "every table of the task .* is stopped: .* has no column a any more"):
+        with pytest.raises(UnsupportedError, match=words) as error:
+            asked.run()
+        assert error.value.hint == "drop the task and begin anew"
+        status = api.move_status(asked.request.task, asked.meta)
+        assert status is not None
+        assert status["state"] == "failed"
+        assert all(table["stopped"] for table in status["tables"])
+        assert len(status["tables"]) == 2

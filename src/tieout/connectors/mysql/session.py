@@ -12,11 +12,14 @@ from tieout.config.urls import EndpointUrl
 SETTINGS = "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES'"
 """What a user's SQL and our literals may depend on."""
 
+PATIENT = "net_read_timeout = 86400, net_write_timeout = 86400"
+"""For a mover, which rests in the middle of a statement if it is to be slow: servers hang up after 30 s or 60."""
+
 _INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', lock_wait_timeout = 30"
 
 
-def connect(url: EndpointUrl, *, client_flag: int = 0) -> Any:
-    """A pymysql connection in autocommit mode, in UTC."""
+def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = None) -> Any:
+    """A pymysql connection in autocommit mode, in UTC, with more settings of the session if they are given."""
     import pymysql
 
     return pymysql.connect(
@@ -28,7 +31,7 @@ def connect(url: EndpointUrl, *, client_flag: int = 0) -> Any:
         unix_socket=url.params.get("socket"),
         charset="utf8mb4",
         autocommit=True,
-        init_command=_INIT,
+        init_command=_INIT if settings is None else f"{_INIT}, {settings}",
         connect_timeout=max(1, ceil(url.connect_timeout or 10)),
         read_timeout=url.read_timeout,
         ssl=_tls(url),

@@ -16,7 +16,7 @@ from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.moving import watermarks
 from tieout.connectors.mysql.moving.lines import tab_lines
 from tieout.connectors.mysql.moving.texts import rendered, texts_of, unreadable
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.session import PATIENT, connect
 from tieout.errors import ReadError, UnsupportedError
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moving import Held, Transfer
@@ -33,7 +33,7 @@ class MySQLChunkSource:
 
     @contextmanager
     def reading(self) -> Iterator[MySQLChunkReader]:
-        with translated(self.url), closing(connect(self.url)) as connection:
+        with translated(self.url), closing(connect(self.url, settings=PATIENT)) as connection:
             held = watermarks.begin(connection) if self.watermarks else _begin(connection)
             yield MySQLChunkReader(self.url, connection, MySQLDialect(self.flavour), held)
 

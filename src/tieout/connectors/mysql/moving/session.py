@@ -11,7 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translate
 from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.session import PATIENT, connect
 from tieout.errors import AccessError, BusyError, ReadError, UnreachableError, WriteError
 from tieout.model.tables import TableName
 
@@ -39,7 +39,7 @@ class MySQLSession:
         self.url = url
         self._dialect = MySQLDialect(Flavour.MARIADB)
         with self.answered():
-            self.connection = connect(url, client_flag=CLIENT.LOCAL_FILES | CLIENT.FOUND_ROWS)
+            self.connection = connect(url, client_flag=CLIENT.LOCAL_FILES | CLIENT.FOUND_ROWS, settings=PATIENT)
             self.execute(_SETTINGS)
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:

@@ -1,0 +1,76 @@
+"""A mover as a process of its own: paused, interrupted, killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Tieout
+from tests.servers.sqlite import SqliteDatabase
+from tieout import api
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def source(sqlite_db: Callable[[str], SqliteDatabase], tmp_path: Path) -> SqliteDatabase:
+    """With a task, `shop`, that moves it."""
+    source, target = sqlite_db("source"), sqlite_db("target")
+    source.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+    source.executemany("INSERT INTO t VALUES (?, ?)", [(n, "old") for n in range(10)])
+    target.path.touch()
+    (tmp_path / "tieout.yaml").write_text(
+        f'endpoints: {{old: {{url: "{source.url}"}}, new: {{url: "{target.url}"}}}}\n'
+        "tasks: {shop: {source: old, target: new}}\n"
+    )
+    return source
+
+
+@contextmanager
+def following(start: Start) -> Iterator[subprocess.Popen[str]]:
+    """The task's mover, once it follows."""
+    process = start("run", "shop", "--master", "local[2]", "--quiet", start_new_session=True)
+    try:
+        _until(process, lambda: (_status().get("state"), _status().get("lag_bytes")) == ("following", 0))
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def test_ctrl_c_ends_a_mover_that_was_paused(start: Start, program: Tieout, source: SqliteDatabase) -> None:
+    with following(start) as process:
+        assert program("pause", "shop").code == 0
+        source.execute("UPDATE t SET v = 'new' WHERE id = 3")
+        _until(process, lambda: _status()["state"] == "paused")
+        os.killpg(process.pid, signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+        assert (process.returncode, out) == (130, "")
+        assert error.splitlines() == [
+            "stopping; once more ends at once",
+            "interrupted: go on with tieout run shop",
+        ]
+        assert _status()["state"] == "stopped"
+
+
+def _status() -> dict[str, Any]:
+    return api.move_status("shop") or {}
+
+
+def _until(process: subprocess.Popen[str], true: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline, f"it never happened: {_status()}"
+        time.sleep(0.2)
