@@ -11,7 +11,7 @@ from tieout import api
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore, Wanted
 
-TOLD = {
+TOLD: dict[str, Any] = {
     "kind": "status",
     "task": "shop",
     "state": "following",
