@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -62,6 +63,44 @@ def test_ctrl_c_ends_a_mover_that_was_paused(start: Start, program: Tieout, sour
             "interrupted: go on with tieout run shop",
         ]
         assert _status()["state"] == "stopped"
+
+
+def test_a_mover_that_was_killed_does_not_follow(start: Start, program: Tieout, source: SqliteDatabase) -> None:
+    with following(start) as process:
+        process.kill()
+        process.wait(timeout=60)
+    shown = program("status", "shop")
+    assert (shown.code, shown.err) == (0, "")
+    lines = dict(line.split(maxsplit=1) for line in shown.out.split("\n\n")[0].splitlines())
+    assert lines["state"] == "interrupted"
+    assert f"its process is gone ({process.pid} on " in lines["message"]
+    assert lines["message"].endswith("start it again: tieout run shop")
+    assert "lag" not in lines
+    assert lines["updated"].split()[:1] == ["at"]
+    assert "interrupted" in program("status").out
+    found = json.loads(program("status", "shop", "--output", "json").out)
+    assert (found["state"], found["lag_seconds"], found["rows_per_second"]) == ("interrupted", None, None)
+
+
+def test_a_move_that_had_to_stop_a_table_is_no_success(tieout: Tieout, source: SqliteDatabase) -> None:
+    source.execute("CREATE TABLE u (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO u VALUES (1, 'old')")
+    words = ("run", "shop", "--until-caught-up", "--quiet")
+    assert tieout(*words).code == 0
+    source.execute("ALTER TABLE t RENAME COLUMN v TO w; UPDATE t SET w = 'new'; UPDATE u SET v = 'new'")
+    for _ in ("when it happens", "and when it is run again"):
+        ended = tieout(*words)
+        assert ended.code == 3, ended.err
+        assert "stopped in part" in ended.out
+    shown = tieout("status", "shop").out
+    assert "1 of 2 tables stopped: main.t has no column v any more" in shown
+    assert "stopped in part" in tieout("task", "list").out
+    assert "stopped in part" in tieout("jobs", "list").out
+    source.execute("ALTER TABLE u RENAME COLUMN v TO w; UPDATE u SET w = 'newer'")
+    assert tieout(*words).code == 2
+    refused = tieout(*words)
+    assert refused.code == 2
+    assert refused.err.startswith("error[unsupported]: every table of the task shop is stopped: ")
+    assert refused.err.endswith("dropped or renamed — drop the task and begin anew\n")
 
 
 def _status() -> dict[str, Any]:

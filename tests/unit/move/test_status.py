@@ -8,6 +8,7 @@ import pytest
 
 from tieout.connectors.changelog import LogLag
 from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import GivenUp
 from tieout.move import status as module
 from tieout.move.status import StatusKeeper, TableStatus
 
@@ -79,3 +80,21 @@ def test_the_time_left_of_a_copy_is_never_negative(keeper: StatusKeeper, clock: 
     assert keeper.seconds_left == 10
     table.rows_copied = 150  # the estimate was too low
     assert keeper.seconds_left == 0
+
+
+def test_lag_is_not_known_while_a_server_is_waited_for(keeper: StatusKeeper) -> None:
+    keeper.looked(LogLag(0))
+    keeper.become("waiting", "it restarts")
+    assert (keeper.document()["lag_seconds"], keeper.document()["lag_bytes"]) == (None, None)
+    keeper.become("following")
+    keeper.looked(LogLag(5))
+    assert keeper.document()["lag_bytes"] == 5
+
+
+def test_one_line_tells_of_tables_that_were_stopped(keeper: StatusKeeper) -> None:
+    keeper.tables = {name: TableStatus(name, name) for name in ("a", "b", "c")}
+    assert keeper.document()["message"] is None
+    keeper.given_up([GivenUp("b", None, "b is gone")])
+    assert keeper.document()["message"] == "1 of 3 tables stopped: b is gone"
+    keeper.become("waiting", "it restarts")
+    assert keeper.document()["message"] == "it restarts; 1 of 3 tables stopped"
