@@ -14,7 +14,8 @@ _TABLES = """
 SELECT n.nspname, c.relname, c.oid::int8,
   (SELECT jsonb_object_agg(a.attname, format_type(a.atttypid, a.atttypmod)) FROM pg_attribute a
    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-  (SELECT coalesce(jsonb_object_agg(t.relid::oid, jsonb_build_array(t.relid::text, pg_relation_filenode(t.relid))), '{}')
+  (SELECT coalesce(jsonb_object_agg(
+     t.relid::oid, jsonb_build_array(t.relid::text, pg_relation_filenode(t.relid))), '{}')
    FROM pg_partition_tree(c.oid) t WHERE t.isleaf AND t.relid <> c.oid)
 FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s"""
@@ -36,7 +37,9 @@ def note(connection: Any, publication: str) -> None:
 def watched(connection: Any, publication: str, tables: Sequence[TableName]) -> Watched:
     """What is different from what was noted."""
     row = connection.execute(_NOTED, [publication]).fetchone()
-    noted: dict[str, _State] = json.loads(row[0]) if row and row[0] else {}
+    if row is None:
+        return Watched()  # the log can't be read, which is more than a table's trouble
+    noted: dict[str, _State] = json.loads(row[0] or "{}")
     now = _states(connection, publication)
     found = Watched()
     for table in tables:
