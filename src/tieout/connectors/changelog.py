@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tieout.model.changes import LogItem
@@ -17,6 +17,14 @@ class LogLag:
 
     behind: int
     kept: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What became of tables that the log does not tell: why some can't be followed, and what to know of others."""
+
+    reasons: dict[TableName, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
 
 class ChangeLog(Protocol):
@@ -43,6 +51,9 @@ class ChangeLog(Protocol):
 
     def lag(self, applied: Position) -> LogLag:
         """How far the log goes behind a position, at this moment."""
+
+    def watched(self, tables: Sequence[TableName]) -> Watched:
+        """What became of these tables since their log was begun, as far as reading it would not tell."""
 
     def confirm(self, position: Position) -> None:
         """Lets the source forget what lies before the position, if it keeps its log for us."""

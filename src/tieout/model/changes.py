@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -66,11 +66,34 @@ class Emptied:
 
 
 @dataclass(frozen=True, slots=True)
+class Redefined:
+    """What a statement did to a table's definition.
+
+    `added` are columns with the default that rows got which were there; `changed` those that may have other values
+    now. `unindexed`: indexes that are gone. `reason` is why no row of it can be relied on.
+    """
+
+    table: TableName
+    added: tuple[tuple[str, str | None], ...] = ()
+    dropped: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unindexed: tuple[str, ...] = ()
+    reason: str | None = None
+
+    def of(self, table: TableName) -> Redefined:
+        return replace(self, table=table)
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that is no change of rows, as text: DDL. `schema` is the one it was run in."""
+    """A statement that is no change of rows, as text: DDL. `schema` is the one it was run in.
+
+    `redefined`: those of the tables asked for that it is about, unless it leaves them as they are.
+    """
 
     schema: str
     text: str
+    redefined: tuple[Redefined, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tieout.connectors.base import Endpoint
+from tieout.connectors.defaults import DefaultKind, plain_default
 from tieout.connectors.moving import Source, Target
 from tieout.connectors.structure import TABLE, Structure
 from tieout.errors import TieoutError
 from tieout.model.moving import Transfer
 from tieout.model.tables import Column, Table
+from tieout.model.types import TypeName
 
 
 class Incompatible(Exception):
@@ -26,8 +28,11 @@ class Adapter:
     endpoints: tuple[Endpoint, Endpoint]
     alike: bool
 
-    def adapted(self, transfer: Transfer, columns: tuple[str, ...]) -> Transfer:
-        """The transfer of a table that has these columns now. Incompatible if they are not only more than before."""
+    def adapted(self, transfer: Transfer, columns: tuple[str, ...], told: Mapping[str, str | None] | None) -> Transfer:
+        """The transfer of a table that has these columns now. Incompatible if they are not only more than before.
+
+        `told` is what the log says that rows got in new ones, if it does.
+        """
         gone = [column.name for column in transfer.reads.source_columns if column.name not in columns]
         if gone:
             raise Incompatible(f"its column {gone[0]} was dropped or renamed")
@@ -36,7 +41,7 @@ class Adapter:
             added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
             if not transfer.takes_more:
                 return replace(transfer, source=_with(transfer.source, added))
-            self._add(transfer, table, added)
+            self._add(transfer, table, added, self.source.given(table, added, told))
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:
             if error.transient:
@@ -54,27 +59,72 @@ class Adapter:
     def _added(self, table: Table, name: str) -> Column:
         if name not in table.column_names:
             raise Incompatible(f"its column {name} came and went: its type is not known any more")
-        column = table.column(name)
-        if column.default is not None and "(" in column.default:
-            raise Incompatible(f"its new column {name} has a default that each server computes by itself")
-        return column
+        return table.column(name)
 
-    def _add(self, transfer: Transfer, table: Table, added: list[Column]) -> None:
+    def _add(self, transfer: Transfer, table: Table, added: list[Column], given: Mapping[str, str | None]) -> None:
         (there,) = self.endpoints[1].describe([transfer.target.name])
         missing = [column for column in added if column.name not in there.column_names]
         if not missing:
             return  # somebody was faster, or an earlier try got so far
+        for column in missing:
+            self.target.run(transfer.target.name, self._statements(table, column, given[column.name]))
+
+    def _statements(self, table: Table, column: Column, given: str | None) -> list[str]:
+        """Rows that are there get what those of the source have, and rows to come the default of now."""
+        now = _line(self._structure(table), column.name)
+        if given is None or given == column.default:
+            self._require_plain(column)
+            return [f"ALTER TABLE {TABLE} ADD COLUMN {now}"]
+        first, bare = replace(column, default=given), replace(column, default=None)
+        self._require_plain(first)
+        if self.alike:
+            without = now.replace(f" DEFAULT {column.default}", "", 1)
+            line = without.removesuffix(" NOT NULL") + f" DEFAULT {given}{'' if column.nullable else ' NOT NULL'}"
+        else:
+            without, line = (_line(self._structure(_having(table, each)), column.name) for each in (bare, first))
+        default = _inserted(now, without)
+        change = f"SET {default}" if default else "DROP DEFAULT"
+        return [f"ALTER TABLE {TABLE} ADD COLUMN {line}", f"ALTER TABLE {TABLE} ALTER COLUMN {_name(now)} {change}"]
+
+    def _require_plain(self, column: Column) -> None:
+        """Only what any engine understands gives the same value everywhere."""
+        if self.alike or column.default is None or column.default.upper() == "NULL":
+            return
+        default = plain_default(column)
+        if default is None or default.kind is DefaultKind.NOW or column.type.name is TypeName.INSTANT:
+            raise Incompatible(f"its new column {column.name} has a default that the target does not know")
+
+    def _structure(self, table: Table) -> Structure:
         structure = (
             self.source.structure(table) if self.alike else self.target.structure_of(table, self.source.wiring(table))
         )
         if not isinstance(structure, Structure):
             raise Incompatible("; ".join(f"{column.column}: {column.reason}" for column in structure))
-        for column in missing:
-            self.target.run(transfer.target.name, [f"ALTER TABLE {TABLE} ADD COLUMN {_line(structure, column.name)}"])
+        return structure
 
 
 def _with(table: Table, added: list[Column]) -> Table:
     return replace(table, columns=(*table.columns, *added))
+
+
+def _having(table: Table, column: Column) -> Table:
+    return replace(table, columns=tuple(column if each.name == column.name else each for each in table.columns))
+
+
+def _inserted(longer: str, shorter: str) -> str:
+    """What has to be put into the shorter text, at one place, to have the longer one."""
+    differ = (place for place, pair in enumerate(zip(longer, shorter, strict=False)) if pair[0] != pair[1])
+    before = next(differ, len(shorter))
+    return longer[before : len(longer) - (len(shorter) - before)].strip()
+
+
+def _name(line: str) -> str:
+    """The quoted name that a column's line begins with."""
+    quote = line[0]
+    end = 1
+    while line[end] != quote or line[end : end + 2] == quote * 2:
+        end += 2 if line[end] == quote else 1
+    return line[: end + 1]
 
 
 def as_planned(table: Table, planned: tuple[str, ...] | None, target: Callable[[], Table]) -> Table:

@@ -40,6 +40,10 @@ class Holdings:
         """Whether any chunk holds the transaction: from some position on, none does."""
         return any(held.holds(transaction) for held in self.held)
 
+    def all_hold(self, transaction: Begin) -> bool:
+        """Whether every chunk was read behind the transaction."""
+        return bool(self.held) and all(held.holds(transaction) for held in self.held)
+
     def may_be_later_than(self, transaction: Begin) -> bool:
         """Whether rows of a chunk may have been read after the transaction."""
         return any((held.settled or held.position).place > transaction.position.place for held in self.held)

@@ -177,6 +177,7 @@ class Mover:
         stages = self.target.make_stages(self.fence, self.transfers, SETS)
         follower = self._follower(spark, start, self._holdings(), stages)
         try:
+            self._watch(start)
             if goal is None:
                 follower.run(self._look)
             else:
@@ -187,13 +188,16 @@ class Mover:
 
     def _overcome(self, spark: SparkSession, began: Position, trouble: Trouble) -> None:
         """Columns that were added are followed, from where they were; any other trouble stops its table."""
-        (transfer,) = (t for t in self.transfers if t.source.name == trouble.table)
-        reason = trouble.reason
-        if trouble.columns is not None:
+        if trouble.exact:
             self._follow(spark, began, trouble.before)
+        found = [transfer for transfer in self.transfers if transfer.source.name == trouble.table]
+        if not found:
+            return  # there was another trouble with it on the way
+        (transfer,), reason = found, trouble.reason
+        if trouble.columns is not None:
             adapter = Adapter(self.source, self.target, self.endpoints, self._alike)
             try:
-                adapted = adapter.adapted(transfer, trouble.columns)
+                adapted = adapter.adapted(transfer, trouble.columns, trouble.defaults)
                 self.transfers = [adapted if t is transfer else t for t in self.transfers]
                 self.target.progress.plan_columns(self.fence, trouble.table, adapted.source.column_names)
                 return
@@ -263,8 +267,16 @@ class Mover:
             self._looked = time.monotonic()
             with suppress(TieoutError):  # what is wrong with the source shows where it is read
                 self.status.looked(self.source.log(self.request.task).lag(applied))
+                self._watch(applied)
                 self.tell(self.status)
         return self.steering.is_stopped(applied)
+
+    def _watch(self, applied: Position) -> None:
+        """TroubleFound if a table became something that its log does not tell."""
+        found = self.source.log(self.request.task).watched(self._names)
+        for table, reason in found.reasons.items():
+            raise TroubleFound(Trouble(table, f"{table}: {reason}", applied))
+        self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]
 
     def _applied(self, staged: SliceStaged, remarks: list[str]) -> None:
         self.steering.throttle.moved(staged.rows)

@@ -12,12 +12,13 @@ from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.moving import ChunkSource, Loader, StagedChanges
 from tieout.errors import UnsupportedError, WriteError
 from tieout.failpoints import reach
-from tieout.model.changes import Begin, Commit, Emptied, Rows, Statement
+from tieout.model.changes import Begin, Commit, Emptied, Rows
 from tieout.model.moving import Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
+from tieout.move import redefining
 from tieout.move.staging import Behind, Stager, Staging
-from tieout.move.trouble import ColumnsChanged, Trouble
+from tieout.move.trouble import ColumnsChanged, TableChanged, Trouble
 from tieout.spark.work import Cells
 
 
@@ -30,7 +31,6 @@ class SliceStaged:
     changes: tuple[StagedChanges, ...]
     versions: Mapping[TableName, Version]
     rows: int
-    statements: tuple[Statement, ...] = ()
     newest: Commit | None = None
 
 
@@ -55,7 +55,9 @@ class StageSlice:
             with _no_cycles(), ThreadPoolExecutor(1, "tieout-stage") as pool:
                 yield from self._staged(Behind(pool))
         except ColumnsChanged as changed:
-            yield Trouble(self._at[0], changed.reason, self._before, changed.columns)
+            yield Trouble(self._at[0], changed.reason, self._before, changed.columns, changed.defaults, exact=True)
+        except TableChanged as changed:
+            yield Trouble(self._at[0], str(changed), self._before, exact=True)
         except (UnsupportedError, WriteError) as error:
             if not self._at:
                 raise  # the log itself, and not one table
@@ -76,7 +78,6 @@ class StageSlice:
         }
         transaction: Begin | None = None
         touched: set[TableName] = set()
-        statements: list[Statement] = []
         versions: dict[TableName, Version] = {}
         newest: Commit | None = None
         for item in self.log.read(self.after, self.upto, frozenset(stagers)):
@@ -99,7 +100,11 @@ class StageSlice:
                     stagers[name].empty(transaction)
                     touched.add(name)
             else:
-                statements.append(item)
+                assert transaction is not None
+                for change in item.redefined:
+                    with self._working_on(change.table) as name:
+                        staging = self.tables[name]
+                        redefining.follow(change, transaction, staging.stage.transfer, staging.holdings)
         reach("after-read")
         changes = []
         for name, stager in stagers.items():
@@ -109,7 +114,7 @@ class StageSlice:
             yield from stager.handed_on()
         reach("after-stage")
         rows = sum(stager.seen for stager in stagers.values())
-        yield SliceStaged(self.after, self.upto, tuple(changes), versions, rows, tuple(statements), newest)
+        yield SliceStaged(self.after, self.upto, tuple(changes), versions, rows, newest)
 
 
 @contextmanager

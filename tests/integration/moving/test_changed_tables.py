@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.integration.moving.pairs import Moving
+from tests.integration.moving.troubles import arrived, followed, until
 from tieout import api
 from tieout.errors import UnsupportedError
+from tieout.model.positions import Position
 from tieout.move.mover import Mover
 
 ONE = "CREATE TABLE one (id INT PRIMARY KEY, a INT)"
@@ -99,3 +101,181 @@ def test_a_task_whose_tables_are_all_stopped(mariadb_to_postgres: Moving) -> Non
         assert status["state"] == "failed"
         assert all(table["stopped"] for table in status["tables"])
         assert len(status["tables"]) == 2
+
+
+def stopped_by(moving: Moving, *statements: str, table: str = ONE) -> dict[str, str | None]:
+    """What stopped the tables; what was changed before the statements has arrived, and the other table goes on."""
+    for statement in (table, TWO):
+        moving.source.execute(statement)
+    for name in ("one", "two"):
+        moving.source.executemany(f"INSERT INTO {name} VALUES (%s, 0)", [(n,) for n in range(20)])
+    asked = moving.asking("one", "two")
+    asked.run()
+    moving.source.execute("UPDATE one SET a = 1 WHERE id = 3")
+    for statement in statements:
+        moving.source.execute(statement)
+    moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
+    stopped = {table["source"].split(".")[1]: table["stopped"] for table in asked.run()["tables"]}
+    assert moving.target.rows("SELECT a FROM one WHERE id IN (3, 4) ORDER BY id") == [(1,), (0,)]
+    source, target = moving.rows("two")
+    assert source == target
+    return stopped
+
+
+PARTITIONED = (
+    "CREATE TABLE one (id INT PRIMARY KEY, a INT) PARTITION BY RANGE (id) "
+    "(PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN MAXVALUE)"
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "reason"),
+    [
+        (["CREATE TABLE new LIKE one", "RENAME TABLE one TO old, new TO one"], "it was renamed to"),
+        (["ALTER TABLE one RENAME TO old", "CREATE TABLE one LIKE old"], "it was renamed to"),
+        (["DROP TABLE one", ONE], "it was dropped"),
+        ([ONE.replace("CREATE", "CREATE OR REPLACE"), "UPDATE one SET a = 5 WHERE id = 4"], "it was made anew"),
+        (["ALTER TABLE one DROP COLUMN a, ADD COLUMN a INT DEFAULT 3"], "no column a any more"),
+        (["ALTER TABLE one DROP COLUMN a", "ALTER TABLE one ADD COLUMN a INT"], "no column a any more"),
+        (["ALTER TABLE one MODIFY a BIGINT", "UPDATE one SET a = 9 WHERE id = 4"], "its column a was changed"),
+    ],
+)
+def test_a_statement_that_changes_more_than_the_log_tells(
+    mariadb_to_postgres: Moving, statements: list[str], reason: str
+) -> None:
+    stopped = stopped_by(mariadb_to_postgres, *statements)
+    assert reason in (stopped["one"] or "")
+    assert stopped["two"] is None
+
+
+def test_a_key_that_is_dropped(mariadb_to_postgres: Moving) -> None:
+    moving = mariadb_to_postgres
+    asked = begin(moving)
+
+    def stopped() -> list[str | None]:
+        status = api.move_status(asked.request.task, asked.meta)
+        return [table["stopped"] for table in status["tables"]] if status else []
+
+    with followed(asked):
+        moving.source.execute("ALTER TABLE one DROP PRIMARY KEY")
+        moving.source.execute("INSERT INTO one VALUES (3, 9)")
+        moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
+        until(lambda: arrived(moving, "two"))
+    (reason, other) = stopped()
+    assert "the key that tells its rows apart was dropped" in (reason or "")
+    assert other is None
+
+
+@pytest.mark.parametrize("action", ["TRUNCATE PARTITION low", "DROP PARTITION low"])
+def test_rows_that_go_with_their_partition(mariadb_to_postgres: Moving, action: str) -> None:
+    stopped = stopped_by(mariadb_to_postgres, f"ALTER TABLE one {action}", table=PARTITIONED)
+    assert "partition" in (stopped["one"] or "").lower()
+    assert stopped["two"] is None
+
+
+def test_statements_that_leave_rows_as_they_are(mariadb_to_postgres: Moving) -> None:
+    moving = mariadb_to_postgres
+    asked = begin(moving)
+    for statement in (
+        "ALTER TABLE one ADD INDEX i (a), COMMENT = 'RENAME TO two', ALTER COLUMN a SET DEFAULT 5",
+        "CREATE TABLE IF NOT EXISTS one (id INT)",
+        "DROP INDEX i ON one",
+        "ALTER TABLE one FORCE",
+        "UPDATE one SET a = 8 WHERE id = 4",
+        "TRUNCATE TABLE two",
+    ):
+        moving.source.execute(statement)
+    assert [table["stopped"] for table in asked.run()["tables"]] == [None, None]
+    for table in ("one", "two"):
+        source, target = moving.rows(table)
+        assert source == target
+
+
+@pytest.mark.parametrize("pair", ["early", "late"])
+def test_a_table_that_is_swapped_before_or_while_it_is_copied(
+    mariadb_to_postgres: Moving, monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    """Before its first chunk it is history; between two of them, rows of both tables came along."""
+    moving = mariadb_to_postgres
+    moving.source.execute(ONE)
+    moving.source.executemany("INSERT INTO one VALUES (%s, 0)", [(n,) for n in range(20)])
+    asked = moving.asking("one", chunk_rows=10)
+    began = Mover._begin_log
+
+    def swap() -> None:
+        moving.source.execute("CREATE TABLE new AS SELECT id, 5 AS a FROM one")
+        moving.source.execute("ALTER TABLE new ADD PRIMARY KEY (id)")
+        moving.source.execute("RENAME TABLE one TO old, new TO one")
+
+    def begin_and_swap(mover: Mover) -> Position:
+        found = began(mover)
+        swap()
+        return found
+
+    def copied(mover: Mover, *args: Any) -> None:
+        chunks = [chunk for chunk in mover._chunks() if chunk.held is None]
+        whole(mover, args[0], chunks[:1])
+        swap()
+        whole(mover, args[0], chunks[1:])
+
+    whole = Mover._copy
+    if pair == "early":
+        monkeypatch.setattr(Mover, "_begin_log", begin_and_swap)
+        asked.run()
+        source, target = moving.rows("one")
+        assert source == target
+    else:
+        monkeypatch.setattr(Mover, "_copy", copied)
+        with pytest.raises(UnsupportedError, match="it was renamed to"):
+            asked.run()
+
+
+DJANGO = ["ALTER TABLE one ADD COLUMN b INT DEFAULT 5 NOT NULL", "ALTER TABLE one ALTER COLUMN b DROP DEFAULT"]
+
+
+@pytest.mark.parametrize("moving", ["postgres-postgres", "postgres-mariadb"], indirect=True)
+@pytest.mark.parametrize(
+    "statements",
+    [
+        DJANGO,
+        ["ALTER TABLE one ADD COLUMN b VARCHAR(9) DEFAULT 'o''ne'", "ALTER TABLE one ALTER COLUMN b SET DEFAULT 'two'"],
+        [
+            "ALTER TABLE one ADD COLUMN b DATE DEFAULT CURRENT_DATE - 1",
+            "ALTER TABLE one ALTER b SET DEFAULT CURRENT_DATE",
+        ],
+        ["ALTER TABLE one ADD COLUMN b BOOLEAN DEFAULT true", "ALTER TABLE one ALTER b DROP DEFAULT"],
+    ],
+)
+def test_rows_keep_what_they_got_with_a_new_column(moving: Moving, statements: list[str]) -> None:
+    asked = begin(moving)
+    for statement in (*statements, "INSERT INTO one (id, a, b) SELECT 100, a, b FROM one WHERE id = 1"):
+        moving.source.execute(statement)
+    status = asked.run()
+    assert [table["stopped"] for table in status["tables"]] == [None, None]
+    source, target = moving.rows("one")
+    assert source == target
+
+
+@pytest.mark.parametrize("statement", ["ALTER TABLE one ADD COLUMN b TIMESTAMP DEFAULT clock_timestamp()"])
+@pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+def test_a_new_column_whose_first_values_nobody_knows(moving: Moving, statement: str) -> None:
+    asked = begin(moving)
+    moving.source.execute(statement)
+    moving.source.execute("UPDATE one SET a = 9 WHERE id = 4")
+    stopped = {table["source"].split(".")[1]: table["stopped"] for table in asked.run()["tables"]}
+    assert "what rows got in its new column b is not known" in (stopped["one"] or "")
+
+
+@pytest.mark.parametrize(
+    ("statements", "reason"),
+    [
+        (DJANGO, "has another default by now"),
+        (["ALTER TABLE one ADD COLUMN b DATETIME DEFAULT CURRENT_TIMESTAMP"], "computes by itself"),
+        (["ALTER TABLE one ADD COLUMN b INT AUTO_INCREMENT UNIQUE"], "computes by itself"),
+    ],
+)
+@pytest.mark.parametrize("moving", ["mariadb-mariadb", "mariadb-postgres"], indirect=True)
+def test_a_default_that_is_another_by_now(moving: Moving, statements: list[str], reason: str) -> None:
+    stopped = stopped_by(moving, *statements)
+    assert reason in (stopped["one"] or "")
+    assert stopped["two"] is None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.changelog import LogLag
+from tieout.connectors.changelog import LogLag, Watched
 from tieout.connectors.mysql.binlog.dump import log_behind
 from tieout.connectors.mysql.binlog.gtids import goes_back
 from tieout.connectors.mysql.binlog.layout import layouts_of
@@ -69,6 +69,10 @@ class BinlogLog:
     def lag(self, applied: Position) -> LogLag:
         with translated(self.url), closing(connect(self.url)) as connection:
             return LogLag(self._bytes_between(connection, applied, end_of_log(connection)) or 0)
+
+    def watched(self, tables: Sequence[TableName]) -> Watched:
+        """The log has every statement."""
+        return Watched()
 
     def confirm(self, position: Position) -> None:
         """The server keeps its log for as long as it is set to, for all."""

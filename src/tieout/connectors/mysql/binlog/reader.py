@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog.definitions import redefined
 from tieout.connectors.mysql.binlog.events import Event, EventStream
 from tieout.connectors.mysql.binlog.groups import Groups
 from tieout.connectors.mysql.binlog.layout import Layouts
@@ -109,7 +110,7 @@ class Reader:
         if meant is Meaning.TRUNCATE:
             return self._truncated(query)
         if meant is Meaning.OTHER:
-            return () if gtid.undone else (Statement(query.schema, self._text(query)),)
+            return () if gtid.undone else (self._statement(query),)
         if meant in (Meaning.ROLLBACK, Meaning.ROLLBACK_TO) and self._told:
             return self._rollbacks.undo(self._text(query), self._events.file, before)
         if meant is Meaning.BEGIN:
@@ -123,13 +124,16 @@ class Reader:
         return ()
 
     def _truncated(self, query: Query) -> Iterable[LogItem]:
-        text = self._text(query)
-        found = truncated(text)
+        found = truncated(self._text(query))
         if found is None:
-            return (Statement(query.schema, text),)
+            return (self._statement(query),)
         schema, name = found
         table = self._wanted.named(TableName(schema or query.schema, name))
         return (Emptied(table),) if table else ()
+
+    def _statement(self, query: Query) -> Statement:
+        text = self._text(query)
+        return Statement(query.schema, text, redefined(text, query.schema, self._wanted))
 
     def _refuse_changes(self, query: Query) -> None:
         if self._wanted.concerns(query):

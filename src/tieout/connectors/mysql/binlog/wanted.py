@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tieout.connectors.mysql.binlog.queries import Query
 from tieout.model.tables import TableName
 
@@ -17,6 +19,14 @@ class Wanted:
     def named(self, name: TableName) -> TableName | None:
         """The table of this name, if it is wanted."""
         return self._tables.get(self._key(name))
+
+    @property
+    def tables(self) -> Iterable[TableName]:
+        return self._tables.values()
+
+    def in_schema(self, schema: str) -> list[TableName]:
+        wanted = self._key(TableName(schema, "")).schema
+        return [table for key, table in self._tables.items() if key.schema == wanted]
 
     def concerns(self, query: Query) -> bool:
         """Whether a statement could change their rows: it runs in their schema, or names it."""

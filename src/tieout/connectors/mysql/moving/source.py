@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,6 +14,7 @@ from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.moving import watermarks
 from tieout.connectors.mysql.moving.chunks import MySQLChunkSource
+from tieout.connectors.mysql.moving.given import given
 from tieout.connectors.mysql.moving.own_structure import own_structure
 from tieout.connectors.mysql.moving.source_readiness import source_problems
 from tieout.connectors.mysql.moving.wiring import wiring
@@ -22,7 +23,7 @@ from tieout.connectors.structure import Structure, Wiring
 from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Consistency
 from tieout.model.positions import Position
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 _TRANSACTIONAL = {"InnoDB", "ROCKSDB"}
 _NO_ROWS = {"RESTRICT", "NO ACTION"}
@@ -60,6 +61,11 @@ class MySQLSource:
     def wiring(self, table: Table) -> Wiring:
         with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
             return wiring(cursor, table.name)
+
+    def given(
+        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    ) -> dict[str, str | None]:
+        return given(table, columns, told)
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         found = source_problems(self.url, self.flavour, tables, watermarks=self._watermarks)

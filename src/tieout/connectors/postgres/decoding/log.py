@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.changelog import LogLag
+from tieout.connectors.changelog import LogLag, Watched
 from tieout.connectors.kept import lease
-from tieout.connectors.postgres.decoding import wal
+from tieout.connectors.postgres.decoding import noted, wal
 from tieout.connectors.postgres.decoding.batch import Batch
 from tieout.connectors.postgres.decoding.copying import copied
 from tieout.connectors.postgres.decoding.decoder import Decoder
@@ -84,6 +84,10 @@ class PostgresLog:
         with self._connection() as connection:
             end = wal.last_record(connection)
             return LogLag(max(0, end.offset - applied.offset), slot_state(connection, self.url, self.slot).retained)
+
+    def watched(self, tables: Sequence[TableName]) -> Watched:
+        with self._connection() as connection:
+            return noted.watched(connection, self.publication, tables)
 
     def confirm(self, position: Position) -> None:
         with self._connection() as connection:

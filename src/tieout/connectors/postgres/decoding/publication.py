@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tieout.connectors.postgres.decoding.identity import ReplicaIdentity, identities
+from tieout.connectors.postgres.decoding.noted import note
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 
@@ -30,6 +31,7 @@ def publish(connection: Any, publication: str, tables: Sequence[TableName]) -> N
             connection.execute(sql.SQL(_SET_OPTIONS).format(name))
         else:
             connection.execute(sql.SQL(_CREATE).format(name, listed))
+        note(connection, publication)
 
 
 def unpublish(connection: Any, publication: str) -> None:

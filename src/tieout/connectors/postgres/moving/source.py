@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
 from typing import ClassVar
@@ -14,6 +14,7 @@ from tieout.connectors.postgres.decoding.readiness import log_problems, table_pr
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.moving.chunks import PostgresChunkSource
+from tieout.connectors.postgres.moving.given import given
 from tieout.connectors.postgres.moving.own_structure import own_structure
 from tieout.connectors.postgres.moving.sequences import wiring
 from tieout.connectors.postgres.session import connect
@@ -21,7 +22,7 @@ from tieout.connectors.structure import Structure, Wiring
 from tieout.model.forecast import Problem
 from tieout.model.moving import Consistency
 from tieout.model.positions import Position
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 
 def open_source(url: EndpointUrl) -> PostgresSource:
@@ -48,6 +49,12 @@ class PostgresSource:
     def wiring(self, table: Table) -> Wiring:
         with translated(self.url), connect(self.url, "tieout mover") as connection:
             return wiring(connection, PostgresDialect().table(table.name))
+
+    def given(
+        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    ) -> dict[str, str | None]:
+        with translated(self.url), connect(self.url, "tieout mover") as connection:
+            return given(connection, table, PostgresDialect().table(table.name), columns)
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         with slot_faults(self.url), connect(self.url, "tieout mover") as connection:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.changelog import LogLag
+from tieout.connectors.changelog import LogLag, Watched
 from tieout.connectors.sqlite.capture import capturing
 from tieout.connectors.sqlite.capture.real import real
 from tieout.connectors.sqlite.capture.tables import ANNOUNCED, CHANGES, END, READERS, SEEN, SHAPES, position
@@ -75,6 +75,10 @@ class SQLiteLog:
             sizes = f"SELECT SUM(CASE WHEN seq > ? THEN {size} + 1 ELSE 0 END), SUM({size} + 1) FROM {CHANGES}"
             behind, kept = connection.execute(sizes, [applied.offset]).fetchone()
         return LogLag(behind or 0, kept or 0)
+
+    def watched(self, tables: Sequence[TableName]) -> Watched:
+        """Whoever looks for the end of the log looks what became of the tables, and it is told there."""
+        return Watched()
 
     def confirm(self, position: Position) -> None:
         with self._reading() as connection:

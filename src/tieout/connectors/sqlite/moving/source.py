@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,7 +20,7 @@ from tieout.errors import UnsupportedError
 from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Consistency
 from tieout.model.positions import Position
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 
 def open_source(url: EndpointUrl) -> SQLiteSource:
@@ -46,6 +46,16 @@ class SQLiteSource:
 
     def wiring(self, table: Table) -> Wiring:
         raise UnsupportedError(f"{table.name}: rows of SQLite are moved to SQLite alone")
+
+    def given(
+        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    ) -> dict[str, str | None]:
+        for column in columns:
+            if column.default is not None and ("(" in column.default or column.default.upper().startswith("CURRENT_")):
+                name = f"{table.name}: its new column {column.name}"
+                raise UnsupportedError(f"{name} has a default that each server computes by itself")
+        # A default can't be changed; and what rows have that is not the default was captured.
+        return {column.name: column.default for column in columns}
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         reasons = ((table, self.refuses(table)) for table in tables)

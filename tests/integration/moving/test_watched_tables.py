@@ -1,0 +1,96 @@
+"""Tables of PostgreSQL that became others while they were followed: its log does not tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.integration.moving.pairs import Moving
+from tests.integration.moving.troubles import arrived, followed, until
+from tieout import api
+
+ONE = "CREATE TABLE one (id INT PRIMARY KEY, a INT)"
+TWO = "CREATE TABLE two (id INT PRIMARY KEY, a INT)"
+PARTITIONED = f"{ONE} PARTITION BY RANGE (id)"
+LOW = "CREATE TABLE low PARTITION OF one FOR VALUES FROM (0) TO (10)"
+HIGH = "CREATE TABLE high PARTITION OF one FOR VALUES FROM (10) TO (20)"
+
+pytestmark = pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+
+
+def begin(moving: Moving, *statements: str) -> Moving:
+    for statement in (*statements, TWO):
+        moving.source.execute(statement)
+    for table in ("one", "two"):
+        moving.source.executemany(f"INSERT INTO {table} VALUES (%s, 0)", [(n,) for n in range(20)])
+    asked = moving.asking("one", "two")
+    asked.run()
+    return asked
+
+
+def status_of(moving: Moving) -> dict[str, Any]:
+    status = api.move_status(moving.request.task, moving.meta)
+    assert status is not None
+    return status
+
+
+def stopped(moving: Moving) -> dict[str, str | None]:
+    return {table["source"].split(".")[1]: table["stopped"] for table in status_of(moving)["tables"]}
+
+
+@pytest.mark.parametrize(
+    ("made", "changes", "reason"),
+    [
+        ([ONE], ["ALTER TABLE one RENAME TO old"], "it was dropped, renamed or made anew"),
+        ([ONE], ["DROP TABLE one", ONE], "it was dropped, renamed or made anew"),
+        ([ONE], ["ALTER TABLE one ALTER COLUMN a TYPE BIGINT USING a * 100"], "was integer, and is bigint now"),
+        ([PARTITIONED, LOW, HIGH], ["ALTER TABLE one DETACH PARTITION low"], "its partition low was detached"),
+    ],
+)
+def test_a_table_that_became_another_is_stopped_and_no_other(
+    moving: Moving, made: list[str], changes: list[str], reason: str
+) -> None:
+    asked = begin(moving, *made)
+    with followed(asked):
+        for change in changes:
+            moving.source.execute(change)
+        until(lambda: stopped(asked)["one"])
+        moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
+        until(lambda: arrived(moving, "two"))
+    assert reason in (stopped(asked)["one"] or "")
+    assert stopped(asked)["two"] is None
+
+
+def test_a_type_that_changed_while_no_mover_ran(moving: Moving) -> None:
+    asked = begin(moving, ONE)
+    moving.source.execute("ALTER TABLE one ALTER COLUMN a TYPE BIGINT USING a + 100")
+    asked.run()
+    assert "was integer, and is bigint now" in (stopped(asked)["one"] or "")
+
+
+def test_partitions_that_come_or_are_truncated_are_told(moving: Moving) -> None:
+    asked = begin(moving, PARTITIONED, LOW, HIGH)
+    moving.source.execute("CREATE TABLE more PARTITION OF one FOR VALUES FROM (20) TO (30)")
+    moving.source.execute("INSERT INTO one VALUES (25, 1)")
+    status = asked.run()
+    assert [table["stopped"] for table in status["tables"]] == [None, None]
+    assert any("it got a partition more" in remark for remark in status["remarks"])
+    assert arrived(moving, "one")
+    moving.source.execute("TRUNCATE low")
+    assert any("its partition low was truncated" in remark for remark in asked.run()["remarks"])
+
+
+def test_what_leaves_a_table_as_it_is(moving: Moving) -> None:
+    asked = begin(moving, ONE)
+    for statement in (
+        "ALTER TABLE one ALTER COLUMN a SET DEFAULT 5",
+        "CREATE INDEX ON one (a)",
+        "VACUUM FULL one",
+        "UPDATE one SET a = 4 WHERE id = 4",
+    ):
+        moving.source.execute(statement)
+    status = asked.run()
+    assert [table["stopped"] for table in status["tables"]] == [None, None]
+    assert not status["remarks"]
+    assert arrived(moving, "one")
