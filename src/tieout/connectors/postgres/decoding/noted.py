@@ -12,7 +12,8 @@ from tieout.model.tables import TableName
 # A partition's file is another one once it is truncated, and the log tells that of whole tables alone.
 _TABLES = """
 SELECT n.nspname, c.relname, c.oid::int8,
-  (SELECT jsonb_object_agg(a.attname, format_type(a.atttypid, a.atttypmod)) FROM pg_attribute a
+  (SELECT jsonb_object_agg(a.attname, jsonb_build_array(
+     format_type(a.atttypid, a.atttypmod), a.atttypid::int8, a.atttypmod)) FROM pg_attribute a
    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
   (SELECT coalesce(jsonb_object_agg(
      t.relid::oid, jsonb_build_array(t.relid::text, pg_relation_filenode(t.relid))), '{}')
@@ -67,10 +68,11 @@ def _reason(before: _State | None, now: _State | None) -> str | None:
     for partition, (name, _) in before["partitions"].items():
         if partition not in now["partitions"]:
             return f"its partition {name} was detached or dropped"
-    for column, kind in before["types"].items():
-        # One that is gone is missing in the log, too.
-        if now["types"].get(column, kind) != kind:
-            return f"its column {column} was {kind}, and is {now['types'][column]} now"
+    for column, (kind, *numbers) in before["types"].items():
+        # One that is gone is missing in the log, too. What a type is called depends on the search path.
+        shown, *known = now["types"].get(column, [kind, *numbers])
+        if known != numbers:
+            return f"its column {column} was {kind}, and is {shown} now"
     return None
 
 
