@@ -282,6 +282,11 @@ class SqlTarget(ABC):
         """The tables of the schema whose names begin so."""
 
 
+def comes_later(than: int | None) -> str:
+    """Whether the staged row `n` is of a later piece than `s`, or of this one."""
+    return f"n.{PIECE} > s.{PIECE}" if than is None else f"n.{PIECE} = {than:d} AND s.{PIECE} < {than:d}"
+
+
 def stage_prefix(task: str) -> str:
     """What the names of a task's stages begin with."""
     return f"{STAGE}{_short(task)}_"

@@ -12,7 +12,7 @@ from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.mysql.moving.target_readiness import target_problems
 from tieout.connectors.structure import TABLE, Built, Structure, Unholdable, Wiring
-from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget
+from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import UnsupportedError
 from tieout.model.forecast import Problem
 from tieout.model.tables import Column, Table, TableName
@@ -100,8 +100,7 @@ class MySQLTarget(SqlTarget):
 
     def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
-        later = f"n.{PIECE} > s.{PIECE}" if than is None else f"n.{PIECE} = {than:d} AND s.{PIECE} < {than:d}"
-        return f"DELETE s FROM {table} s JOIN {table} n ON {same} AND {later}"
+        return f"DELETE s FROM {table} s JOIN {table} n ON {same} AND {comes_later(than)}"
 
     def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
         table, name = self.session.table(stage.name), self.session.quote(stage.transfer.target_columns[place].name)

@@ -13,7 +13,7 @@ from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
-from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget
+from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.model.forecast import Problem
 from tieout.model.tables import Column, Table, TableName
 
@@ -104,8 +104,7 @@ class PostgresTarget(SqlTarget):
 
     def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
-        later = f"n.{PIECE} > s.{PIECE}" if than is None else f"n.{PIECE} = {than:d} AND s.{PIECE} < {than:d}"
-        return f"DELETE FROM {table} s USING {table} n WHERE {same} AND {later}"
+        return f"DELETE FROM {table} s USING {table} n WHERE {same} AND {comes_later(than)}"
 
     def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
         table, name = self.session.table(stage.name), self.session.quote(stage.transfer.target_columns[place].name)

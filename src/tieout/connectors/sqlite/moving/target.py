@@ -11,7 +11,7 @@ from tieout.connectors.sqlite.capture.described import rowid_of
 from tieout.connectors.sqlite.moving.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
 from tieout.connectors.sqlite.moving.session import SQLiteSession
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
-from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget
+from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
 from tieout.errors import UnsupportedError
 from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Fence, Transfer
@@ -91,8 +91,9 @@ class SQLiteTarget(SqlTarget):
 
     def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
-        later = f"n.{PIECE} > s.{PIECE}" if than is None else f"n.{PIECE} = {than:d} AND s.{PIECE} < {than:d}"
-        return f"DELETE FROM {table} AS s WHERE EXISTS (SELECT 1 FROM {table} AS n WHERE {same} AND {later})"
+        return (
+            f"DELETE FROM {table} AS s WHERE EXISTS (SELECT 1 FROM {table} AS n WHERE {same} AND {comes_later(than)})"
+        )
 
     def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
         raise _left_out(stage)
