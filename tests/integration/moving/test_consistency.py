@@ -115,10 +115,10 @@ def test_a_second_mover_stops_the_first_or_does_not_start(moving: Moving) -> Non
     first = Thread(target=_follow, args=[asked, ended])
     first.start()
     try:
-        _until(lambda: (api.move_status(asked.request.task, asked.meta) or {}).get("state") == "following")
+        _until(lambda: _told(asked).get("state") == "following", lambda: (_told(asked), ended))
         with pytest.raises(UsageError, match="being run already"):
             asked.run()
-        _until(lambda: (api.move_status(asked.request.task, asked.meta) or {}).get("lag_seconds") == 0.0)
+        _until(lambda: _told(asked).get("lag_seconds") == 0.0, lambda: (_told(asked), ended))
         with pytest.raises(UsageError, match="another mover"):
             _run_elsewhere(asked, ended)
         # As one would that had not heard of it for long: it takes the task over.
@@ -160,8 +160,12 @@ def _follow(asked: Moving, ended: list[BaseException]) -> None:
         ended.append(error)
 
 
-def _until(condition: Callable[[], object], seconds: float = 40) -> None:
+def _told(asked: Moving) -> dict[str, Any]:
+    return api.move_status(asked.request.task, asked.meta) or {}
+
+
+def _until(condition: Callable[[], object], seen: Callable[[], object], seconds: float = 40) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it never came so far"
+        assert time.monotonic() < deadline, f"it never came so far: {seen()}"
         time.sleep(0.05)
