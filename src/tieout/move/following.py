@@ -137,7 +137,8 @@ class Follower:
                     self._moved.clear()
                     self._raise_error()
                     if ended.done():
-                        raise SparkFailure(f"the stream ended: {ended.exception()}")
+                        ended.result()
+                        raise SparkFailure("the stream ended")
             finally:
                 # To stop a stream is to wait for its callback, which may be resting.
                 self._ending.set()
@@ -156,7 +157,8 @@ class Follower:
 
         def wait() -> None:
             try:
-                query.awaitTermination()
+                with spark_errors():
+                    query.awaitTermination()
                 ended.set_result(None)
             except Exception as error:
                 ended.set_exception(error)

@@ -103,4 +103,15 @@ class Mover:
 
         process = self.start(failpoint, **changes)
         out, err = process.communicate(timeout=150)
+        self._call_back_here()
         return Ended(process.returncode, json.loads(out) if process.returncode == 0 else None, err)
+
+    def _call_back_here(self) -> None:
+        """The JVM calls back whom it was told last, which was the mover: a stream of this process's would call there.
+
+        Without a server that it knows of, pyspark starts one when it is needed, and tells the JVM.
+        """
+        gateway = self.spark.sparkContext._gateway
+        if gateway.__dict__.get("_callback_server") is not None:  # an attribute that is not there is asked of the JVM
+            gateway.shutdown_callback_server()
+            gateway._callback_server = None
