@@ -2,6 +2,7 @@
 
 TieoutError
 ├── UsageError            the request itself can't be carried out (flags, names, combinations)
+│   └── StatementError        a CHECK statement that is none; the message's lines point at the place
 ├── ConfigError           tieout.yaml or a URL is wrong
 ├── EndpointError         a database or lake did not do what was asked
 │   ├── UnreachableError      host, port, TLS, time-out, dropped connection   (trying again can help)
@@ -44,6 +45,10 @@ class TieoutError(Exception):
 
 class UsageError(TieoutError):
     code = "usage"
+
+
+class StatementError(UsageError):
+    code = "statement"
 
 
 class ConfigError(TieoutError):

@@ -1,0 +1,49 @@
+"""What a CHECK statement asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Family(StrEnum):
+    """A family of checks."""
+
+    INDEX = "index"
+    CONSTRAINT = "constraint"
+    SCHEMA = "schema"
+    VALIDITY = "validity"
+
+
+EVERYTHING = frozenset(Family)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A table, as it was written; without a schema it is looked for in the default one."""
+
+    name: str
+    schema: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.schema is None else f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStatement:
+    """One statement. Without `tables` it is about all of `database`.
+
+    `indexes` and `constraints` name those that are asked for; empty: all, if their family is. `changed`: only rows that
+    were changed since they were last checked. `as_of` is a moment of the past in the engine's words. `detached`: as a
+    job that nobody waits for.
+    """
+
+    text: str
+    tables: tuple[Named, ...] = ()
+    database: str | None = None
+    families: frozenset[Family] = EVERYTHING
+    indexes: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    changed: bool = False
+    as_of: str | None = None
+    detached: bool = False
