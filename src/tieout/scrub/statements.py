@@ -157,7 +157,7 @@ class _Reader(Transformer[Token, CheckStatement]):
 
 
 def _misplaced(text: str, error: UnexpectedInput) -> StatementError:
-    place = error.pos_in_stream
+    place = error.pos_in_stream or 0
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
         place = len(text.rstrip())
     found = str(error.token) if isinstance(error, UnexpectedToken) else _word_at(text, place)
