@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
@@ -157,7 +157,7 @@ class _Reader(Transformer[Token, CheckStatement]):
 
 
 def _misplaced(text: str, error: UnexpectedInput) -> StatementError:
-    place = error.pos_in_stream or 0
+    place = cast("int", error.pos_in_stream)
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
         place = len(text.rstrip())
     found = str(error.token) if isinstance(error, UnexpectedToken) else _word_at(text, place)
