@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tieout.api.checking import check, parse_check, split_checks
 from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
 from tieout.api.moves import drop_move, move_status, move_statuses, run_move, steer_move
 from tieout.api.repairs import (
@@ -31,12 +32,14 @@ __all__ = [
     "SparkSettings",
     "apply_repair",
     "cancel_job",
+    "check",
     "compare",
     "drop_move",
     "explain",
     "list_jobs",
     "move_status",
     "move_statuses",
+    "parse_check",
     "pause_job",
     "plan_repair",
     "preflight",
@@ -46,6 +49,7 @@ __all__ = [
     "run_move",
     "run_verification",
     "show_job",
+    "split_checks",
     "steer_move",
     "undo_repair",
     "verification",

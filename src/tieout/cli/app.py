@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tieout.cli import config, demo, init, jobs, preflight, repair, run, status, steering, task, verify, version
+from tieout.cli import check, config, demo, init, jobs, preflight, repair, run, status, steering, task, verify, version
 
 app = typer.Typer(
     name="tieout",
@@ -19,6 +19,7 @@ app.command("demo")(demo.demo)
 app.command("init")(init.init)
 app.command("preflight")(preflight.preflight)
 app.command("verify")(verify.verify)
+app.command("check")(check.check)
 app.command("run")(run.run)
 app.command("status")(status.status)
 app.command("pause")(steering.pause)

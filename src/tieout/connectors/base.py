@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
@@ -61,7 +61,8 @@ class ScanColumn:
 class Scan:
     """What to read of one table: columns in order, which of them are the key, and which rows.
 
-    `ordered_by` is the key if the engine sorts it in an order that ranges can be cut in; else empty.
+    `ordered_by` is the key if the engine sorts it in an order that ranges can be cut in; else empty. `through` is SQL
+    behind the table's name that forces the path by which it is read.
     """
 
     table: Table
@@ -69,6 +70,7 @@ class Scan:
     key: tuple[int, ...] = ()
     ordered_by: tuple[int, ...] = ()
     where: str | None = None
+    through: str | None = None
 
     @property
     def key_columns(self) -> tuple[ScanColumn, ...]:
@@ -127,7 +129,16 @@ class SendsRows(Protocol):
         """The rows of a range, a value of bytes for each."""
 
 
-def reading(reader: Reader, consume: Callable[[Reader], T]) -> T:
+class MayStartOver(Protocol):
+    """Its `cautious` is of the same sort."""
+
+    def cautious(self) -> Any: ...
+
+
+R = TypeVar("R", bound=MayStartOver)
+
+
+def reading(reader: R, consume: Callable[[R], T]) -> T:
     """`consume(reader)`, from the start with a cautious reader if the driver gave up. No half result gets out."""
     try:
         return consume(reader)

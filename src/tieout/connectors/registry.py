@@ -8,6 +8,7 @@ from typing import cast
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint
+from tieout.connectors.checking import Checker
 from tieout.connectors.moving import Source, Target
 from tieout.connectors.writing import Writer
 from tieout.errors import UnsupportedError
@@ -29,24 +30,30 @@ def open_writer(url: EndpointUrl) -> Writer:
     return cast(Writer, import_module(f"{_folder(url)}.writer").open_writer(url))
 
 
+def open_checker(url: EndpointUrl) -> Checker:
+    """Connects to check it against itself; UnsupportedError if its connector can't."""
+    return cast(Checker, _part(url, "checking", "checker", "checked").open_checker(url))
+
+
 def open_source(url: EndpointUrl) -> Source:
     """What rows are moved from; UnsupportedError if its connector can't."""
-    return cast(Source, _moving(url, "source").open_source(url))
+    return cast(Source, _part(url, "moving", "source", "moved").open_source(url))
 
 
 def open_target(url: EndpointUrl) -> Target:
     """Connects to move rows to it; UnsupportedError if its connector can't."""
-    return cast(Target, _moving(url, "target").open_target(url))
+    return cast(Target, _part(url, "moving", "target", "moved").open_target(url))
 
 
-def _moving(url: EndpointUrl, part: str) -> ModuleType:
-    moving = f"{_folder(url)}.moving"
+def _part(url: EndpointUrl, package: str, part: str, done: str) -> ModuleType:
+    """A module of a package that not every connector has."""
+    folder = f"{_folder(url)}.{package}"
     try:
-        return import_module(f"{moving}.{part}")
+        return import_module(f"{folder}.{part}")
     except ModuleNotFoundError as error:
-        if error.name != moving:
+        if error.name != folder:
             raise
-        raise UnsupportedError(f"rows can't be moved with {url.scheme}://") from None
+        raise UnsupportedError(f"rows can't be {done} with {url.scheme}://") from None
 
 
 def _folder(url: EndpointUrl) -> str:

@@ -30,21 +30,21 @@ class Dialect(Protocol):
 
 
 def select(dialect: Dialect, scan: Scan, condition: str) -> str:
-    return f"SELECT {wires(dialect, scan.columns)} FROM {dialect.table(scan.table.name)}{_where(scan, condition)}"
+    return f"SELECT {wires(dialect, scan.columns)} FROM {_source(dialect, scan)}{_where(scan, condition)}"
 
 
 def count(dialect: Dialect, scan: Scan, condition: str) -> str:
-    return f"SELECT COUNT(*) FROM {dialect.table(scan.table.name)}{_where(scan, condition)}"
+    return f"SELECT COUNT(*) FROM {_source(dialect, scan)}{_where(scan, condition)}"
 
 
 def aggregate(dialect: Dialect, scan: Scan, condition: str, expressions: str) -> str:
-    return f"SELECT {expressions} FROM {dialect.table(scan.table.name)}{_where(scan, condition)}"
+    return f"SELECT {expressions} FROM {_source(dialect, scan)}{_where(scan, condition)}"
 
 
 def bound(dialect: Dialect, scan: Scan, keys: KeyRange, rows: int) -> str:
     """The key `rows` rows into a range: the next place to cut."""
     order = ", ".join(dialect.quote(c.name) for c in scan.order_columns)
-    source = f"{dialect.table(scan.table.name)}{_where(scan, within(dialect, scan, keys))}"
+    source = f"{_source(dialect, scan)}{_where(scan, within(dialect, scan, keys))}"
     return f"SELECT {wires(dialect, scan.order_columns)} FROM {source} ORDER BY {order} LIMIT 1 OFFSET {rows:d}"
 
 
@@ -129,6 +129,11 @@ def _beyond(dialect: Dialect, scan: Scan, key: Key, sign: str, *, inclusive: boo
             " AND ".join([*equal, f"{names[place]} {sign}{'=' if inclusive and last else ''} {values[place]}"])
         )
     return f"{names[0]} {sign}= {values[0]} AND ({' OR '.join(f'({case})' for case in cases)})"
+
+
+def _source(dialect: Dialect, scan: Scan) -> str:
+    table = dialect.table(scan.table.name)
+    return table if scan.through is None else f"{table} {scan.through}"
 
 
 def _where(scan: Scan, condition: str) -> str:

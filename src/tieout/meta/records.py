@@ -17,6 +17,7 @@ class JobKind(StrEnum):
     VERIFICATION = "verification"
     REPAIR = "repair"
     MOVE = "move"
+    CHECK = "check"
 
 
 class JobState(StrEnum):

@@ -63,7 +63,7 @@ class MySQLEndpoint:
     def __init__(self, url: EndpointUrl, connection: Any) -> None:
         self.url = url
         self._connection = connection
-        self.version = str(self._all("SELECT VERSION()", [])[0][0])
+        self.version = str(self.all("SELECT VERSION()", [])[0][0])
         self.flavour = Flavour.of(self.version)
         self.capabilities = Capabilities(
             family=self.flavour.value,
@@ -80,7 +80,7 @@ class MySQLEndpoint:
     def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
         wanted = list(schemas) or [self.default_schema()]
         statement = _TABLES.format(", ".join(["%s"] * len(wanted)))
-        return [TableName(schema, name) for schema, name in self._all(statement, wanted)]
+        return [TableName(schema, name) for schema, name in self.all(statement, wanted)]
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         sizes = self._about(_SIZES, names)
@@ -102,17 +102,25 @@ class MySQLEndpoint:
 
     @cached_property
     def round_trip(self) -> float:
-        return min(repeat(lambda: self._all("SELECT 1", []), number=1, repeat=3))
+        return min(repeat(lambda: self.all("SELECT 1", []), number=1, repeat=3))
 
     def position(self) -> str | None:
         try:
-            rows = self._all("SHOW MASTER STATUS", [])
+            rows = self.all("SHOW MASTER STATUS", [])
         except AccessError:
             return None
         return f"{rows[0][0]}:{rows[0][1]}" if rows else None
 
     def close(self) -> None:
         self._connection.close()
+
+    def explain(self, statement: str) -> dict[str, Any]:
+        """How the server would go about a statement on one table."""
+        with translated(self.url), self._connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN {statement}")
+            names = [column[0] for column in cursor.description]
+            (row,) = cursor.fetchall()
+        return dict(zip(names, row, strict=True))
 
     def _sampled_keys(self, table: Table) -> tuple[str, ...]:
         return sampled_keys(self._connection, self.flavour, table, self.round_trip) if is_worth_it(table) else ()
@@ -127,11 +135,11 @@ class MySQLEndpoint:
             return found
         schemas, tables = sorted({n.schema for n in names}), sorted({n.name for n in names})
         text = statement.format(", ".join(["%s"] * len(schemas)), ", ".join(["%s"] * len(tables)))
-        for schema, name, *rest in self._all(text, [*schemas, *tables]):
+        for schema, name, *rest in self.all(text, [*schemas, *tables]):
             found[TableName(schema, name)].append(tuple(rest))
         return found
 
-    def _all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    def all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
         with translated(self.url):
             if not self._connection.open:
                 self._connection = connect(self.url)  # the one before was lost

@@ -102,25 +102,29 @@ class PostgresEndpoint:
 
     def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
         wanted = list(schemas) or [self.default_schema()]
-        return [TableName(schema, name) for schema, name in self._all(_TABLES, [wanted])]
+        return [TableName(schema, name) for schema, name in self.all(_TABLES, [wanted])]
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         sizes = {
             TableName(row[0], row[1]): row[2:]
-            for row in self._all(_SIZES, [[n.schema for n in names], [n.name for n in names]])
+            for row in self.all(_SIZES, [[n.schema for n in names], [n.name for n in names]])
         }
         for name in names:
             if name not in sizes:
                 raise MissingObjectError(
                     f"{self.url.redacted()}: there is no table {name}", "check its schema and name"
                 )
-        server = f"at {self.url.host}:{self.url.port}"
         oids = [size[0] for size in sizes.values()]
-        columns = self._grouped(_COLUMNS, oids)
+        columns = self.columns_of(oids)
         indexes = self._grouped(_INDEXES, oids)
         constraints = self._grouped(_CONSTRAINTS, oids)
         tables = [
-            _table(name, server, sizes[name], *(facts[sizes[name][0]] for facts in (columns, indexes, constraints)))
+            _table(
+                name,
+                sizes[name],
+                columns[sizes[name][0]],
+                *(facts[sizes[name][0]] for facts in (indexes, constraints)),
+            )
             for name in names
         ]
         histograms = self._histograms(names)
@@ -130,9 +134,17 @@ class PostgresEndpoint:
             for t, is_fresh in zip(tables, fresh, strict=True)
         ]
 
+    def columns_of(self, oids: Sequence[int]) -> dict[int, list[Column]]:
+        """The columns of relations: of tables, views, and indexes."""
+        server = f"at {self.url.host}:{self.url.port}"
+        found: dict[int, list[Column]] = defaultdict(list)
+        for oid, rows in self._grouped(_COLUMNS, list(oids)).items():
+            found[oid] = [_column(row, server) for row in rows]
+        return found
+
     def _histograms(self, names: Sequence[TableName]) -> dict[int, dict[str, list[str]]]:
         found: dict[int, dict[str, list[str]]] = defaultdict(dict)
-        for oid, column, bounds in self._all(_HISTOGRAMS, [[n.schema for n in names], [n.name for n in names]]):
+        for oid, column, bounds in self.all(_HISTOGRAMS, [[n.schema for n in names], [n.name for n in names]]):
             found[oid][column] = bounds
         return found
 
@@ -141,7 +153,7 @@ class PostgresEndpoint:
 
     @cached_property
     def round_trip(self) -> float:
-        return min(repeat(lambda: self._all("SELECT 1", []), number=1, repeat=3))
+        return min(repeat(lambda: self.all("SELECT 1", []), number=1, repeat=3))
 
     def position(self) -> str | None:
         return self.reader().activity()
@@ -151,11 +163,11 @@ class PostgresEndpoint:
 
     def _grouped(self, statement: str, oids: list[int]) -> dict[int, list[tuple[Any, ...]]]:
         rows: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
-        for oid, *rest in self._all(statement, [oids]):
+        for oid, *rest in self.all(statement, [oids]):
             rows[oid].append(tuple(rest))
         return rows
 
-    def _all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    def all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
         with translated(self.url):
             if self._connection.closed:
                 self._connection = connect(self.url, "tieout driver")  # the one before was lost
@@ -164,14 +176,13 @@ class PostgresEndpoint:
 
 def _table(
     name: TableName,
-    server: str,
     size: tuple[Any, ...],
-    columns: list[tuple[Any, ...]],
+    columns: list[Column],
     indexes: list[tuple[Any, ...]],
     constraints: list[tuple[Any, ...]],
 ) -> Table:
     _, estimate, size_bytes, pages, relation_kind = size
-    described = tuple(_column(row, server) for row in columns)
+    described = tuple(columns)
     known = tuple(
         Index(index, tuple(names), bool(unique), bool(primary))
         for index, unique, primary, names in indexes

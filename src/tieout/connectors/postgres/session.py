@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -27,8 +28,8 @@ _SETTINGS = {
 _TLS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 
 
-def libpq_url(url: EndpointUrl, application: str) -> str:
-    """The URL that libpq (psycopg and ADBC alike) connects with."""
+def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str] | None = None) -> str:
+    """The URL that libpq (psycopg and ADBC alike) connects with; `settings` of the session beside the usual ones."""
     user = quote(url.user or "", safe="")
     password = f":{quote(url.password, safe='')}" if url.password is not None else ""
     host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
@@ -36,7 +37,7 @@ def libpq_url(url: EndpointUrl, application: str) -> str:
     params["application_name"] = application
     params["client_encoding"] = "UTF8"
     params["connect_timeout"] = str(max(1, ceil(url.connect_timeout or 10)))
-    params["options"] = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    params["options"] = " ".join(f"-c {name}={value}" for name, value in {**_SETTINGS, **(settings or {})}.items())
     if "socket" in url.params:
         host = quote(url.params["socket"], safe="")
     login = f"{user}{password}@" if user else ""
@@ -44,8 +45,8 @@ def libpq_url(url: EndpointUrl, application: str) -> str:
     return f"postgresql://{login}{host}:{url.port or 5432}/{database}?{urlencode(params, quote_via=quote)}"
 
 
-def connect(url: EndpointUrl, application: str) -> Any:
+def connect(url: EndpointUrl, application: str, settings: Mapping[str, str] | None = None) -> Any:
     """A psycopg connection in autocommit mode."""
     import psycopg
 
-    return psycopg.connect(libpq_url(url, application), autocommit=True)
+    return psycopg.connect(libpq_url(url, application, settings), autocommit=True)

@@ -44,7 +44,7 @@ class SQLiteEndpoint:
         statement = (
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1"
         )
-        return [TableName(_SCHEMA, name) for (name,) in self._all(statement)]
+        return [TableName(_SCHEMA, name) for (name,) in self.all(statement)]
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         return [self._table(name) for name in names]
@@ -60,15 +60,15 @@ class SQLiteEndpoint:
     def close(self) -> None:
         self._connection.close()
 
-    def _all(self, statement: str) -> list[tuple[Any, ...]]:
+    def all(self, statement: str) -> list[tuple[Any, ...]]:
         with translated(self.url):
             return self._connection.execute(statement).fetchall()
 
     def _table(self, name: TableName) -> Table:
-        rows = self._all(f"PRAGMA main.table_xinfo({_DIALECT.quote(name.name)})")
+        rows = self.all(f"PRAGMA main.table_xinfo({_DIALECT.quote(name.name)})")
         if not rows:
             raise MissingObjectError(f"{self.url.redacted()}: there is no table {name.name}", "check its name")
-        listed = {row[1]: row for row in self._all("PRAGMA main.table_list")}
+        listed = {row[1]: row for row in self.all("PRAGMA main.table_list")}
         without_rowid = bool(listed[name.name][4]) if name.name in listed else False
         primary = [row[1] for row in sorted((r for r in rows if r[5]), key=lambda r: r[5])]
         alias = self._rowid_alias(rows, primary, without_rowid)
@@ -86,14 +86,14 @@ class SQLiteEndpoint:
 
     def _indexes(self, name: TableName) -> list[Index]:
         found = []
-        for _, index, unique, origin, partial in self._all(f"PRAGMA main.index_list({_DIALECT.quote(name.name)})"):
-            parts = [row[2] for row in self._all(f"PRAGMA main.index_info({_DIALECT.quote(index)})")]
+        for _, index, unique, origin, partial in self.all(f"PRAGMA main.index_list({_DIALECT.quote(name.name)})"):
+            parts = [row[2] for row in self.all(f"PRAGMA main.index_info({_DIALECT.quote(index)})")]
             if origin != "pk" and None not in parts:
                 found.append(Index(index, tuple(parts), bool(unique) and not partial))
         return found
 
     def _foreign_keys(self, name: TableName) -> tuple[Constraint, ...]:
-        rows = self._all(f"PRAGMA main.foreign_key_list({_DIALECT.quote(name.name)})")
+        rows = self.all(f"PRAGMA main.foreign_key_list({_DIALECT.quote(name.name)})")
         return tuple(Constraint(f"fk{r[0]}", "foreign key", (r[3],), f"references {r[2]}({r[4] or ''})") for r in rows)
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass, field
 
 from tieout.connectors.sqlite.dialect import SQLiteDialect
-from tieout.connectors.sqlite.moving.tokens import Token, joined, name_of, split_at_commas, stripped, tokens
+from tieout.connectors.sqlite.tokens import Token, joined, name_of, split_at_commas, stripped, tokens
 from tieout.connectors.structure import TABLE, Part, Structure
 from tieout.model.tables import Table
 

@@ -1,0 +1,122 @@
+"""What a connector offers to those who check a database against itself.
+
+An index's entries are read by two paths: through the table, where they are what the index should hold, and through the
+index itself. Each says how it is known to have taken that path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from tieout.connectors.base import ScanColumn
+from tieout.model.tables import Table, TableName
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class IndexColumn:
+    """`name` is for people: the column's, or the expression's text. `included`: stored, and no part of the key."""
+
+    name: str
+    read: ScanColumn
+    included: bool = False
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index as the catalog has it. `where` is the condition of a partial one, in the engine's SQL.
+
+    `unchecked` is why it can't be checked, if it can't.
+    """
+
+    name: str
+    table: Table
+    columns: tuple[IndexColumn, ...]
+    unique: bool = False
+    primary: bool = False
+    where: str | None = None
+    definition: str = ""
+    unchecked: str | None = None
+
+
+class Path(Protocol):
+    """A way to read, on executors: picklable. A batch has columns for `address`, then for `columns`.
+
+    An address leads from an entry to its row. Without one, rows and entries are compared as multisets.
+    """
+
+    @property
+    def address(self) -> tuple[ScanColumn, ...]: ...
+
+    @property
+    def columns(self) -> tuple[ScanColumn, ...]: ...
+
+    @property
+    def evidence(self) -> str: ...
+
+    def parts(self, most: int) -> Sequence[Any]:
+        """Up to so many, of about the same size, that are all of it; picklable."""
+
+    def read(self, part: Any) -> Iterator[pa.RecordBatch]:
+        """May raise StartOver, even after batches were handed out."""
+
+    def cautious(self) -> Self:
+        """The same, that never raises StartOver."""
+
+
+class Versions(Protocol):
+    """What entries may point to beside the rows that a reader sees. Of engines whose addresses are numbers."""
+
+    def entry_addresses(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """What entries have for the rows at these addresses."""
+
+    def invisible(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Addresses that entries may have, and that are none of these rows'."""
+
+
+class TablePath(Path, Protocol):
+    """The path through the table: what its indexes should hold, for several of them at once.
+
+    A condition is a column, too: an expression of type BOOLEAN.
+    """
+
+    def versions(self, part: Any) -> Versions | None:
+        """None if a reader sees all that an entry may point to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An index that no path leads through, and why."""
+
+    reason: str
+
+
+class Checker(Protocol):
+    """A database as one who checks it sees it. `close` gives back its connections."""
+
+    database: str
+
+    def tables(self, schema: str | None = None) -> list[TableName]: ...
+
+    def describe(self, names: Sequence[TableName]) -> list[Table]: ...
+
+    def default_schema(self) -> str: ...
+
+    def indexes(self, table: Table) -> list[IndexInfo]: ...
+
+    def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> TablePath | Unreadable:
+        """Unreadable if it is not sure that the table itself would be read."""
+
+    def index_path(self, index: IndexInfo) -> Path | Unreadable: ...
+
+    def address_text(self, address: Sequence[str | None]) -> str:
+        """As the engine writes it."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""Checking a database of a MySQL server against itself."""

@@ -1,0 +1,59 @@
+"""What a MySQL server's catalog says of indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from tieout.connectors.base import ScanColumn
+from tieout.connectors.checking import IndexColumn, IndexInfo
+from tieout.connectors.mysql.endpoint import MySQLEndpoint
+from tieout.model.kinds import Incomparable, common_kind
+from tieout.model.tables import Table
+
+_INDEXES = """
+SELECT index_name, non_unique, index_type, column_name, sub_part, collation
+FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s ORDER BY index_name, seq_in_index"""
+
+
+def indexes_of(endpoint: MySQLEndpoint, table: Table) -> list[IndexInfo]:
+    """The indexes of a table, in the order of their names. InnoDB's primary key is the table itself: none of them."""
+    rows = endpoint.all(_INDEXES, [table.name.schema, table.name.name])
+    found = [_info(str(name), list(parts), table) for name, parts in groupby(rows, key=itemgetter(0))]
+    return [info for info in found if not (info.primary and is_clustered(table))]
+
+
+def is_clustered(table: Table) -> bool:
+    """Whether rows lie in the order of their key, and entries have that key for an address."""
+    return (table.engine or "").casefold() == "innodb"
+
+
+def _info(name: str, parts: Sequence[tuple[Any, ...]], table: Table) -> IndexInfo:
+    columns: list[IndexColumn] = []
+    unchecked = None
+    for _, _, method, column_name, prefix, collation in parts:
+        reason, column = _column(table, method, column_name, prefix)
+        unchecked = unchecked or reason
+        if column is not None:
+            columns.append(IndexColumn(column.name, column, descending=collation == "D"))
+    definition = ", ".join(column.name for column in columns)
+    return IndexInfo(
+        name, table, tuple(columns), not parts[0][1], name == "PRIMARY", None, f"({definition})", unchecked
+    )
+
+
+def _column(table: Table, method: str, name: str | None, prefix: int | None) -> tuple[str | None, ScanColumn | None]:
+    """Why the index can't be checked, if that is so; and the column."""
+    if method != "BTREE":
+        return f"it is a {method} index: only B-trees are checked", None
+    if name is None:
+        return "the server has no way to read an expression from an index alone", None
+    column = table.column(name)
+    kind = common_kind(column.type, column.type)
+    if isinstance(kind, Incomparable):
+        return f"{name}: {kind.reason}", None
+    if prefix is not None:
+        return f"it has only the first {prefix} of {name}, which the server reads from no index alone", None
+    return None, ScanColumn(column, kind)

@@ -1,0 +1,75 @@
+"""A database of a MySQL server as one who checks it sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors import sql
+from tieout.connectors.base import Scan, ScanColumn
+from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
+from tieout.connectors.scan_path import ScanPath
+from tieout.model.kinds import Kind, common_kind
+from tieout.model.tables import Table, TableName
+
+
+def open_checker(url: EndpointUrl) -> MySQLChecker:
+    return MySQLChecker(url, open_endpoint(url))
+
+
+class MySQLChecker:
+    def __init__(self, url: EndpointUrl, endpoint: MySQLEndpoint) -> None:
+        self.database = str(url.database)
+        self._endpoint = endpoint
+        self._dialect = MySQLDialect(endpoint.flavour)
+
+    def tables(self, schema: str | None = None) -> list[TableName]:
+        return self._endpoint.tables([schema] if schema else ())
+
+    def describe(self, names: Sequence[TableName]) -> list[Table]:
+        return self._endpoint.describe(names)
+
+    def default_schema(self) -> str:
+        return self._endpoint.default_schema()
+
+    def indexes(self, table: Table) -> list[IndexInfo]:
+        return indexes_of(self._endpoint, table)
+
+    def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> ScanPath | Unreadable:
+        primary = is_clustered(table) and any(index.primary for index in table.indexes)
+        scan, plan = self._explained(table, columns, "FORCE INDEX (PRIMARY)" if primary else "USE INDEX ()")
+        if plan["type"] != "ALL" and plan["key"] != "PRIMARY":
+            return Unreadable(f"the server would read the table through the index {plan['key']}")
+        by = "through its primary key, which is the table" if plan["key"] else "row by row"
+        return ScanPath(self._endpoint.reader(), scan, len(_address(table)), f"{table.name.name} {by}")
+
+    def index_path(self, index: IndexInfo) -> ScanPath | Unreadable:
+        through = f"FORCE INDEX ({self._dialect.quote(index.name)})"
+        scan, plan = self._explained(index.table, [column.read for column in index.columns], through)
+        words = f"key {plan['key']}, {plan['Extra'] or 'with the rows'}"
+        if plan["key"] != index.name or "Using index" not in str(plan["Extra"]):
+            return Unreadable(f"the server would not read it from the index alone: {words}")
+        return ScanPath(self._endpoint.reader(), scan, len(_address(index.table)), words)
+
+    def _explained(self, table: Table, columns: Sequence[ScanColumn], through: str) -> tuple[Scan, dict[str, object]]:
+        """The scan, and what the server says of how it would go about it."""
+        scan = Scan(table, (*_address(table), *columns), through=through)
+        return scan, self._endpoint.explain(sql.select(self._dialect, scan, ""))
+
+    def address_text(self, address: Sequence[str | None]) -> str:
+        return ", ".join("NULL" if part is None else part for part in address)
+
+    def close(self) -> None:
+        self._endpoint.close()
+
+
+def _address(table: Table) -> tuple[ScanColumn, ...]:
+    """The key of a clustered table; none for engines whose entries have places in a file."""
+    if not is_clustered(table):
+        return ()
+    columns = [table.column(name) for name in table.key]
+    kinds = [common_kind(column.type, column.type) for column in columns]
+    return tuple(ScanColumn(c, kind) for c, kind in zip(columns, kinds, strict=True) if isinstance(kind, Kind))

@@ -1,0 +1,1 @@
+"""Checking a PostgreSQL database against itself."""

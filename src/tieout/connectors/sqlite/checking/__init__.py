@@ -1,0 +1,1 @@
+"""Checking an SQLite file against itself."""

@@ -1,0 +1,51 @@
+"""The stable JSON shape of what a check found. Values of rows are canonical text or null, never JSON numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tieout.model.failures import CheckReport, CheckResult, Failure
+
+
+def check_document(report: CheckReport) -> dict[str, Any]:
+    return {
+        "kind": "check",
+        "verdict": report.verdict.value,
+        "job": report.job,
+        "endpoint": report.endpoint,
+        "statement": report.statement,
+        "started_at": report.started_at.isoformat(),
+        "seconds": round(report.seconds, 3),
+        "checks": [result_document(check) for check in report.checks],
+        "failures": [failure_document(failure) for failure in report.failures],
+        "truncated": report.truncated,
+        "notes": list(report.notes),
+    }
+
+
+def result_document(check: CheckResult) -> dict[str, Any]:
+    return {
+        "check": check.family.value,
+        "table": check.table,
+        "name": check.name,
+        "status": check.status.value,
+        "reason": check.reason,
+        "rows_scanned": check.rows,
+        "failures": check.failures,
+        "evidence": check.evidence,
+        "seconds": round(check.seconds, 3),
+    }
+
+
+def failure_document(failure: Failure) -> dict[str, Any]:
+    return {
+        "failure": failure.kind.value,
+        "database": failure.database,
+        "table": failure.table,
+        "constraint": failure.constraint,
+        "index": failure.index,
+        "columns": list(failure.columns),
+        "key_prefix": failure.place,
+        "primary_key": None if failure.primary_key is None else dict(failure.primary_key),
+        "details": dict(failure.details),
+    }

@@ -1,0 +1,105 @@
+"""What a check of one database found, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from tieout.model.statements import Family
+
+
+class FailureKind(StrEnum):
+    MISSING_INDEX_ENTRY = "missing_index_entry"
+    """A row that its index does not have."""
+    DANGLING_INDEX_ENTRY = "dangling_index_entry"
+    """An entry whose row does not exist."""
+    STALE_INDEX_ENTRY = "stale_index_entry"
+    """An entry whose row has another key now, and no other entry."""
+    WRONG_ROW_REFERENCE = "wrong_row_reference"
+    """An entry that points to a row of another key, which has its own entry."""
+    WRONG_STORED_VALUE = "wrong_stored_value"
+    """An entry whose copy of a column that is not of the key differs from the row's."""
+    DUPLICATE_INDEX_ENTRY = "duplicate_index_entry"
+    INDEX_ORDER = "index_order"
+    PRIMARY_KEY_VIOLATION = "primary_key_violation"
+    UNIQUE_VIOLATION = "unique_violation"
+    CHECK_VIOLATION = "check_violation"
+    NOT_NULL_VIOLATION = "not_null_violation"
+    FOREIGN_KEY_VIOLATION = "foreign_key_violation"
+
+
+class Status(StrEnum):
+    OK = "ok"
+    FAILURES = "failures"
+    NOT_CHECKED = "not_checked"
+
+
+class CheckVerdict(StrEnum):
+    CLEAN = "clean"
+    FAILURES = "failures"
+    UNVERIFIED = "unverified"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`primary_key` maps columns to canonical text; None where no row is known.
+
+    `place` is where it lies, in the engine's own words: an address, a page. `details` tell more, as canonical text.
+    """
+
+    kind: FailureKind
+    database: str
+    table: str
+    columns: tuple[str, ...] = ()
+    index: str | None = None
+    constraint: str | None = None
+    primary_key: Mapping[str, str | None] | None = None
+    place: str | None = None
+    details: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One check: of an index, a constraint, a table's schema or its values. `reason` says why it was not made.
+
+    `evidence` is how it is known that the index was read, and by what path the table was.
+    """
+
+    family: Family
+    table: str
+    name: str | None
+    status: Status
+    reason: str | None = None
+    rows: int | None = None
+    failures: int = 0
+    evidence: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """All that came of one statement. `truncated`: more failures than are listed."""
+
+    job: str
+    endpoint: str
+    statement: str
+    started_at: datetime
+    seconds: float
+    checks: tuple[CheckResult, ...]
+    failures: tuple[Failure, ...] = ()
+    truncated: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> CheckVerdict:
+        """Nothing that was left out is clean."""
+        found = {check.status for check in self.checks}
+        if Status.FAILURES in found:
+            return CheckVerdict.FAILURES
+        return CheckVerdict.CLEAN if found == {Status.OK} else CheckVerdict.UNVERIFIED
+
+    @property
+    def exit_code(self) -> int:
+        return {CheckVerdict.CLEAN: 0, CheckVerdict.FAILURES: 1, CheckVerdict.UNVERIFIED: 3}[self.verdict]

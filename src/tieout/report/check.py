@@ -1,0 +1,92 @@
+"""The report of a check, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TextIO
+
+from rich.text import Text
+
+from tieout.model.check_documents import check_document
+from tieout.model.failures import CheckReport, CheckResult, CheckVerdict, Failure, Status
+from tieout.report.alignment import aligned
+from tieout.report.json import json_text
+from tieout.report.palette import FAINT, HEADING
+from tieout.report.printable import one_line, printable
+from tieout.report.terminal import console_on, write_lines
+from tieout.report.words import duration, plural
+
+_VERDICT = {CheckVerdict.CLEAN: "green", CheckVerdict.FAILURES: "bold red", CheckVerdict.UNVERIFIED: "bold yellow"}
+_STATUS = {Status.OK: "green", Status.FAILURES: "bold red", Status.NOT_CHECKED: "yellow"}
+_TITLES = ("check", "table", "name", "status", "rows", "failures")
+
+
+def write_text(report: CheckReport, stream: TextIO) -> None:
+    write_lines(_lines(report), console_on(stream))
+
+
+def write_json(report: CheckReport, stream: TextIO) -> None:
+    stream.write(json_text(check_document(report), indent=2) + "\n")
+
+
+def _lines(report: CheckReport) -> Iterator[Text]:
+    yield Text(_headline(report), _VERDICT[report.verdict])
+    yield Text(f"{one_line(report.endpoint)}: {one_line(report.statement)}", FAINT)
+    if report.checks:
+        yield Text()
+        yield from aligned([[Text(title, HEADING) for title in _TITLES], *map(_cells, report.checks)], right={4, 5})
+    reasons = [check for check in report.checks if check.reason]
+    if reasons:
+        yield Text()
+    for check in reasons:
+        yield Text(f"{_title(check)}: {one_line(str(check.reason))}")
+    if report.failures:
+        yield Text()
+    for failure in report.failures:
+        yield _failure_line(failure)
+    if report.truncated:
+        total = sum(check.failures for check in report.checks)
+        yield Text(f"… {len(report.failures):,} of {total:,} failures listed (--limit)")
+    yield Text()
+    yield Text(f"job {printable(report.job)}; {duration(report.seconds)}", FAINT)
+
+
+def _headline(report: CheckReport) -> str:
+    total = len(report.checks)
+    left_out = sum(check.status is Status.NOT_CHECKED for check in report.checks)
+    rest = f", {left_out:,} of {plural(total, 'check')} not made" if left_out else f" by {plural(total, 'check')}"
+    found = sum(check.failures for check in report.checks)
+    if not total:
+        return f"{report.verdict}: there was nothing to check"
+    return f"{report.verdict}: {plural(found, 'failure') if found else 'no failure'} found{rest}"
+
+
+def _cells(check: CheckResult) -> Sequence[Text]:
+    return [
+        Text(check.family.value),
+        Text(printable(check.table)),
+        Text(printable(check.name)) if check.name else Text("-", FAINT),
+        Text(check.status.value, _STATUS[check.status]),
+        Text("-", FAINT) if check.rows is None else Text(f"{check.rows:,}"),
+        Text("-", FAINT) if check.status is Status.NOT_CHECKED else Text(f"{check.failures:,}"),
+    ]
+
+
+def _title(check: CheckResult) -> str:
+    return " ".join(filter(None, [check.family.value, printable(check.table), check.name and printable(check.name)]))
+
+
+def _failure_line(failure: Failure) -> Text:
+    line = Text(failure.kind.value, "red")
+    where = ".".join(filter(None, [failure.table, failure.index or failure.constraint]))
+    line.append(f"  {printable(where)}")
+    if failure.primary_key is not None:
+        line.append(f"  {_values(failure.primary_key)}")
+    if failure.place is not None:
+        line.append(f"  at {printable(failure.place)}", FAINT)
+    line.append(f"  {_values(failure.details)}", FAINT)
+    return line
+
+
+def _values(values: Mapping[str, str | None]) -> str:
+    return " ".join(f"{printable(n)}={'NULL' if value is None else one_line(value)}" for n, value in values.items())

@@ -1,0 +1,117 @@
+"""Makes the checks of one table after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from tieout.connectors.base import ScanColumn
+from tieout.connectors.checking import Checker, TablePath, Unreadable
+from tieout.model.failures import CheckResult, Failure, Status
+from tieout.model.kinds import Kind, common_kind
+from tieout.model.statements import Family
+from tieout.model.tables import Table
+from tieout.report.words import plural
+from tieout.scrub.indexes.classify import Classifier
+from tieout.scrub.indexes.comparing import CheckOptions, Compared, IndexComparison, ReadableIndex, TableIndexes
+from tieout.scrub.indexes.projection import table_columns
+from tieout.scrub.planning import PlannedTable
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One check, and what it found."""
+
+    result: CheckResult
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass
+class TableChecks:
+    """`rest` waits so many seconds, or raises to end it all."""
+
+    spark: SparkSession
+    checker: Checker
+    options: CheckOptions
+    rest: Callable[[float], None]
+
+    def run(self, planned: PlannedTable) -> Iterator[Checked]:
+        if Family.INDEX in planned.families:
+            yield from self._indexes(planned)
+        for family in (Family.CONSTRAINT, Family.SCHEMA, Family.VALIDITY):
+            if family in planned.families:
+                yield _not_checked(family, planned.table, None, "checks of this family are not built yet")
+
+    def _indexes(self, planned: PlannedTable) -> Iterator[Checked]:
+        readable: list[ReadableIndex] = []
+        for index in planned.indexes:
+            path = Unreadable(index.unchecked) if index.unchecked else self.checker.index_path(index)
+            if isinstance(path, Unreadable):
+                yield _not_checked(Family.INDEX, planned.table, index.name, path.reason)
+            else:
+                readable.append(ReadableIndex(index, path))
+        if readable:
+            yield from self._compared(planned.table, readable)
+
+    def _compared(self, table: Table, readable: Sequence[ReadableIndex]) -> Iterator[Checked]:
+        infos = [index.info for index in readable]
+        key = _key(table)
+        read, described = table_columns(infos), table_columns(infos, key)
+        paths = [self.checker.table_path(table, each.columns) for each in (read, described)]
+        for path in paths:
+            if isinstance(path, Unreadable):
+                for info in infos:
+                    yield _not_checked(Family.INDEX, table, info.name, path.reason)
+                return
+        started = time.monotonic()
+        indexes = TableIndexes(_sure(paths[0]), read, _sure(paths[1]), described, readable)
+        compared = IndexComparison(self.spark, indexes, self.options, self.rest).run()
+        seconds = time.monotonic() - started
+        for index, each in zip(readable, compared, strict=True):
+            yield self._checked(index, each, [column.name for column in key], indexes.path.evidence, seconds)
+
+    def _checked(
+        self, index: ReadableIndex, compared: Compared, key: Sequence[str], table_evidence: str, seconds: float
+    ) -> Checked:
+        info = index.info
+        if compared.error is not None:
+            return _not_checked(Family.INDEX, info.table, info.name, str(compared.error))
+        classifier = Classifier(self.checker.database, info, key, self.checker.address_text)
+        failures = tuple(failure for each in compared.mismatches for failure in classifier.failures(each))
+        status, reason = Status.FAILURES if failures else Status.OK, None
+        if compared.unsettled:
+            reason = f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
+            status = status if failures else Status.NOT_CHECKED
+        result = CheckResult(
+            Family.INDEX,
+            str(info.table.name),
+            info.name,
+            status,
+            reason,
+            compared.rows,
+            len(failures),
+            f"{table_evidence}; {index.path.evidence}",
+            seconds,
+        )
+        return Checked(result, failures)
+
+
+def _sure(path: TablePath | Unreadable) -> TablePath:
+    assert not isinstance(path, Unreadable)
+    return path
+
+
+def _key(table: Table) -> list[ScanColumn]:
+    """The columns that rows are called by; none if one of them can't be read exactly."""
+    columns = [table.column(name) for name in table.key]
+    kinds = [common_kind(column.type, column.type) for column in columns]
+    if not all(isinstance(kind, Kind) for kind in kinds):
+        return []
+    return [ScanColumn(c, kind) for c, kind in zip(columns, kinds, strict=True) if isinstance(kind, Kind)]
+
+
+def _not_checked(family: Family, table: Table, name: str | None, reason: str) -> Checked:
+    return Checked(CheckResult(family, str(table.name), name, Status.NOT_CHECKED, reason))

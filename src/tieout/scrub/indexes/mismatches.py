@@ -1,0 +1,107 @@
+"""Rows and entries brought together by Spark, at their addresses; what does not agree there."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
+
+from tieout.scrub.indexes.reading import CELLS, ENTRY, EXCLUDED, INVISIBLE, ROW
+from tieout.spark.interrupts import interruptible
+from tieout.spark.work import Work, cell_name, spark_errors, work_frame
+
+MOST = 100_000
+"""Of all indexes of a table: a function redefined under an index makes every entry wrong."""
+
+_SIDE, _PLACE, _PRINT, _VALUES, _KEY = map(cell_name, range(CELLS))
+
+Values = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowThere:
+    """What the table says: an index's columns, and the row's key."""
+
+    print: str
+    values: Values
+    key: Values
+
+
+@dataclass(frozen=True, slots=True)
+class EntryThere:
+    print: str
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """All that there is at one address of one index. `rows` should have an entry; `excluded` should have none.
+
+    Without an address (None), a row and an entry are here because they are alike, and there are more of one.
+    """
+
+    index: int
+    address: Values | None
+    rows: tuple[RowThere, ...]
+    excluded: tuple[RowThere, ...]
+    entries: tuple[EntryThere, ...]
+
+    @property
+    def place(self) -> tuple[int, object]:
+        alike = [*(row.print for row in self.rows), *(entry.print for entry in self.entries)]
+        return self.index, self.address or alike[0]
+
+
+def find_mismatches(spark: SparkSession, work: Sequence[Work]) -> list[Mismatch]:
+    """Up to MOST of them, in no order. `work` yields Cells, of both sides."""
+
+    def collected() -> list[Row]:
+        return _disagreeing(work_frame(spark, [[piece] for piece in work], CELLS)).limit(MOST).collect()
+
+    with spark_errors():
+        found = interruptible(spark, collected)
+    for row in found:
+        if row.payload is not None:
+            raise pickle.loads(row.payload)
+    return [_mismatch(row) for row in found]
+
+
+def _disagreeing(frame: DataFrame) -> DataFrame:
+    """One row for each address at which the two sides are not the same; an error is in a row of its own.
+
+    NULLs are in fingerprints as what they are, and every row and every entry counts: neither cancels another.
+    """
+    side = F.col(_SIDE)
+    counted = F.when(side.isin(ROW, ENTRY), F.col(_PRINT))
+    grouped = frame.groupBy("bucket", _PLACE).agg(
+        F.first("payload", ignorenulls=True).alias("payload"),
+        F.count_if(side == ROW).alias("rows"),
+        F.count_if(side == ENTRY).alias("entries"),
+        F.count_if(side == EXCLUDED).alias("excluded"),
+        F.count_if(side == INVISIBLE).alias("invisible"),
+        (F.min(counted) == F.max(counted)).alias("alike"),
+        F.collect_list(F.struct(_SIDE, _PRINT, _VALUES, _KEY)).alias("found"),
+    )
+    nobody = F.col("entries") == 0
+    agree = (F.col("rows") == F.col("entries")) & F.col("alike")
+    unseen = (F.col("rows") == 0) & (F.col("excluded") == 0) & (F.col("invisible") > 0)
+    fine = agree | ((F.col("rows") == 0) & nobody) | unseen
+    return grouped.where(F.col("payload").isNotNull() | ~F.coalesce(fine, F.lit(False)))
+
+
+def _mismatch(row: Row) -> Mismatch:
+    by_side: dict[str, list[tuple[str, Values, Values]]] = {ROW: [], EXCLUDED: [], ENTRY: [], INVISIBLE: []}
+    for side, mark, values, key in row.found:
+        by_side[side].append((mark, tuple(json.loads(values)), tuple(json.loads(key))))
+    place = row[_PLACE]
+    return Mismatch(
+        row.bucket,
+        tuple(json.loads(place)) if place.startswith("[") else None,
+        tuple(RowThere(*each) for each in sorted(by_side[ROW])),
+        tuple(RowThere(*each) for each in sorted(by_side[EXCLUDED])),
+        tuple(EntryThere(mark, values) for mark, values, _ in sorted(by_side[ENTRY])),
+    )

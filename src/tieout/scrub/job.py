@@ -1,0 +1,98 @@
+"""A check as a job of the meta store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+
+from tieout.connectors.checking import Checker
+from tieout.errors import TieoutError
+from tieout.meta import Job, JobKind, JobState, MetaStore, Wanted
+from tieout.model.check_documents import check_document
+from tieout.model.failures import CheckReport
+from tieout.model.statements import CheckStatement
+from tieout.scrub.checking import Checked, TableChecks
+from tieout.scrub.indexes.comparing import CheckOptions
+from tieout.scrub.planning import plan
+from tieout.verify.heartbeat import heartbeat
+from tieout.verify.job import Interrupted
+
+_LOOK_SECONDS = 0.2
+
+
+class Stopped(Exception):
+    """Another terminal wants the job to pause, or to end."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+
+
+@dataclass
+class CheckJob:
+    """One statement on one open database. `shown` is its URL without secrets."""
+
+    store: MetaStore
+    statement: CheckStatement
+    checker: Checker
+    shown: str
+    options: CheckOptions
+    limit: int | None
+
+    def run(self, session: Callable[[], SparkSession]) -> CheckReport:
+        """Plans, and makes the checks. Whatever ends it, the job's state in the store says so."""
+        started, began = datetime.now(UTC), time.monotonic()
+        job = self.store.jobs.create(
+            JobKind.CHECK, source=self.shown, target=None, request={"statement": self.statement.text}
+        )
+        try:
+            planned = plan(self.statement, self.checker)
+            checks = TableChecks(session(), self.checker, self.options, lambda seconds: self._rest(job, seconds))
+            checked: list[Checked] = []
+            with heartbeat(self.store.jobs, job.id):
+                for table in planned:
+                    self._rest(job, 0)
+                    checked += checks.run(table)
+            report = self._report(job, checked, started, time.monotonic() - began)
+            self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
+            return report
+        except Stopped as stopped:
+            state = JobState.PAUSED if stopped.wanted is Wanted.PAUSE else JobState.CANCELLED
+            self.store.jobs.stop(job.id, state)
+            raise Interrupted(job.id, state) from None
+        except KeyboardInterrupt:
+            self.store.jobs.stop(job.id, JobState.INTERRUPTED)
+            raise Interrupted(job.id, JobState.INTERRUPTED) from None
+        except TieoutError as error:
+            self.store.jobs.fail(job.id, str(error))
+            raise
+
+    def _report(self, job: Job, checked: list[Checked], started: datetime, seconds: float) -> CheckReport:
+        failures = [failure for each in checked for failure in each.failures]
+        listed = failures if self.limit is None else failures[: self.limit]
+        return CheckReport(
+            job.id,
+            self.shown,
+            self.statement.text,
+            started,
+            seconds,
+            tuple(each.result for each in checked),
+            tuple(listed),
+            truncated=len(listed) < len(failures),
+        )
+
+    def _rest(self, job: Job, seconds: float) -> None:
+        """Stopped, if some terminal wants that."""
+        until = time.monotonic() + seconds
+        while True:
+            wanted = self.store.jobs.wanted(job.id)
+            if wanted is not None:
+                raise Stopped(wanted)
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, _LOOK_SECONDS))

@@ -1,0 +1,86 @@
+"""From a statement and a catalog to the checks that are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tieout.config.nearest import suggestion
+from tieout.connectors.checking import Checker, IndexInfo
+from tieout.errors import UnsupportedError, UsageError
+from tieout.model.statements import CheckStatement, Family, Named
+from tieout.model.tables import Table, TableName
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """A table, and what is checked of it."""
+
+    table: Table
+    families: frozenset[Family]
+    indexes: tuple[IndexInfo, ...] = ()
+
+
+def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
+    """UsageError for names that mean nothing, all of them at once."""
+    if statement.as_of is not None:
+        raise UnsupportedError("this engine can't read the past: AS OF is refused", "leave it out")
+    names = _tables(statement, checker)
+    planned = []
+    for table in checker.describe(names):
+        indexes = checker.indexes(table) if Family.INDEX in statement.families else []
+        planned.append(PlannedTable(table, statement.families, tuple(indexes)))
+    return _only_named(statement, planned)
+
+
+def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
+    if statement.database is not None:
+        if statement.database != checker.database:
+            raise UsageError(
+                f"this is the database {checker.database}, not {statement.database}",
+                "give the URL of the database that is to be checked",
+            )
+        return checker.tables()
+    found, missing = [], []
+    for named in statement.tables:
+        known = checker.tables(named.schema)
+        match = _match(named, known)
+        if match is None:
+            missing.append((named, known))
+        else:
+            found.append(match)
+    if missing:
+        names = ", ".join(str(named) for named, _ in missing)
+        hint = suggestion(missing[0][0].name, [table.name for table in missing[0][1]])
+        raise UsageError(f"there is no table {names} in {checker.database}", hint)
+    return list(dict.fromkeys(found))
+
+
+def _match(named: Named, known: Sequence[TableName]) -> TableName | None:
+    """By its name as it is, or else, if that is clear, whatever its case."""
+    exact = [table for table in known if table.name == named.name]
+    folded = [table for table in known if table.name.casefold() == named.name.casefold()]
+    return exact[0] if exact else folded[0] if len(folded) == 1 else None
+
+
+def _only_named(statement: CheckStatement, planned: Sequence[PlannedTable]) -> list[PlannedTable]:
+    if not statement.indexes:
+        return list(planned)
+    known = [index.name for table in planned for index in table.indexes]
+    _refuse_unknown("index", statement.indexes, known, [str(table.table.name) for table in planned])
+    return [
+        PlannedTable(
+            table.table, table.families, tuple(index for index in table.indexes if index.name in statement.indexes)
+        )
+        for table in planned
+    ]
+
+
+def _refuse_unknown(what: str, wanted: Iterable[str], known: Sequence[str], tables: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        many = f"{what}es" if what.endswith("x") else f"{what}s"
+        noun = what if len(missing) == 1 else many
+        raise UsageError(
+            f"there is no {noun} {', '.join(missing)} of {', '.join(tables)}", suggestion(missing[0], known)
+        )
