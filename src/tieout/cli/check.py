@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from tieout.cli.place import Place, place
 from tieout.config.secrets import scrub
 from tieout.errors import StatementError, UsageError
 from tieout.report.errors import error_line
+from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
     from tieout.model.failures import CheckReport
@@ -33,7 +34,6 @@ File = Annotated[
 Limit = Annotated[
     int, typer.Option("--limit", metavar="N", min=0, help="The most failures to list; counts stay exact.")
 ]
-Form = Annotated[Literal["text", "json"], typer.Option("--output", "-o", help="The form of the result.")]
 
 _WORST = (1, 3, 0)
 """Exit codes, worst first."""
@@ -44,10 +44,11 @@ def check(
     statement: StatementText = None,
     file: File = None,
     limit: Limit = 1000,
-    output: Form = "text",
     master: common.Master = None,
     meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
+    quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> int:
     """Checks that a database agrees with itself: its indexes, its constraints, its schema, its values."""
@@ -64,7 +65,7 @@ def check(
 class _Session:
     """Statements on one database, one after another, on one Spark."""
 
-    def __init__(self, here: Place, url: str, limit: int, output: str, verbose: bool) -> None:
+    def __init__(self, here: Place, url: str, limit: int, output: OutputFormat, verbose: bool) -> None:
         self._here = here
         self._url = url
         self._limit = limit
@@ -82,10 +83,10 @@ class _Session:
         return report.exit_code
 
     def _tell(self, report: CheckReport) -> None:
-        from tieout.report.check import write_json, write_text
+        from tieout.report.check import write
 
         with result_stream() as stream:
-            (write_json if self._output == "json" else write_text)(report, stream)
+            write(report, self._output, stream)
 
 
 def _statements(statement: str | None, file: Path | None) -> list[str]:

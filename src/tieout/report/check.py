@@ -7,12 +7,14 @@ from typing import TextIO
 
 from rich.text import Text
 
+from tieout.errors import UsageError
 from tieout.model.check_documents import check_document
 from tieout.model.failures import CheckReport, CheckResult, CheckVerdict, Failure, Status
 from tieout.report.alignment import aligned
 from tieout.report.json import json_text
 from tieout.report.palette import FAINT, HEADING
 from tieout.report.printable import one_line, printable
+from tieout.report.render import OutputFormat
 from tieout.report.terminal import console_on, write_lines
 from tieout.report.words import duration, plural
 
@@ -21,12 +23,14 @@ _STATUS = {Status.OK: "green", Status.FAILURES: "bold red", Status.NOT_CHECKED: 
 _TITLES = ("check", "table", "name", "status", "rows", "failures")
 
 
-def write_text(report: CheckReport, stream: TextIO) -> None:
-    write_lines(_lines(report), console_on(stream))
-
-
-def write_json(report: CheckReport, stream: TextIO) -> None:
-    stream.write(json_text(check_document(report), indent=2) + "\n")
+def write(report: CheckReport, format: OutputFormat, stream: TextIO) -> None:
+    """Writes the report, last line end included. UsageError for a form that it does not have."""
+    if format is OutputFormat.JSON:
+        stream.write(json_text(check_document(report), indent=2) + "\n")
+    elif format is OutputFormat.TEXT:
+        write_lines(_lines(report), console_on(stream))
+    else:
+        raise UsageError(f"a check has no report of the form {format}", "text and json are there")
 
 
 def _lines(report: CheckReport) -> Iterator[Text]:
