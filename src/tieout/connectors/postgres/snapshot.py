@@ -22,8 +22,8 @@ from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
 
 _DIALECT = PostgresDialect()
-_EPOCH_MICROS = 946_684_800_000_000
-_EPOCH_DAYS = 10_957
+EPOCH_MICROS = 946_684_800_000_000
+EPOCH_DAYS = 10_957
 _WRAPPED_MICROS = -9_000_000_000_000_000_000
 _WRAPPED_DAYS = -2_147_000_000
 
@@ -50,7 +50,7 @@ class PostgresReader:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
                 for batch in cursor.fetch_record_batch():
-                    yield _unwrapped(batch)
+                    yield unwrapped(batch)
 
     def count(self, scan: Scan, keys: KeyRange) -> int:
         return int(self._row(sql.count(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))[0])
@@ -104,7 +104,7 @@ def _moments_stay_text(connection: Any) -> None:
         connection.adapters.register_loader(name, TextLoader)
 
 
-def _unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:
+def unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:
     """ADBC adds the distance between two epochs without looking: infinity wraps around. Undo it."""
     columns = []
     for column in batch.columns:
@@ -127,7 +127,7 @@ def _moments_as_text(column: pa.Array) -> pa.Array:
         if value is None or value >= _WRAPPED_MICROS:
             result.append(None if value is None else str(np.datetime64(value, "us")).replace("T", " "))
             continue
-        micros = (value - _EPOCH_MICROS) % (1 << 64)
+        micros = (value - EPOCH_MICROS) % (1 << 64)
         if micros in ((1 << 63) - 1, 1 << 63):
             result.append("infinity" if micros < 1 << 63 else "-infinity")
         else:
@@ -141,5 +141,5 @@ def _days_as_text(column: pa.Array) -> pa.Array:
         if value is None or value >= _WRAPPED_DAYS:
             result.append(None if value is None else str(np.datetime64(value, "D")))
         else:
-            result.append("infinity" if (value - _EPOCH_DAYS) % (1 << 32) == (1 << 31) - 1 else "-infinity")
+            result.append("infinity" if (value - EPOCH_DAYS) % (1 << 32) == (1 << 31) - 1 else "-infinity")
     return pa.array(result, pa.string())

@@ -1,0 +1,19 @@
+"""A database in which the pages of indexes can be read, and a few types of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.servers.server import Database
+
+
+@pytest.fixture
+def db(pg_db: Database) -> Database:
+    pg_db.execute("""
+        CREATE EXTENSION pageinspect;
+        CREATE EXTENSION citext;
+        CREATE TYPE mood AS ENUM ('sad', 'ok');
+        ALTER TYPE mood ADD VALUE 'it''s' BEFORE 'ok';
+        CREATE DOMAIN tiny AS numeric CHECK (value < 10);
+        CREATE DOMAIN small AS tiny CHECK (value > -10)""")
+    return pg_db
