@@ -1,0 +1,59 @@
+"""An index read from its own pages: no planner, and no other index that is alike, stands in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.base import ScanColumn
+from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.postgres.checking.btree import BTree
+from tieout.connectors.postgres.checking.heap import ADDRESS, Blocks, block_parts
+from tieout.connectors.postgres.checking.reader import IndexReader
+from tieout.connectors.postgres.checking.values import undecodable
+from tieout.errors import AccessError, UnsupportedError
+from tieout.model.tables import TableName
+
+
+@dataclass(frozen=True)
+class IndexPages:
+    """`blocks` is how many there were when the check began; what came later is not looked at."""
+
+    reader: IndexReader
+    tree: BTree
+    columns: tuple[ScanColumn, ...]
+    blocks: int
+    address: tuple[ScanColumn, ...] = (ADDRESS,)
+
+    @property
+    def evidence(self) -> str:
+        return f"the leaf pages among the {self.blocks:,} blocks of {self.tree.name}"
+
+    def parts(self, most: int) -> list[Blocks]:
+        return block_parts(self.blocks, most)
+
+    def cautious(self) -> IndexPages:
+        return self
+
+    def read(self, part: Blocks) -> Iterator[pa.RecordBatch]:
+        for entries in self.reader.entries(self.tree, part.low, part.high):
+            arrays = [pa.array(entries.addresses), *entries.values.columns]
+            yield pa.RecordBatch.from_arrays(arrays, names=[str(place) for place in range(len(arrays))])
+
+
+def index_pages(url: EndpointUrl, index: IndexInfo) -> IndexPages | Unreadable:
+    """Unreadable without pageinspect, without the right to use it, or with values that are not decoded."""
+    reader = IndexReader(url)
+    try:
+        tree = reader.find(TableName(index.table.name.schema, index.name))
+        next(reader.entries(tree, 0, 1), None)  # whether this user may
+    except (UnsupportedError, AccessError) as error:
+        return Unreadable(str(error))
+    for attribute in tree.attributes:
+        reason = undecodable(attribute)
+        if reason is not None:
+            return Unreadable(f"{attribute.expression}: {reason}")
+    return IndexPages(reader, tree, tuple(column.read for column in index.columns), reader.blocks(tree))
