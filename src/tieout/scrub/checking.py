@@ -17,6 +17,7 @@ from tieout.model.tables import Table
 from tieout.report.words import plural
 from tieout.scrub.indexes.classify import Classifier
 from tieout.scrub.indexes.comparing import CheckOptions, Compared, IndexComparison, ReadableIndex, TableIndexes
+from tieout.scrub.indexes.mismatches import Mismatch
 from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.planning import PlannedTable
 
@@ -80,7 +81,8 @@ class TableChecks:
         if compared.error is not None:
             return _not_checked(Family.INDEX, info.table, info.name, str(compared.error))
         classifier = Classifier(self.checker.database, info, key, self.checker.address_text)
-        failures = tuple(failure for each in compared.mismatches for failure in classifier.failures(each))
+        found = sorted(compared.mismatches, key=_by_address)
+        failures = tuple(failure for each in found for failure in classifier.failures(each))
         status, reason = Status.FAILURES if failures else Status.OK, None
         if compared.unsettled:
             reason = f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
@@ -97,6 +99,12 @@ class TableChecks:
             seconds,
         )
         return Checked(result, failures)
+
+
+def _by_address(mismatch: Mismatch) -> list[tuple[bool, int, str]]:
+    """Numbers by their size, before all else."""
+    parts = [part or "" for part in mismatch.address or ()]
+    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
 
 def _sure(path: TablePath | Unreadable) -> TablePath:

@@ -30,19 +30,20 @@ class Classifier:
             if entry.print in copies and mismatch.address is not None:
                 entries.remove(entry)
                 yield self._failure(FailureKind.DUPLICATE_INDEX_ENTRY, mismatch, copies[entry.print], entry)
-        there = [*mismatch.excluded, *copies.values()]
         while rows and entries:
             row, entry = rows.pop(), entries.pop()
             yield self._failure(self._differing(row, entry), mismatch, row, entry)
         for row in rows:
             yield self._failure(FailureKind.MISSING_INDEX_ENTRY, mismatch, row, None)
         for entry in entries:
-            if not there or mismatch.address is None:
-                yield self._failure(FailureKind.DANGLING_INDEX_ENTRY, mismatch, None, entry)
-            elif copies:
-                yield self._failure(FailureKind.WRONG_ROW_REFERENCE, mismatch, there[-1], entry)
-            else:  # a row that a partial index should not have
-                yield self._failure(FailureKind.STALE_INDEX_ENTRY, mismatch, there[0], entry)
+            yield self._without_row(mismatch, entry)
+
+    def _without_row(self, mismatch: Mismatch, entry: EntryThere) -> Failure:
+        if mismatch.rows and mismatch.address is not None:
+            return self._failure(FailureKind.WRONG_ROW_REFERENCE, mismatch, mismatch.rows[0], entry)
+        if mismatch.excluded:  # a row that a partial index should not have
+            return self._failure(FailureKind.STALE_INDEX_ENTRY, mismatch, mismatch.excluded[0], entry)
+        return self._failure(FailureKind.DANGLING_INDEX_ENTRY, mismatch, None, entry)
 
     def _differing(self, row: RowThere, entry: EntryThere) -> FailureKind:
         places = _places(row.values, entry.values)
