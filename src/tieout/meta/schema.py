@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from tieout.meta.columns import Bytes, JsonText, LongText, Moment
 
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 """Every revision this program knows, oldest first (a test holds it to `migrations/versions`)."""
 
 HEAD = REVISIONS[-1]
@@ -128,6 +128,26 @@ class MoveColumns(TypedColumns):
     updated_at: Named[datetime] = Column(Moment)
 
 
+class FailureColumns(TypedColumns):
+    """`identity` is a hash of what it is and where: the same failure is one row, however often it is seen.
+
+    `of_check` is one of the check that would see it again.
+    """
+
+    id: Named[str] = Column(String(40), primary_key=True)
+    identity: Named[str] = Column(String(64), unique=True)
+    of_check: Named[str] = Column(String(64), index=True)
+    job_id: Named[str] = Column(String(40))
+    endpoint: Named[str] = Column(LongText)
+    kind: Named[str] = Column(String(40))
+    found: Named[Any] = Column(JsonText, nullable=False)
+    state: Named[str] = Column(String(20))
+    note: Named[str | None] = Column(LongText)
+    first_seen: Named[datetime] = Column(Moment)
+    last_seen: Named[datetime] = Column(Moment)
+    gone_since: Named[datetime | None] = Column(Moment)
+
+
 jobs = Table("tieout_jobs", metadata, JobColumns, **MYSQL)
 Index("tieout_jobs_started_at", jobs.c.started_at)
 
@@ -162,6 +182,8 @@ repairs = Table("tieout_repairs", metadata, RepairColumns, **MYSQL)
 repair_changes = Table("tieout_repair_changes", metadata, RepairChangeColumns, **MYSQL)
 
 moves = Table("tieout_moves", metadata, MoveColumns, **MYSQL)
+
+failures = Table("tieout_failures", metadata, FailureColumns, **MYSQL)
 
 
 class RevisionColumns(TypedColumns):

@@ -7,6 +7,7 @@ from typing import Self
 
 from tieout.meta.database import Database
 from tieout.meta.differences import Differences
+from tieout.meta.failures import Failures
 from tieout.meta.job_tables import JobTables
 from tieout.meta.jobs import Jobs
 from tieout.meta.location import DEFAULT_URL, locate
@@ -28,6 +29,7 @@ class MetaStore:
         self.differences = Differences(database)
         self.repairs = Repairs(database)
         self.moves = Moves(database)
+        self.failures = Failures(database)
 
     def close(self) -> None:
         self._database.close()

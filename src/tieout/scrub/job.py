@@ -13,7 +13,7 @@ from tieout.connectors.checking import Checker
 from tieout.errors import TieoutError
 from tieout.meta import Job, JobKind, JobState, MetaStore, Wanted
 from tieout.model.check_documents import check_document
-from tieout.model.failures import CheckReport
+from tieout.model.failures import CheckReport, Status
 from tieout.model.statements import CheckStatement
 from tieout.scrub.checking import Checked, TableChecks
 from tieout.scrub.indexes.comparing import CheckOptions
@@ -56,7 +56,10 @@ class CheckJob:
             with heartbeat(self.store.jobs, job.id):
                 for table in planned:
                     self._rest(job, 0)
-                    checked += checks.run(table)
+                    for each in checks.run(table):
+                        checked.append(each)
+                        if each.result.status is not Status.NOT_CHECKED:
+                            self.store.failures.record(job.id, self.shown, each.result, each.failures)
             report = self._report(job, checked, started, time.monotonic() - began)
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report

@@ -1,0 +1,152 @@
+"""What checks found, over time: when it was seen first and last, since when it is gone, and what people said of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from tieout.errors import UsageError
+from tieout.meta.database import Database
+from tieout.meta.ids import new_id
+from tieout.meta.ownership import now, touch
+from tieout.meta.references import find
+from tieout.meta.schema import failures
+from tieout.model.check_documents import failure_document
+from tieout.model.failures import CheckResult, Failure
+
+_AT_ONCE = 500
+
+
+class FailureState(StrEnum):
+    OPEN = "open"
+    IGNORED = "ignored"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFailure:
+    """`found` is its document as it was last seen. `gone_since`: the check was made, and did not find it."""
+
+    id: str
+    job_id: str
+    endpoint: str
+    kind: str
+    found: Mapping[str, Any]
+    state: FailureState
+    note: str | None
+    first_seen: datetime
+    last_seen: datetime
+    gone_since: datetime | None
+
+
+class Failures:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, job_id: str, endpoint: str, check: CheckResult, found: Sequence[Failure]) -> None:
+        """What a check that was made has found; what it found before, and not now, is gone.
+
+        One that was resolved and is seen again is open again. One that is ignored stays so.
+        """
+        of_check = _hash(endpoint, check.family.value, check.table, check.name)
+        documents = {_identity(endpoint, failure): failure_document(failure) for failure in found}
+        with self._database.write() as connection:
+            touch(connection, job_id)
+            at = now()
+            known = _known(connection, list(documents))
+            connection.execute(
+                update(failures)
+                .where(failures.c.of_check == of_check, failures.c.gone_since.is_(None))
+                .values(gone_since=at)
+            )
+            for identity, document in documents.items():
+                if identity in known:
+                    _see_again(connection, identity, job_id, document, at)
+            rows = [
+                {
+                    "id": new_id("f", at) + f"-{number}",
+                    "identity": identity,
+                    "of_check": of_check,
+                    "job_id": job_id,
+                    "endpoint": endpoint,
+                    "kind": document["failure"],
+                    "found": document,
+                    "state": FailureState.OPEN,
+                    "first_seen": at,
+                    "last_seen": at,
+                }
+                for number, (identity, document) in enumerate(documents.items())
+                if identity not in known
+            ]
+            for start in range(0, len(rows), _AT_ONCE):
+                connection.execute(insert(failures), rows[start : start + _AT_ONCE])
+
+    def list(
+        self, *, limit: int = 100, state: FailureState | None = None, kind: str | None = None, gone: bool = False
+    ) -> list[KeptFailure]:
+        """The newest first; those that are gone only if they are asked for."""
+        query = select(failures).order_by(failures.c.last_seen.desc(), failures.c.id).limit(limit)
+        if state is not None:
+            query = query.where(failures.c.state == state)
+        if kind is not None:
+            query = query.where(failures.c.kind == kind)
+        if not gone:
+            query = query.where(failures.c.gone_since.is_(None))
+        with self._database.read() as connection:
+            return [_kept(row) for row in connection.execute(query)]
+
+    def get(self, reference: str) -> KeptFailure:
+        with self._database.read() as connection:
+            return _kept(_one(connection, reference))
+
+    def judge(self, reference: str, state: FailureState, note: str | None) -> KeptFailure:
+        """What a person says of it."""
+        with self._database.write() as connection:
+            row = _one(connection, reference)
+            connection.execute(update(failures).where(failures.c.id == row.id).values(state=state, note=note))
+            return _kept(_one(connection, row.id))
+
+
+def _one(connection: Connection, reference: str) -> Any:
+    newest_first = select(failures).order_by(failures.c.last_seen.desc(), failures.c.id)
+    row = find(connection, newest_first, failures.c.id, reference)
+    if row is None:
+        raise UsageError(f"there is no failure {reference!r}", "see `tieout failures list`")
+    return row
+
+
+def _known(connection: Connection, identities: Sequence[str]) -> set[str]:
+    known: set[str] = set()
+    for start in range(0, len(identities), _AT_ONCE):
+        some = identities[start : start + _AT_ONCE]
+        known |= set(connection.scalars(select(failures.c.identity).where(failures.c.identity.in_(some))))
+    return known
+
+
+def _see_again(connection: Connection, identity: str, job_id: str, document: Mapping[str, Any], at: datetime) -> None:
+    seen = update(failures).where(failures.c.identity == identity)
+    connection.execute(seen.values(job_id=job_id, found=dict(document), last_seen=at, gone_since=None))
+    connection.execute(seen.where(failures.c.state == FailureState.RESOLVED).values(state=FailureState.OPEN))
+
+
+def _identity(endpoint: str, failure: Failure) -> str:
+    """By the row's key if it has one: its address changes with every update."""
+    where = dict(failure.primary_key) if failure.primary_key is not None else failure.place
+    entry = {name: value for name, value in failure.details.items() if name.startswith("entry.")}
+    return _hash(endpoint, failure.kind.value, failure.table, failure.index, failure.constraint, where, entry)
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _kept(row: Any) -> KeptFailure:
+    values = {name: getattr(row, name) for name in KeptFailure.__slots__}
+    return KeptFailure(**{**values, "state": FailureState(row.state)})

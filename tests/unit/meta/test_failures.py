@@ -1,0 +1,100 @@
+"""Failures over time: seen first, seen last, gone, seen again, and what people say of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tieout.errors import UsageError
+from tieout.meta import Job, JobKind, MetaStore
+from tieout.meta.failures import FailureState
+from tieout.model.failures import CheckResult, Failure, FailureKind, Status
+from tieout.model.statements import Family
+
+AT = "postgresql://host/shop"
+CHECK = CheckResult(Family.INDEX, "public.orders", "orders_sku", Status.FAILURES)
+OTHER = replace(CHECK, name="orders_qty")
+MISSING = Failure(
+    FailureKind.MISSING_INDEX_ENTRY,
+    "shop",
+    "public.orders",
+    ("sku",),
+    index="orders_sku",
+    primary_key={"id": "17"},
+    place="(0,7)",
+    details={"row.sku": "a"},
+)
+DANGLING = replace(
+    MISSING, kind=FailureKind.DANGLING_INDEX_ENTRY, primary_key=None, details={"entry.sku": None}, place="(0,8)"
+)
+
+
+@pytest.fixture
+def job(store: MetaStore) -> Job:
+    return store.jobs.create(JobKind.CHECK, source=AT, target=None, request={})
+
+
+def test_what_is_found_is_kept(store: MetaStore, job: Job) -> None:
+    store.failures.record(job.id, AT, CHECK, [MISSING, DANGLING])
+    found = {each.kind: each for each in store.failures.list()}
+    assert set(found) == {"missing_index_entry", "dangling_index_entry"}
+    kept = found["missing_index_entry"]
+    assert (kept.job_id, kept.endpoint, kept.state, kept.note) == (job.id, AT, FailureState.OPEN, None)
+    assert kept.found["primary_key"] == {"id": "17"}
+    assert kept.first_seen == kept.last_seen
+    assert kept.gone_since is None
+    assert store.failures.get(kept.id) == kept
+
+
+def test_seen_again_it_is_the_same_one(store: MetaStore, job: Job) -> None:
+    """Even if an update has moved its row."""
+    store.failures.record(job.id, AT, CHECK, [MISSING])
+    (first,) = store.failures.list()
+    store.failures.record(job.id, AT, CHECK, [replace(MISSING, place="(9,9)")])
+    (again,) = store.failures.list()
+    assert (again.id, again.first_seen) == (first.id, first.first_seen)
+    assert again.last_seen > first.last_seen
+    assert again.found["key_prefix"] == "(9,9)"
+
+
+def test_one_that_its_check_does_not_find_any_more_is_gone(store: MetaStore, job: Job) -> None:
+    store.failures.record(job.id, AT, CHECK, [MISSING, DANGLING])
+    store.failures.record(job.id, AT, OTHER, [])
+    assert len(store.failures.list()) == 2
+    store.failures.record(job.id, AT, CHECK, [DANGLING])
+    assert [each.kind for each in store.failures.list()] == ["dangling_index_entry"]
+    gone = {each.kind: each.gone_since for each in store.failures.list(gone=True)}
+    assert gone["missing_index_entry"] is not None
+    assert gone["dangling_index_entry"] is None
+    store.failures.record(job.id, AT, CHECK, [MISSING])
+    assert [each.kind for each in store.failures.list()] == ["missing_index_entry"]
+
+
+def test_another_database_has_failures_of_its_own(store: MetaStore, job: Job) -> None:
+    store.failures.record(job.id, AT, CHECK, [MISSING])
+    store.failures.record(job.id, "postgresql://other/shop", CHECK, [MISSING])
+    assert {each.endpoint for each in store.failures.list()} == {AT, "postgresql://other/shop"}
+    store.failures.record(job.id, AT, CHECK, [])
+    assert [each.endpoint for each in store.failures.list()] == ["postgresql://other/shop"]
+
+
+def test_what_people_say(store: MetaStore, job: Job) -> None:
+    store.failures.record(job.id, AT, CHECK, [MISSING, DANGLING])
+    missing, dangling = sorted(store.failures.list(), key=lambda each: each.kind, reverse=True)
+    store.failures.judge(missing.id, FailureState.RESOLVED, "reindexed")
+    store.failures.judge(dangling.id, FailureState.IGNORED, "known")
+    assert [each.note for each in store.failures.list(state=FailureState.RESOLVED)] == ["reindexed"]
+    store.failures.record(job.id, AT, CHECK, [MISSING, DANGLING])
+    assert store.failures.get(missing.id).state is FailureState.OPEN
+    assert store.failures.get(dangling.id).state is FailureState.IGNORED
+    with pytest.raises(UsageError, match="there is no failure"):
+        store.failures.get("f-nothing")
+
+
+def test_many_at_once(store: MetaStore, job: Job) -> None:
+    many = [replace(MISSING, primary_key={"id": str(number)}) for number in range(1200)]
+    store.failures.record(job.id, AT, CHECK, many)
+    store.failures.record(job.id, AT, CHECK, many[:700])
+    assert len(store.failures.list(limit=5000)) == 700
+    assert len(store.failures.list(limit=5000, gone=True)) == 1200
