@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tieout.api.checking import check, parse_check, split_checks
+from tieout.api.failures import judge_failure, list_failures, show_failure
 from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
 from tieout.api.moves import drop_move, move_status, move_statuses, run_move, steer_move
 from tieout.api.repairs import (
@@ -36,6 +37,8 @@ __all__ = [
     "compare",
     "drop_move",
     "explain",
+    "judge_failure",
+    "list_failures",
     "list_jobs",
     "move_status",
     "move_statuses",
@@ -48,6 +51,7 @@ __all__ = [
     "resumable_job",
     "run_move",
     "run_verification",
+    "show_failure",
     "show_job",
     "split_checks",
     "steer_move",

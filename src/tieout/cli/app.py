@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import typer
 
-from tieout.cli import check, config, demo, init, jobs, preflight, repair, run, status, steering, task, verify, version
+from tieout.cli import (
+    check,
+    config,
+    demo,
+    failures,
+    init,
+    jobs,
+    preflight,
+    repair,
+    run,
+    status,
+    steering,
+    task,
+    verify,
+    version,
+)
 
 app = typer.Typer(
     name="tieout",
@@ -28,5 +43,6 @@ app.command("stop")(steering.stop)
 app.add_typer(task.app, name="task")
 app.add_typer(repair.app, name="repair")
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(failures.app, name="failures")
 app.add_typer(config.app, name="config")
 app.command("version")(version.version)

@@ -1,0 +1,55 @@
+"""What checks have found, over time."""
+
+from __future__ import annotations
+
+from tieout.errors import UsageError
+from tieout.meta import DEFAULT_URL, open_store
+from tieout.meta.failures import FailureState, KeptFailure
+from tieout.model.failures import FailureKind
+
+_OTHER_NAMES = {
+    "missing_secondary_index": FailureKind.MISSING_INDEX_ENTRY,
+    "missing_secondary_index_entry": FailureKind.MISSING_INDEX_ENTRY,
+    "dangling_secondary_index": FailureKind.DANGLING_INDEX_ENTRY,
+    "dangling_secondary_index_entry": FailureKind.DANGLING_INDEX_ENTRY,
+    "dangling_index_reference": FailureKind.DANGLING_INDEX_ENTRY,
+    "check_constraint_violation": FailureKind.CHECK_VIOLATION,
+    "unique_constraint_violation": FailureKind.UNIQUE_VIOLATION,
+    "null_value_error": FailureKind.NOT_NULL_VIOLATION,
+}
+"""As SCRUB and INSPECT call them."""
+
+
+def list_failures(
+    meta: str = DEFAULT_URL, *, limit: int = 100, state: str | None = None, kind: str | None = None, gone: bool = False
+) -> list[KeptFailure]:
+    """The newest first; those that are gone only if they are asked for."""
+    with open_store(meta) as store:
+        return store.failures.list(
+            limit=limit,
+            state=FailureState(state) if state else None,
+            kind=None if kind is None else _kind(kind).value,
+            gone=gone,
+        )
+
+
+def show_failure(reference: str, meta: str = DEFAULT_URL) -> KeptFailure:
+    with open_store(meta) as store:
+        return store.failures.get(reference)
+
+
+def judge_failure(reference: str, state: FailureState, note: str | None, meta: str = DEFAULT_URL) -> KeptFailure:
+    """Says that a failure is to be ignored, or was resolved, and why; or that it is open, after all."""
+    with open_store(meta) as store:
+        return store.failures.judge(reference, state, note)
+
+
+def _kind(name: str) -> FailureKind:
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
+    try:
+        return FailureKind(name)
+    except ValueError:
+        from tieout.config.nearest import suggestion
+
+        raise UsageError(f"no failure is called {name!r}", suggestion(name, list(FailureKind))) from None

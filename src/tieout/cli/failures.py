@@ -1,0 +1,140 @@
+"""tieout failures: what checks have found, over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tieout.cli import options as common
+from tieout.cli.output import result_stream
+from tieout.cli.place import place
+from tieout.report.render import OutputFormat
+
+if TYPE_CHECKING:
+    from tieout.meta.failures import FailureState, KeptFailure
+
+app = typer.Typer(help="What checks have found, over time.")
+
+Reference = Annotated[
+    str,
+    typer.Argument(metavar="FAILURE", help="A failure's id, the beginning of one, or 'last'.", show_default=False),
+]
+Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", help="Why.")]
+State = Literal["open", "ignored", "resolved"]
+
+_LISTED = (
+    "id",
+    "failure",
+    "table",
+    "index",
+    "constraint",
+    "primary_key",
+    "state",
+    "first_seen",
+    "last_seen",
+    "gone_since",
+)
+
+
+@app.command("list")
+def list_(
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="The most failures to list.")] = 100,
+    state: Annotated[State | None, typer.Option("--state", help="Only those in this state.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", metavar="NAME", help="Only those of this name.")] = None,
+    gone: Annotated[bool, typer.Option("--gone", help="Those, too, that were not found again.")] = False,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Lists failures, the newest first."""
+    from tieout import api
+    from tieout.report.listing import write_listing
+
+    found = api.list_failures(place(config, meta).meta, limit=limit, state=state, kind=kind, gone=gone)
+    with result_stream() as stream:
+        write_listing(_LISTED, [_values(failure) for failure in found], output, stream)
+
+
+@app.command("show")
+def show(
+    failure: Reference,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Shows all that is known of a failure."""
+    from tieout import api
+
+    _tell(api.show_failure(failure, place(config, meta).meta), output)
+
+
+@app.command("ignore")
+def ignore(
+    failure: Reference,
+    note: Note = None,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Says that a failure is known, and nothing is to be done about it; checks go on to find it."""
+    from tieout.meta.failures import FailureState
+
+    _judge(failure, FailureState.IGNORED, note, place(config, meta).meta, output)
+
+
+@app.command("resolve")
+def resolve(
+    failure: Reference,
+    note: Note = None,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Says that a failure was mended; if a check finds it again, it is open again."""
+    from tieout.meta.failures import FailureState
+
+    _judge(failure, FailureState.RESOLVED, note, place(config, meta).meta, output)
+
+
+def _judge(failure: str, state: FailureState, note: str | None, meta: str, output: OutputFormat) -> None:
+    from tieout import api
+
+    _tell(api.judge_failure(failure, state, note, meta), output)
+
+
+def _tell(failure: KeptFailure, output: OutputFormat) -> None:
+    from tieout.report.record import write_record
+
+    with result_stream() as stream:
+        write_record(_values(failure), output, stream)
+
+
+def _values(failure: KeptFailure) -> dict[str, object]:
+    found = dict(failure.found)
+    pairs = {name: found.pop(name) or {} for name in ("primary_key", "details")}
+    words = {
+        name: " ".join(f"{column}={'NULL' if value is None else value}" for column, value in values.items()) or None
+        for name, values in pairs.items()
+    }
+    return {
+        "id": failure.id,
+        **found,
+        "columns": ", ".join(found["columns"]),
+        **words,
+        "state": failure.state.value,
+        "note": failure.note,
+        "first_seen": failure.first_seen,
+        "last_seen": failure.last_seen,
+        "gone_since": failure.gone_since,
+        "job": failure.job_id,
+        "endpoint": failure.endpoint,
+    }
