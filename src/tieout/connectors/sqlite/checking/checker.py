@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tieout.config.urls import EndpointUrl
@@ -11,11 +12,14 @@ from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.sqlite.checking.catalog import address_of, indexes_of
+from tieout.connectors.sqlite.checking.imposters import Imposters
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
 from tieout.model.tables import Table, TableName
 
 _DIALECT = SQLiteDialect()
+_COVERING = "USING COVERING INDEX"
+_NO_NAME = "each of the names that SQLite has for the rowid is a column of the table"
 
 
 def open_checker(url: EndpointUrl) -> SQLiteChecker:
@@ -23,9 +27,13 @@ def open_checker(url: EndpointUrl) -> SQLiteChecker:
 
 
 class SQLiteChecker:
+    """A table with an index that SQLite can't read alone is checked in a copy, of one moment; others where they are."""
+
     def __init__(self, url: EndpointUrl, endpoint: SQLiteEndpoint) -> None:
         self.database = Path(url.path or "").stem
         self._endpoint = endpoint
+        self._imposters = Imposters(url)
+        self._copied: set[TableName] = set()
 
     def tables(self, schema: str | None = None) -> list[TableName]:
         return self._endpoint.tables()
@@ -37,24 +45,33 @@ class SQLiteChecker:
         return self._endpoint.default_schema()
 
     def indexes(self, table: Table) -> list[IndexInfo]:
-        return indexes_of(self._endpoint, table)
+        found = indexes_of(self._endpoint, table)
+        if address_of(self._endpoint, table) and not all(
+            _COVERING in self._covering(index).evidence for index in found
+        ):
+            self._copied.add(table.name)
+        return found
 
     def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> ScanPath | Unreadable:
-        return self._path(table, columns, None, "NOT INDEXED")
+        if not address_of(self._endpoint, table):
+            return Unreadable(_NO_NAME)
+        path = self._path(table, columns, None, "NOT INDEXED")
+        if table.name not in self._copied:
+            return path
+        return replace(path, reader=self._imposters.reader(), evidence=f"{path.evidence}, in a copy of the file")
 
     def index_path(self, index: IndexInfo) -> ScanPath | Unreadable:
-        columns = [column.read for column in index.columns]
-        path = self._path(index.table, columns, index.where, f"INDEXED BY {_DIALECT.quote(index.name)}")
-        if isinstance(path, ScanPath) and "USING COVERING INDEX" not in path.evidence:
-            return Unreadable(f"SQLite would not read it from the index alone: {path.evidence}")
-        return path
-
-    def _path(
-        self, table: Table, columns: Sequence[ScanColumn], where: str | None, through: str
-    ) -> ScanPath | Unreadable:
-        address = address_of(self._endpoint, table)
+        address = address_of(self._endpoint, index.table)
         if not address:
-            return Unreadable("each of the names that SQLite has for the rowid is a column of the table")
+            return Unreadable(_NO_NAME)
+        return self._imposters.path(index, address) if index.table.name in self._copied else self._covering(index)
+
+    def _covering(self, index: IndexInfo) -> ScanPath:
+        columns = [column.read for column in index.columns]
+        return self._path(index.table, columns, index.where, f"INDEXED BY {_DIALECT.quote(index.name)}")
+
+    def _path(self, table: Table, columns: Sequence[ScanColumn], where: str | None, through: str) -> ScanPath:
+        address = address_of(self._endpoint, table)
         scan = Scan(table, (*address, *columns), where=where, through=through)
         plan = self._endpoint.all(f"EXPLAIN QUERY PLAN {sql.select(_DIALECT, scan, '')}")
         return ScanPath(self._endpoint.reader(), scan, len(address), "; ".join(str(row[3]) for row in plan))
@@ -63,4 +80,5 @@ class SQLiteChecker:
         return ", ".join("NULL" if part is None else part for part in address)
 
     def close(self) -> None:
+        self._imposters.close()
         self._endpoint.close()
