@@ -13,7 +13,7 @@ from tieout.model.digests import Digest
 from tieout.scrub.indexes.mismatches import MOST, Mismatch, find_mismatches
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.reading import Digested, DigestIndex, DigestTable, ScanIndex, ScanTable
-from tieout.spark.work import Work, run_work
+from tieout.spark.work import Outcome, Work, run_work
 from tieout.verify.bucketing import add_buckets, bucket_count
 
 
@@ -99,7 +99,7 @@ class IndexComparison:
             for number, index in enumerate(table.indexes)
             for part in index.path.parts(most)
         ]
-        outcomes = [only for (only,) in run_work(self.spark, [[piece] for piece in [*rows, *(e for _, e in entries)]])]
+        outcomes = self._done([*rows, *(entry for _, entry in entries)])
         expected: list[Buckets] = [{} for _ in table.indexes]
         held: list[Buckets] = [{} for _ in table.indexes]
         compared = [Compared() for _ in table.indexes]
@@ -155,7 +155,17 @@ class IndexComparison:
             if wanted[number]
             for part in index.path.parts(most)
         ]
-        return {mismatch.place: mismatch for mismatch in find_mismatches(self.spark, work)}
+        return {mismatch.place: mismatch for mismatch in find_mismatches(self.spark, self._dealt(work))}
+
+    def _done(self, work: Sequence[Work]) -> list[Outcome]:
+        """The outcomes in the order of the work."""
+        dealt = run_work(self.spark, self._dealt(work))
+        return [dealt[number % len(dealt)][number // len(dealt)] for number in range(len(work))]
+
+    def _dealt(self, work: Sequence[Work]) -> list[Sequence[Work]]:
+        """To a few tasks, like cards: to start one for each piece takes longer than the piece, if indexes are small."""
+        tasks = min(len(work), 2 * self._parallel)
+        return [work[first::tasks] for first in range(tasks)]
 
 
 def _differing(a: Buckets, b: Buckets) -> set[int]:

@@ -56,11 +56,11 @@ class Mismatch:
         return self.index, self.address or alike[0]
 
 
-def find_mismatches(spark: SparkSession, work: Sequence[Work]) -> list[Mismatch]:
-    """Up to MOST of them, in no order. `work` yields Cells, of both sides."""
+def find_mismatches(spark: SparkSession, tasks: Sequence[Sequence[Work]]) -> list[Mismatch]:
+    """Up to MOST of them, in no order. The work of the tasks yields Cells, of both sides."""
 
     def collected() -> list[Row]:
-        return _disagreeing(work_frame(spark, [[piece] for piece in work], CELLS)).limit(MOST).collect()
+        return _disagreeing(work_frame(spark, tasks, CELLS)).limit(MOST).collect()
 
     with spark_errors():
         found = interruptible(spark, collected)

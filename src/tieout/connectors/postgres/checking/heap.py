@@ -38,6 +38,7 @@ FROM generate_series({low}::int8, {high}::int8 - 1) AS b, heap_page_items(get_ra
 WHERE lp_flags <> 0 ORDER BY 1"""
 _NORMAL, _REDIRECT = 1, 2
 _HOT_UPDATED, _HEAP_ONLY = 0x4000, 0x8000
+_WORTH_A_PART = 512
 _LONGEST_CHAIN = 300
 """A page of 8 kB has fewer tuples: what goes on for longer goes round in circles."""
 
@@ -100,7 +101,8 @@ class HeapPath:
 
 
 def block_parts(blocks: int, most: int) -> list[Blocks]:
-    bounds = np.linspace(0, blocks, min(most, max(1, blocks)) + 1).astype(int)
+    """Few of something small: to begin with a part takes longer than to read some megabytes."""
+    bounds = np.linspace(0, blocks, min(most, 1 + blocks // _WORTH_A_PART) + 1).astype(int)
     return [Blocks(int(low), int(high)) for low, high in pairwise(bounds)]
 
 

@@ -1,0 +1,161 @@
+"""Indexes of PostgreSQL that really disagree with their table: each fault by its name and key, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.corruption import postgres
+from tests.integration.checking.checks import Checking
+from tieout.model.failures import CheckVerdict, Status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.server import Database
+
+TABLE = """
+CREATE TABLE orders (id bigint PRIMARY KEY, sku text, qty int, day date, note text);
+INSERT INTO orders
+SELECT n, CASE WHEN n % 7 = 0 THEN NULL ELSE 'sku-' || n % 97 END, n % 11, date '1969-06-01' + (n % 500)::int, 'n'
+FROM generate_series(1, 2000) n;
+CREATE INDEX by_sku ON orders (sku);
+CREATE INDEX by_sku_too ON orders (sku);
+CREATE INDEX by_day ON orders (day DESC NULLS LAST, qty) INCLUDE (note);
+CREATE INDEX few ON orders (qty, sku DESC) WHERE qty < 5;
+CREATE INDEX lowered ON orders (upper(sku));
+CREATE UNIQUE INDEX ids ON orders (id, sku);
+VACUUM orders"""
+
+ID = {"id": "1003"}
+"""A row that every index has: its qty is 2."""
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    for statement in TABLE.split(";"):
+        db.execute(statement)
+    return db
+
+
+@pytest.fixture
+def checking(shop: Database, spark: SparkSession, tmp_path: Path) -> Checking:
+    return Checking(shop.url, spark, tmp_path)
+
+
+def test_a_clean_table_in_which_rows_were_changed_and_deleted(shop: Database, checking: Checking) -> None:
+    """Entries of versions that no reader sees any more are no fault; nor is a row that moved in its page."""
+    shop.execute("ALTER TABLE orders SET (fillfactor = 50)")
+    shop.execute("UPDATE orders SET note = 'm' WHERE id % 3 = 0")
+    shop.execute("UPDATE orders SET qty = qty + 1 WHERE id % 5 = 0")
+    shop.execute("DELETE FROM orders WHERE id % 10 = 1")
+    shop.execute("INSERT INTO orders SELECT n, 'new', 1, NULL, NULL FROM generate_series(3000, 3100) n")
+    report = checking.run("INSPECT TABLE orders")
+    assert report.failures == ()
+    assert {check.name: check.status for check in report.checks} == dict.fromkeys(
+        ("by_day", "by_sku", "by_sku_too", "few", "ids", "lowered", "orders_pkey"), Status.OK
+    )
+    assert report.verdict is CheckVerdict.CLEAN
+    assert {check.rows for check in report.checks} == {1901}
+    shop.execute("VACUUM orders")
+    assert checking.run("INSPECT TABLE orders").verdict is CheckVerdict.CLEAN
+
+
+def test_the_evidence_names_both_paths(checking: Checking) -> None:
+    (check,) = checking.run("CHECK TABLE orders INDEX by_sku").checks
+    assert check.evidence is not None
+    assert check.evidence.startswith("Tid Range Scan on orders; the leaf pages among the ")
+    assert check.evidence.endswith(" blocks of public.by_sku")
+
+
+@pytest.mark.parametrize("index", ["by_sku", "by_day", "few", "lowered", "ids", "orders_pkey"])
+def test_a_missing_entry(shop: Database, checking: Checking, index: str) -> None:
+    postgres.missing_entry(shop, "orders", index, "id = 1003")
+    assert checking.found("INSPECT TABLE orders") == [("missing_index_entry", index, ID)]
+
+
+@pytest.mark.parametrize("index", ["by_sku", "by_day", "few", "lowered", "ids"])
+def test_a_dangling_entry(shop: Database, checking: Checking, index: str) -> None:
+    postgres.dangling_entry(shop, "orders", index, "id = 1003")
+    report = checking.run("INSPECT TABLE orders")
+    (failure,) = report.failures
+    assert (failure.kind.value, failure.index, failure.primary_key) == ("dangling_index_entry", index, None)
+    assert failure.place is not None
+
+
+def test_an_entry_of_another_row(shop: Database, checking: Checking) -> None:
+    postgres.wrong_row_entry(shop, "orders", "by_sku", "id = 1003", {"id": 5000, "sku": "other"})
+    report = checking.run("INSPECT TABLE orders")
+    (failure,) = report.failures
+    assert (failure.kind.value, failure.index) == ("wrong_row_reference", "by_sku")
+    assert failure.primary_key == {"id": "5000"}
+    assert failure.details == {"row.sku": "other", "entry.sku": "sku-33"}
+
+
+@pytest.mark.parametrize("recipe", [postgres.stale_entry, postgres.stale_entry_of_a_chain])
+def test_a_stale_entry(shop: Database, checking: Checking, recipe: Any) -> None:
+    shop.execute("DROP INDEX by_sku_too, few, lowered, ids")
+    shop.execute("DELETE FROM orders WHERE id BETWEEN 1004 AND 1010")
+    shop.execute("VACUUM orders")
+    recipe(shop, "orders", "by_sku", "id = 1003", {"sku": None})
+    (failure,) = checking.run("INSPECT TABLE orders").failures
+    assert (failure.kind.value, failure.index, failure.primary_key) == ("stale_index_entry", "by_sku", ID)
+    assert failure.details == {"row.sku": None, "entry.sku": "sku-33"}
+
+
+def test_a_wrong_copy_of_a_column_is_one_failure(shop: Database, checking: Checking) -> None:
+    postgres.wrong_stored_value(shop, "orders", "by_day", "id = 1003", {"note": "changed"})
+    (failure,) = checking.run("INSPECT TABLE orders").failures
+    assert (failure.kind.value, failure.index, failure.columns) == ("wrong_stored_value", "by_day", ("note",))
+    assert failure.primary_key == ID
+
+
+def test_of_two_identical_indexes_one(shop: Database, checking: Checking) -> None:
+    postgres.missing_entry(shop, "orders", "by_sku_too", "id = 1003")
+    assert checking.found("INSPECT TABLE orders") == [("missing_index_entry", "by_sku_too", ID)]
+
+
+def test_a_function_that_gives_something_else_now(shop: Database, checking: Checking) -> None:
+    """There are as many entries as rows, and as many of each value."""
+    shop.execute("CREATE FUNCTION f(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1 % 3'")
+    shop.execute("CREATE INDEX computed ON orders (f(qty))")
+    postgres.redefined_function(shop, "f(integer)", "SELECT ($1 + 1) % 3")
+    report = checking.run("CHECK TABLE orders INDEX computed")
+    assert {failure.kind.value for failure in report.failures} == {"stale_index_entry"}
+    assert [check.failures for check in report.checks] == [2000]
+    assert len(report.failures) == 1000
+    assert report.truncated
+
+
+def test_what_is_not_checked_says_why(shop: Database, checking: Checking) -> None:
+    shop.execute("CREATE INDEX hashed ON orders USING hash (sku)")
+    postgres.invalid_index(shop, "orders", "given_up", "qty")
+    report = checking.run("INSPECT TABLE orders WITH OPTIONS INDEX (hashed, given_up, by_sku)")
+    reasons = {check.name: check.reason for check in report.checks}
+    assert reasons == {
+        "by_sku": None,
+        "hashed": "it is a hash index: only B-trees are checked",
+        "given_up": "it is being built, or was left unready: no writer keeps it up to date",
+    }
+    assert report.verdict is CheckVerdict.UNVERIFIED
+    assert report.exit_code == 3
+
+
+def test_names_that_need_quotes(db: Database, spark: SparkSession, tmp_path: Path) -> None:
+    db.execute('CREATE SCHEMA "My Schema"')
+    db.execute('CREATE TABLE "My Schema"."Order" ("Select" int, "a""b" text)')
+    db.execute("""INSERT INTO "My Schema"."Order" SELECT n, 'x' || n FROM generate_series(1, 50) n""")
+    db.execute('CREATE INDEX "Sel""ect" ON "My Schema"."Order" ("a""b" DESC, "Select")')
+    db.execute("VACUUM")
+    checking = Checking(db.url, spark, tmp_path)
+    statement = 'CHECK TABLE "My Schema"."Order" INDEX "Sel""ect"'
+    assert checking.run(statement).verdict is CheckVerdict.CLEAN
+    db.execute("""UPDATE pg_index SET indisready = false WHERE indexrelid = '"My Schema"."Sel""ect"'::regclass""")
+    db.execute("""INSERT INTO "My Schema"."Order" VALUES (99, NULL)""")
+    db.execute("""UPDATE pg_index SET indisready = true WHERE indexrelid = '"My Schema"."Sel""ect"'::regclass""")
+    (failure,) = checking.run(statement).failures
+    assert failure.kind.value == "missing_index_entry"
+    assert failure.primary_key is None
+    assert failure.details == {'row.a"b': None, "row.Select": "99"}
