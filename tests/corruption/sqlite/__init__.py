@@ -1,0 +1,39 @@
+"""SQLite, by surgery on its schema."""
+
+from tests.corruption.sqlite.checker import own_checker
+from tests.corruption.sqlite.constraints import (
+    broken_view,
+    null_value,
+    orphaned_rows,
+    violated_check,
+    wrong_generated_value,
+    wrong_reference,
+    wrong_type,
+)
+from tests.corruption.sqlite.entries import (
+    dangling_entry,
+    duplicate_entry,
+    duplicate_without_entry,
+    missing_entry,
+    redeclared,
+    stale_entry,
+    wrong_row_entry,
+)
+
+__all__ = [
+    "broken_view",
+    "dangling_entry",
+    "duplicate_entry",
+    "duplicate_without_entry",
+    "missing_entry",
+    "null_value",
+    "orphaned_rows",
+    "own_checker",
+    "redeclared",
+    "stale_entry",
+    "violated_check",
+    "wrong_generated_value",
+    "wrong_reference",
+    "wrong_row_entry",
+    "wrong_type",
+]
