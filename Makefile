@@ -44,7 +44,7 @@ demo: setup java ## the product on an embedded pair of databases
 	@$(BIN)/tieout demo $(ARGS)
 
 test: setup-dev java servers ## every test
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --durations=10 $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
 test-faults: setup-dev java servers ## movers killed at every place (an hour; goes on where it was)
 	$(BIN)/pytest --all-faults tests/faults/moving tests/integration/moving/test_races.py $(ARGS)

@@ -49,6 +49,15 @@ def address_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[ScanColumn, ...]
     return ()
 
 
+def rows_alone(endpoint: SQLiteEndpoint, table: Table) -> str:
+    """What forces a read of the table itself. Without a rowid, NOT INDEXED does not: an index that has all is read."""
+    if not is_without_rowid(endpoint, table):
+        return "NOT INDEXED"
+    listed = endpoint.all(f"PRAGMA main.index_list({_DIALECT.quote(table.name.name)})")
+    (own,) = (row[1] for row in listed if row[3] == "pk")
+    return f"INDEXED BY {_DIALECT.quote(own)}"
+
+
 def scan_column(column: Column, expression: str | None = None) -> ScanColumn:
     kind = common_kind(column.type, column.type)
     return ScanColumn(column, Kind(Form.OPAQUE) if isinstance(kind, Incomparable) else kind, expression)

@@ -11,7 +11,7 @@ from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.scan_path import ScanPath
-from tieout.connectors.sqlite.checking.catalog import address_of, indexes_of
+from tieout.connectors.sqlite.checking.catalog import address_of, indexes_of, rows_alone
 from tieout.connectors.sqlite.checking.imposters import Imposters
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
@@ -55,7 +55,9 @@ class SQLiteChecker:
     def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> ScanPath | Unreadable:
         if not address_of(self._endpoint, table):
             return Unreadable(_NO_NAME)
-        path = self._path(table, columns, None, "NOT INDEXED")
+        path = self._path(table, columns, None, rows_alone(self._endpoint, table))
+        if " USING " in path.evidence:
+            return Unreadable(f"SQLite would not read the table itself: {path.evidence}")
         if table.name not in self._copied:
             return path
         return replace(path, reader=self._imposters.reader(), evidence=f"{path.evidence}, in a copy of the file")

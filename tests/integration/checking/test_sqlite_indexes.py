@@ -1,0 +1,91 @@
+"""Indexes of SQLite files that really disagree with their table: each fault by its name and key, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.corruption import sqlite
+from tests.integration.checking.checks import Checking
+from tieout.model.failures import CheckVerdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.sqlite import SqliteDatabase
+
+TABLE = """
+CREATE TABLE orders (id INTEGER PRIMARY KEY, sku TEXT, qty REAL, UNIQUE (id, qty));
+CREATE INDEX by_sku ON orders (sku);
+CREATE INDEX few ON orders (qty DESC, sku COLLATE NOCASE) WHERE qty < 5 AND sku IS NOT NULL;
+CREATE TABLE pairs (a TEXT, b INTEGER, c BLOB, PRIMARY KEY (a, b)) WITHOUT ROWID;
+CREATE INDEX by_c ON pairs (c)"""
+LOWERED = "CREATE INDEX lowered ON orders (lower(sku) || ',' DESC, qty)"
+
+
+@pytest.fixture(params=["where it is", "in a copy"])
+def shop(request: pytest.FixtureRequest, sqlite_db: Callable[[str], SqliteDatabase]) -> SqliteDatabase:
+    """With an index on an expression, all of the table is read in a copy."""
+    database = sqlite_db("shop")
+    database.execute(TABLE)
+    if request.param == "in a copy":
+        database.execute(LOWERED)
+    rows = [(n, None if n % 7 == 0 else f"Sku-{n % 97}", n % 11 + (0.5 if n % 2 else 0)) for n in range(1, 1001)]
+    database.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+    pairs = [(f"a{n % 9}", n, None if n % 5 == 0 else bytes([n % 256])) for n in range(300)]
+    database.executemany("INSERT INTO pairs VALUES (?, ?, ?)", pairs)
+    return database
+
+
+@pytest.fixture
+def checking(shop: SqliteDatabase, spark: SparkSession, tmp_path: Path) -> Checking:
+    return Checking(shop.url, spark, tmp_path)
+
+
+def test_a_clean_file(shop: SqliteDatabase, checking: Checking) -> None:
+    shop.execute("UPDATE orders SET sku = 'x' WHERE id % 3 = 0")
+    shop.execute("DELETE FROM orders WHERE id % 10 = 1")
+    report = checking.run("INSPECT DATABASE shop")
+    assert report.failures == ()
+    assert report.verdict is CheckVerdict.CLEAN
+    names = {check.name for check in report.checks} - {"lowered"}
+    assert names == {"by_sku", "few", "sqlite_autoindex_orders_1", "by_c"}
+
+
+def test_faults_of_every_kind(shop: SqliteDatabase, checking: Checking) -> None:
+    sqlite.missing_entry(shop, "orders", "by_sku", "id = 100")
+    sqlite.dangling_entry(shop, "orders", "by_sku", "id = 200")
+    sqlite.stale_entry(shop, "orders", "by_sku", "id = 300", {"sku": None})
+    sqlite.wrong_row_entry(shop, "orders", "by_sku", "id = 400", {"sku": "other"})
+    found = {
+        (kind, key["id"] if key else None) for kind, index, key in checking.found("CHECK TABLE orders INDEX by_sku")
+    }
+    assert found == {
+        ("missing_index_entry", "100"),
+        ("dangling_index_entry", None),
+        ("stale_index_entry", "300"),
+        ("wrong_row_reference", "400"),
+    }
+
+
+def test_a_table_without_rowid_and_a_partial_index(shop: SqliteDatabase, checking: Checking) -> None:
+    sqlite.missing_entry(shop, "pairs", "by_c", "a = 'a3' AND b = 3")
+    sqlite.stale_entry(shop, "orders", "few", "id = 13", {"qty": 100.0})
+    assert sorted(checking.found("INSPECT DATABASE shop")) == [
+        ("missing_index_entry", "by_c", {"a": "a3", "b": "3"}),
+        ("stale_index_entry", "few", {"id": "13"}),
+    ]
+
+
+def test_an_expression(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path) -> None:
+    database = sqlite_db("shop")
+    database.execute(f"{TABLE}; {LOWERED}")
+    database.executemany("INSERT INTO orders VALUES (?, ?, ?)", [(n, f"S{n}", n) for n in range(100)])
+    sqlite.stale_entry(database, "orders", "lowered", "id = 7", {"sku": "T7"})
+    (failure,) = Checking(database.url, spark, tmp_path).run("INSPECT TABLE orders").failures
+    assert (failure.kind.value, failure.index, failure.primary_key) == ("stale_index_entry", "lowered", {"id": "7"})
+    assert failure.details["row.lower(sku) || ','"] == "t7,"
+    assert failure.details["entry.lower(sku) || ','"] == "s7,"
