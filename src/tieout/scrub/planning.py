@@ -67,7 +67,7 @@ def _only_named(statement: CheckStatement, planned: Sequence[PlannedTable]) -> l
     if not statement.indexes:
         return list(planned)
     known = [index.name for table in planned for index in table.indexes]
-    _refuse_unknown("index", statement.indexes, known, [str(table.table.name) for table in planned])
+    _refuse_unknown(("index", "indexes"), statement.indexes, known, [str(table.table.name) for table in planned])
     return [
         PlannedTable(
             table.table, table.families, tuple(index for index in table.indexes if index.name in statement.indexes)
@@ -76,11 +76,9 @@ def _only_named(statement: CheckStatement, planned: Sequence[PlannedTable]) -> l
     ]
 
 
-def _refuse_unknown(what: str, wanted: Iterable[str], known: Sequence[str], tables: Sequence[str]) -> None:
+def _refuse_unknown(what: tuple[str, str], wanted: Iterable[str], known: Sequence[str], tables: Sequence[str]) -> None:
+    """`what` in the singular and in the plural."""
     missing = [name for name in wanted if name not in known]
     if missing:
-        many = f"{what}es" if what.endswith("x") else f"{what}s"
-        noun = what if len(missing) == 1 else many
-        raise UsageError(
-            f"there is no {noun} {', '.join(missing)} of {', '.join(tables)}", suggestion(missing[0], known)
-        )
+        noun = f"is no {what[0]}" if len(missing) == 1 else f"are no {what[1]}"
+        raise UsageError(f"there {noun} {', '.join(missing)} of {', '.join(tables)}", suggestion(missing[0], known))

@@ -1,0 +1,69 @@
+"""Names that statements give, in a real catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tieout.config.urls import parse_url
+from tieout.connectors.registry import open_checker
+from tieout.errors import UnsupportedError, UsageError
+from tieout.scrub.planning import plan
+from tieout.scrub.statements import parse_statement
+
+if TYPE_CHECKING:
+    from tests.servers.sqlite import SqliteDatabase
+    from tieout.connectors.checking import Checker
+
+
+@pytest.fixture
+def checker(sqlite_db: Callable[[str], SqliteDatabase]) -> Iterator[Checker]:
+    database = sqlite_db("shop")
+    database.execute("CREATE TABLE Orders (id INTEGER PRIMARY KEY, sku TEXT); CREATE INDEX by_sku ON Orders (sku)")
+    database.execute("CREATE TABLE lines (id INTEGER PRIMARY KEY, qty INT); CREATE INDEX by_qty ON lines (qty)")
+    with closing(open_checker(parse_url(database.url))) as checker:
+        yield checker
+
+
+def planned(checker: Checker, text: str) -> dict[str, list[str]]:
+    return {str(t.table.name): [i.name for i in t.indexes] for t in plan(parse_statement(text), checker)}
+
+
+def test_all_of_a_database(checker: Checker) -> None:
+    assert planned(checker, "INSPECT DATABASE shop") == {"main.Orders": ["by_sku"], "main.lines": ["by_qty"]}
+
+
+def test_a_name_is_meant_whatever_its_case(checker: Checker) -> None:
+    assert planned(checker, "CHECK TABLE orders, LINES, lines") == {"main.Orders": ["by_sku"], "main.lines": ["by_qty"]}
+
+
+def test_indexes_of_several_tables(checker: Checker) -> None:
+    assert planned(checker, "CHECK TABLE orders, lines INDEX by_qty") == {"main.Orders": [], "main.lines": ["by_qty"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CHECK TABLE order, x", 'there is no table order, x in shop (did you mean "Orders"?)'),
+        (
+            "CHECK TABLE orders INDEX by_skuu, by_sku, nothing",
+            'there are no indexes by_skuu, nothing of main.Orders (did you mean "by_sku"?)',
+        ),
+        (
+            "CHECK DATABASE other",
+            "this is the database shop, not other (give the URL of the database that is to be checked)",
+        ),
+    ],
+)
+def test_names_that_mean_nothing_are_told_at_once(checker: Checker, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        planned(checker, text)
+    assert str(error.value) == message
+
+
+def test_the_past(checker: Checker) -> None:
+    with pytest.raises(UnsupportedError, match="can't read the past"):
+        planned(checker, "CHECK TABLE orders AS OF '-10s'")
