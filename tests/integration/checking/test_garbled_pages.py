@@ -11,7 +11,10 @@ import pytest
 from tests.integration.checking.holding import index_of
 from tests.servers.server import Database
 from tieout.connectors.postgres.checking.btree import BTree
+from tieout.connectors.postgres.checking.garbled import Garbled
+from tieout.connectors.postgres.checking.numerics import numerics
 from tieout.connectors.postgres.checking.pages import leaves, pages_statement
+from tieout.connectors.postgres.checking.spans import Spans
 from tieout.connectors.postgres.checking.tuples import decode
 from tieout.errors import ReadError
 
@@ -42,6 +45,8 @@ def read_pages(tree: BTree, blocks: list[int], octets: np.ndarray[Any, Any]) -> 
     [
         (18, b"\x20\x04", "unknown layout or byte order"),
         (16, b"\x00\x20", "no page of a B-tree"),
+        (14, b"\x00\x00", "points outside of the page"),
+        (8184, b"\x01", "says that it is a leaf"),
         (12, b"\xff\xff", "points outside of the page"),
         (28, b"\x00\x00\x00\x00", "neither live nor dead"),
         (28, b"\xf8\xff\x20\x00", "lies outside of the page"),
@@ -75,6 +80,13 @@ def test_garbage_is_a_read_error_or_other_values_and_nothing_else(
             told_of.append((error.message, f"index public.i, block {blocks[page]}: "))
     assert 100 < len(told_of) < 600
     assert all(where in message for message, where in told_of)
+
+
+@pytest.mark.parametrize("stored", ["", "00", "0000", "00c1", "00801027"])
+def test_a_number_that_is_garbled(stored: str) -> None:
+    octets = np.frombuffer(bytes.fromhex(stored) + bytes(8), dtype=np.uint8)
+    with pytest.raises(Garbled, match="a number is garbled"):
+        numerics(Spans(octets, np.array([0]), np.array([len(stored) // 2])))
 
 
 def test_a_page_that_was_never_written_holds_nothing(

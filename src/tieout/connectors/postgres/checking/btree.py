@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.errors import MissingObjectError, UnsupportedError
 from tieout.model.tables import TableName
 
@@ -33,7 +34,7 @@ JOIN pg_language l ON l.lanname = 'internal'
 CROSS JOIN (SELECT encoding FROM pg_database WHERE datname = current_database()) d
 ORDER BY a.attnum"""
 
-_BLOCKS = "SELECT pg_relation_size(%s) / current_setting('block_size')::int8"
+_BLOCKS = "SELECT pg_relation_size(%s::regclass) / current_setting('block_size')::int8"
 
 _ALIGNMENTS = {"c": 1, "s": 2, "i": 4, "d": 8}
 
@@ -62,7 +63,6 @@ class BTree:
     the functions that read pages."""
 
     name: TableName
-    oid: int
     attributes: tuple[Attribute, ...]
     keys: int
     inspector: str
@@ -83,12 +83,12 @@ def find_btree(connection: Any, name: TableName) -> BTree:
     if inspector is None:
         raise UnsupportedError("the pages of an index are read with pageinspect", "CREATE EXTENSION pageinspect")
     rows = connection.execute(_ATTRIBUTES, {"index": oid}).fetchall()
-    return BTree(name, oid, tuple(_attribute(*row) for row in rows), keys, inspector)
+    return BTree(name, tuple(_attribute(*row) for row in rows), keys, inspector)
 
 
 def blocks_of(connection: Any, tree: BTree) -> int:
     """How many blocks the index has now, the first of which holds no entries."""
-    return int(connection.execute(_BLOCKS, [tree.oid]).fetchone()[0] or 0)
+    return int(connection.execute(_BLOCKS, [PostgresDialect().table(tree.name)]).fetchone()[0])
 
 
 def _attribute(*row: Any) -> Attribute:

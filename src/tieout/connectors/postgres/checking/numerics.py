@@ -94,9 +94,7 @@ def _parts(spans: Spans) -> _Parts:
 
 
 def _usual(parts: _Parts) -> Flags:
-    shown = parts.weights + 1 + -(-parts.scales // _PLACES)
-    fits = (parts.weights < _GROUPS) & (parts.scales <= _GROUPS * _PLACES) & (parts.counts <= shown)
-    return ~parts.special & fits
+    return ~parts.special & (parts.weights < _GROUPS) & (parts.scales <= _GROUPS * _PLACES)
 
 
 def _texts(parts: _Parts, scales: Places) -> pa.Array:

@@ -95,7 +95,7 @@ class _Headers:
         """Where values begin and end. A posting tuple has the place of its list where others have a row's block."""
         starts = self.at + np.where(self.has_nulls, _WITH_BITMAP, _TUPLE_HEADER)
         lengths = np.where(self.is_posting, self.heap, self.length)
-        ensure((starts <= self.at + lengths) & (lengths <= self.length), "one of its tuples has no room for its header")
+        ensure(starts <= self.at + lengths, "one of its tuples has no room for its header")
         return starts, self.at + lengths
 
     def present(self, octets: Octets) -> npt.NDArray[np.uint32]:
@@ -107,8 +107,8 @@ class _Headers:
 
 def pages_statement(tree: BTree, first: int, last: int) -> str:
     """SQL: number and bytes of each block of [first, last) that the index has."""
-    there = f"pg_relation_size({tree.oid:d}) / current_setting('block_size')::int8"
     name = _DIALECT.table(tree.name).replace("'", "''")
+    there = f"pg_relation_size('{name}'::regclass) / current_setting('block_size')::int8"
     # Before PostgreSQL 14 get_raw_page takes a block number of type int4 alone.
     blocks = f"generate_series({first:d}, least({last:d}, {there})::int4 - 1) AS b(block)"
     return f"SELECT block, {_DIALECT.quote(tree.inspector)}.get_raw_page('{name}', 'main', block) FROM {blocks}"
@@ -148,12 +148,15 @@ def _leaf_pages(pages: Octets) -> Flags:
     lower, upper, special, layout = (header[:, place] for place in (6, 7, 8, 9))
     size = pages.shape[1]
     unused = upper == 0
+    unused[unused] = ~pages[unused].any(axis=1)
     ensure(unused | (layout == size | _LAYOUT_VERSION), "its page header is of an unknown layout or byte order")
     ensure(unused | (special == size - _SPECIAL), "it is no page of a B-tree")
     sound = (lower >= _PAGE_HEADER) & (lower % _LINE_POINTER == 0) & (lower <= upper) & (upper <= special)
     ensure(unused | sound, "its page header points outside of the page")
-    flags = pages[:, -4:-2].copy().view("<u2")[:, 0]
-    result: Flags = ~unused & (flags & _IS_LEAF != 0) & (flags & _IS_GONE == 0)
+    level, flags = (pages[:, -_SPECIAL:].copy().view(dtype)[:, place] for dtype, place in (("<u4", 2), ("<u2", 6)))
+    held, is_leaf = ~unused & (flags & _IS_GONE == 0), flags & _IS_LEAF != 0
+    ensure(~held | (is_leaf == (level == 0)), "it says that it is a leaf, and that it is not")
+    result: Flags = held & is_leaf
     return result
 
 

@@ -61,7 +61,8 @@ class IndexReader:
             with connection.cursor() as cursor:
                 cursor.execute(pages_statement(tree, first, last))
                 for batch in cursor.fetch_record_batch():
-                    yield _entries(tree, leaves(str(tree.name), batch))
+                    if batch.num_rows:
+                        yield _entries(tree, leaves(str(tree.name), batch))
 
     @property
     def _libpq_url(self) -> str:

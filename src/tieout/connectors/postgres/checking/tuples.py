@@ -1,7 +1,7 @@
 """The values of an index's tuples, attribute by attribute for all tuples at once.
 
 An attribute begins where the one before ends, at the next place that its type may begin at; values that are NULL take
-no room. A walk is a place in each tuple, moved on by one attribute at a time.
+no room. So there is a place in each tuple, and it is moved on by one attribute at a time.
 """
 
 from __future__ import annotations
