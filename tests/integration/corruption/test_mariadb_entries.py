@@ -47,7 +47,8 @@ def test_a_sound_table(mysql_db: Database, engine: str) -> None:
         (mariadb.delete_marked_entry, (), ({(70, 7)}, NONE), None),
         (mariadb.dangling_entry, (), (NONE, {(70, 7)}), "Clustered index record not found"),
         (mariadb.wrong_row_entry, ({"v": 71},), (NONE, {(70, 7)}), "Clustered index record not found"),
-        (mariadb.stale_entry, ({"v": 71},), ({(71, 7)}, {(70, 7)}), "Clustered index record not found"),
+        # It names the entry too, but only once something else was purged after the start of the server.
+        (mariadb.stale_entry, ({"v": 71},), ({(71, 7)}, {(70, 7)}), "contains 19 entries, should be 20"),
         (mariadb.stale_entry, ({"id": 99},), ({(70, 99)}, {(70, 7)}), "Clustered index record not found"),
     ],
     ids=["missing", "delete-marked", "dangling", "wrong row", "stale", "stale primary key"],
