@@ -96,7 +96,10 @@ def test_where_entries_lead(mysql_db: Database) -> None:
     mariadb.stale_entry(mysql_db, "t", "i", "id = 7", {"v": 71})
     mariadb.dangling_entry(mysql_db, "t", "i", "id = 8")
     mariadb.stale_entry(mysql_db, "t", "i", "id = 9", {"id": 8})
+    mariadb.wrong_row_entry(mysql_db, "t", "i", "id = 10", {"v": 101})
     assert fetched(mysql_db, "t", "i", "v, id, s", "v = 70") == {(71, 7, "x"): 1}
+    assert fetched(mysql_db, "t", "i", "v, id, s", "v = 80") == {(90, 8, "x"): 1}
+    assert fetched(mysql_db, "t", "i", "v, id, s", "v = 100") == {(101, 10, "x"): 1}
     with pytest.raises(pymysql.err.OperationalError, match="Index for table 't' is corrupt"):
         fetched(mysql_db, "t", "i", "v, id, s", "v = 90")
 

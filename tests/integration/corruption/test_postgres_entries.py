@@ -119,7 +119,8 @@ def test_one_of_two_identical_indexes(pg_db: Database) -> None:
 
 def test_many_pages_and_names_that_need_quotes(pg_db: Database) -> None:
     pg_db.execute('CREATE TABLE "My T" ("Id" int PRIMARY KEY, "V" int); CREATE INDEX "My I" ON "My T" ("V", "Id")')
-    pg_db.execute('INSERT INTO "My T" SELECT n, 10 * n FROM generate_series(1, 2000) n')
+    fill(pg_db, "My T", 'INSERT INTO "My T" SELECT n, 10 * n FROM generate_series(1, 2000) n')
+    fill(pg_db, "My T", 'DELETE FROM "My T" WHERE "Id" BETWEEN 20 AND 200 AND "Id" % 2 = 0')
     postgres.stale_entry(pg_db, "My T", "My I", '"Id" = 7', {"V": 71})
     postgres.wrong_row_entry(pg_db, "My T", "My I", '"Id" = 1000', {"Id": 3000, "V": 5})
     postgres.missing_entry(pg_db, "My T", "My I", '"Id" IN (500, 501)')
@@ -128,6 +129,7 @@ def test_many_pages_and_names_that_need_quotes(pg_db: Database) -> None:
         {(7, 71), (500, 5000), (501, 5010)},
         {(7, 70), (1000, 10000), (300, 3000), (2000, 20000)},
     )
+    assert fetched(pg_db, "My I", 'SELECT "Id", "V" FROM "My T" WHERE "V" IN (70, 10000)') == {(7, 71): 1, (3000, 5): 1}
 
 
 def test_a_hash_index(pg_db: Database) -> None:
