@@ -14,7 +14,7 @@ from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.heap import ADDRESS, Blocks, block_parts
 from tieout.connectors.postgres.checking.reader import IndexReader
 from tieout.connectors.postgres.checking.values import undecodable
-from tieout.errors import AccessError, UnsupportedError
+from tieout.errors import AccessError, ReadError, UnsupportedError
 from tieout.model.tables import TableName
 
 
@@ -50,7 +50,7 @@ def index_pages(url: EndpointUrl, index: IndexInfo) -> IndexPages | Unreadable:
     try:
         tree = reader.find(TableName(index.table.name.schema, index.name))
         next(reader.entries(tree, 0, 1), None)  # whether this user may
-    except (UnsupportedError, AccessError) as error:
+    except (UnsupportedError, AccessError, ReadError) as error:
         return Unreadable(str(error))
     for attribute in tree.attributes:
         reason = undecodable(attribute)
