@@ -103,7 +103,14 @@ class Checker(Protocol):
 
     database: str
 
-    def tables(self, schema: str | None = None) -> list[TableName]: ...
+    def all_tables(self) -> list[TableName]:
+        """Those of every schema but the engine's own."""
+
+    def tables(self, schema: str | None = None) -> list[TableName]:
+        """Those of a schema, or of the default one."""
+
+    def leaves(self, names: Sequence[TableName]) -> list[TableName]:
+        """The tables that hold the rows of these: partitions stand for a table that has some."""
 
     def describe(self, names: Sequence[TableName]) -> list[Table]: ...
 

@@ -17,7 +17,7 @@ from tieout.model.tables import Table
 from tieout.report.words import plural
 from tieout.scrub.indexes.classify import Classifier
 from tieout.scrub.indexes.comparing import CheckOptions, Compared, IndexComparison, ReadableIndex, TableIndexes
-from tieout.scrub.indexes.mismatches import Mismatch
+from tieout.scrub.indexes.mismatches import MOST, Mismatch
 from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.planning import PlannedTable
 
@@ -87,6 +87,8 @@ class TableChecks:
         if compared.unsettled:
             reason = f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
             status = status if failures else Status.NOT_CHECKED
+        if compared.cut:
+            reason = f"looked at {MOST:,} places that are wrong: there may be more"
         result = CheckResult(
             Family.INDEX,
             str(info.table.name),

@@ -27,7 +27,7 @@ def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
         raise UnsupportedError("this engine can't read the past: AS OF is refused", "leave it out")
     names = _tables(statement, checker)
     planned = []
-    for table in checker.describe(names):
+    for table in checker.describe(checker.leaves(names)):
         indexes = checker.indexes(table) if Family.INDEX in statement.families else []
         planned.append(PlannedTable(table, statement.families, tuple(indexes)))
     return _only_named(statement, planned)
@@ -40,7 +40,7 @@ def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
                 f"this is the database {checker.database}, not {statement.database}",
                 "give the URL of the database that is to be checked",
             )
-        return checker.tables()
+        return checker.all_tables()
     found, missing = [], []
     for named in statement.tables:
         known = checker.tables(named.schema)

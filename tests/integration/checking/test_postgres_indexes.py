@@ -159,3 +159,21 @@ def test_names_that_need_quotes(db: Database, spark: SparkSession, tmp_path: Pat
     assert failure.kind.value == "missing_index_entry"
     assert failure.primary_key is None
     assert failure.details == {'row.a"b': None, "row.Select": "99"}
+
+
+def test_schemas_and_partitions(db: Database, spark: SparkSession, tmp_path: Path) -> None:
+    """All of a database is all of its schemas; a partitioned table is its partitions."""
+    db.execute("CREATE SCHEMA other")
+    db.execute("CREATE TABLE other.t (id int PRIMARY KEY)")
+    db.execute("CREATE TABLE parted (id int, v int) PARTITION BY RANGE (id)")
+    for low in (0, 100):
+        db.execute(f"CREATE TABLE part_{low} PARTITION OF parted FOR VALUES FROM ({low}) TO ({low + 100})")
+    db.execute("CREATE INDEX by_v ON parted (v)")
+    db.execute("INSERT INTO parted SELECT n, n % 7 FROM generate_series(0, 199) n")
+    checking = Checking(db.url, spark, tmp_path)
+    parts = {("public.part_0", "part_0_v_idx"), ("public.part_100", "part_100_v_idx")}
+    report = checking.run(f"INSPECT DATABASE {db.name}")
+    assert {(check.table, check.name) for check in report.checks} == parts | {("other.t", "t_pkey")}
+    assert report.verdict is CheckVerdict.CLEAN
+    report = checking.run("INSPECT TABLE parted")
+    assert {(check.table, check.name) for check in report.checks} == parts

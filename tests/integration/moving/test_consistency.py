@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.background import in_background
 from tests.integration.moving.pairs import Moving
 from tieout import api
 from tieout.errors import FencedError, TieoutError, UsageError
@@ -20,28 +20,6 @@ if TYPE_CHECKING:
     from tests.servers.server import Database
 
 ACCOUNTS, START = 100, 1_000
-
-
-@contextmanager
-def in_background(work: Callable[[Event], None]) -> Iterator[None]:
-    """Runs until the block ends; what it raised is raised there."""
-    done, errors = Event(), []
-
-    def run() -> None:
-        try:
-            work(done)
-        except BaseException as error:
-            errors.append(error)
-
-    thread = Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 def create_bank(database: Database) -> None:

@@ -60,7 +60,8 @@ def find_mismatches(spark: SparkSession, tasks: Sequence[Sequence[Work]]) -> lis
     """Up to MOST of them, in no order. The work of the tasks yields Cells, of both sides."""
 
     def collected() -> list[Row]:
-        return _disagreeing(work_frame(spark, tasks, CELLS)).limit(MOST).collect()
+        found = _disagreeing(work_frame(spark, tasks, CELLS))
+        return found.orderBy(F.col("payload").isNull()).limit(MOST).collect()  # an error is never what is cut off
 
     with spark_errors():
         found = interruptible(spark, collected)

@@ -26,8 +26,14 @@ class MySQLChecker:
         self._endpoint = endpoint
         self._dialect = MySQLDialect(endpoint.flavour)
 
+    def all_tables(self) -> list[TableName]:
+        return self._endpoint.tables()
+
     def tables(self, schema: str | None = None) -> list[TableName]:
         return self._endpoint.tables([schema] if schema else ())
+
+    def leaves(self, names: Sequence[TableName]) -> list[TableName]:
+        return list(names)
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         return self._endpoint.describe(names)

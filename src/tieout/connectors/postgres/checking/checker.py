@@ -13,6 +13,24 @@ from tieout.connectors.postgres.checking.index_pages import IndexPages, index_pa
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
 from tieout.model.tables import Table, TableName
 
+_TABLES = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND n.nspname = %s ORDER BY 1, 2"""
+
+_ALL_TABLES = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp_)'
+ORDER BY 1, 2"""
+
+_LEAVES = """
+SELECT DISTINCT n.nspname, l.relname
+FROM unnest(%s::text[], %s::text[]) AS wanted(schema, name)
+JOIN pg_namespace s ON s.nspname = wanted.schema JOIN pg_class c ON c.relnamespace = s.oid AND c.relname = wanted.name
+CROSS JOIN LATERAL (
+  SELECT c.oid AS leaf WHERE c.relkind <> 'p'
+  UNION ALL SELECT t.relid FROM pg_partition_tree(c.oid) t WHERE c.relkind = 'p' AND t.isleaf) AS found
+JOIN pg_class l ON l.oid = found.leaf JOIN pg_namespace n ON n.oid = l.relnamespace ORDER BY 1, 2"""
+
 _BLOCKS = """
 SELECT pg_relation_size(c.oid) / current_setting('block_size')::int8, c.relkind::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
@@ -28,8 +46,15 @@ class PostgresChecker:
         self.database = str(url.database)
         self._endpoint = endpoint
 
+    def all_tables(self) -> list[TableName]:
+        return [TableName(*row) for row in self._endpoint.all(_ALL_TABLES, [])]
+
     def tables(self, schema: str | None = None) -> list[TableName]:
-        return self._endpoint.tables([schema] if schema else ())
+        return [TableName(*row) for row in self._endpoint.all(_TABLES, [schema or self.default_schema()])]
+
+    def leaves(self, names: Sequence[TableName]) -> list[TableName]:
+        schemas, tables = [name.schema for name in names], [name.name for name in names]
+        return [TableName(*row) for row in self._endpoint.all(_LEAVES, [schemas, tables])]
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         return self._endpoint.describe(names)
@@ -43,7 +68,7 @@ class PostgresChecker:
     def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> HeapPath | Unreadable:
         ((blocks, kind),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
         if kind != "r":
-            return Unreadable("it is partitioned: check its partitions")
+            return Unreadable("it has no pages of its own")
         path = HeapPath(self.url, table.name, tuple(columns), int(blocks))
         evidence = explain_heap(path)
         if evidence is None:

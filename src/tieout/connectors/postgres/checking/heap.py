@@ -34,7 +34,7 @@ _POINTERS = """
 SELECT b * {offsets} + lp AS address, lp_flags::int4, lp_off::int4, t_infomask2,
   ((t_ctid::text::point)[0])::int8 * {offsets} + ((t_ctid::text::point)[1])::int8 AS next,
   t_xmin::text::int8 AS xmin, t_xmax::text::int8 AS xmax
-FROM generate_series({low}::int8, {high}::int8 - 1) AS b, heap_page_items(get_raw_page({table}, 'main', b::int4))
+FROM generate_series({low}::int8, ({high})::int8 - 1) AS b, heap_page_items(get_raw_page({table}, 'main', b::int4))
 WHERE lp_flags <> 0 ORDER BY 1"""
 _NORMAL, _REDIRECT = 1, 2
 _HOT_UPDATED, _HEAP_ONLY = 0x4000, 0x8000
@@ -45,15 +45,15 @@ _LONGEST_CHAIN = 300
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Those from `low` on, without `high`."""
+    """Those from `low` on, without `high`; None: to the end, wherever that is when they are read."""
 
     low: int
-    high: int
+    high: int | None
 
 
 @dataclass(frozen=True)
 class HeapPath:
-    """`blocks` is how many there were when the check began; what came later is not looked at."""
+    """`blocks` is how many there were when the check began."""
 
     url: EndpointUrl
     table: TableName
@@ -78,12 +78,15 @@ class HeapPath:
         columns = f"{_ADDRESS} AS address"
         if self.columns:
             columns = f"{columns}, {wires(_DIALECT, self.columns)}"
-        within = f"ctid >= '({part.low},0)'::tid AND ctid < '({part.high},0)'::tid"
+        within = f"ctid >= '({part.low},0)'::tid"
+        if part.high is not None:
+            within = f"{within} AND ctid < '({part.high},0)'::tid"
         return f"SELECT {columns} FROM ONLY {_DIALECT.table(self.table)} WHERE {within}"
 
     def versions(self, part: Blocks) -> HeapVersions:
         table = "'" + _DIALECT.table(self.table).replace("'", "''") + "'"
-        statement = _POINTERS.format(offsets=OFFSETS, low=part.low, high=part.high, table=table)
+        end = f"pg_relation_size({table}) / current_setting('block_size')::int8" if part.high is None else part.high
+        statement = _POINTERS.format(offsets=OFFSETS, low=part.low, high=end, table=table)
         with translated(self.url), lease(("heap", self._connection_url), self._connect_arrow) as connection:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
@@ -102,14 +105,15 @@ class HeapPath:
 
 def block_parts(blocks: int, most: int) -> list[Blocks]:
     """Few of something small: to begin with a part takes longer than to read some megabytes."""
-    bounds = np.linspace(0, blocks, min(most, 1 + blocks // _WORTH_A_PART) + 1).astype(int)
-    return [Blocks(int(low), int(high)) for low, high in pairwise(bounds)]
+    bounds = np.linspace(0, blocks, min(most, 1 + blocks // _WORTH_A_PART) + 1).astype(int).tolist()
+    # What is added meanwhile is looked at, too: else its entries would lead nowhere, or its rows have none.
+    return [Blocks(low, high) for low, high in pairwise([*bounds[:-1], None])]
 
 
 def explain_heap(path: HeapPath) -> str | None:
     """How the planner would read it, if through the heap."""
     with translated(path.url), connect(path.url, "tieout driver", HEAP_ONLY) as connection:
-        (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {path.statement(Blocks(0, path.blocks))}").fetchone()
+        (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {path.statement(Blocks(0, None))}").fetchone()
     node = plan[0]["Plan"]
     if node["Node Type"] not in ("Seq Scan", "Tid Range Scan"):
         return None

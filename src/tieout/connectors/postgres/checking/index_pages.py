@@ -17,10 +17,13 @@ from tieout.connectors.postgres.checking.values import undecodable
 from tieout.errors import AccessError, ReadError, UnsupportedError
 from tieout.model.tables import TableName
 
+_MOST_BLOCKS = 2**31 - 1
+"""Those that an index does not have are left out."""
+
 
 @dataclass(frozen=True)
 class IndexPages:
-    """`blocks` is how many there were when the check began; what came later is not looked at."""
+    """`blocks` is how many there were when the check began."""
 
     reader: IndexReader
     tree: BTree
@@ -39,7 +42,7 @@ class IndexPages:
         return self
 
     def read(self, part: Blocks) -> Iterator[pa.RecordBatch]:
-        for entries in self.reader.entries(self.tree, part.low, part.high):
+        for entries in self.reader.entries(self.tree, part.low, _MOST_BLOCKS if part.high is None else part.high):
             arrays = [pa.array(entries.addresses), *entries.values.columns]
             yield pa.RecordBatch.from_arrays(arrays, names=[str(place) for place in range(len(arrays))])
 

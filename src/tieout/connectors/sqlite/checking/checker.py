@@ -35,8 +35,14 @@ class SQLiteChecker:
         self._imposters = Imposters(url)
         self._copied: set[TableName] = set()
 
-    def tables(self, schema: str | None = None) -> list[TableName]:
+    def all_tables(self) -> list[TableName]:
         return self._endpoint.tables()
+
+    def tables(self, schema: str | None = None) -> list[TableName]:
+        return [table for table in self._endpoint.tables() if schema in (None, table.schema)]
+
+    def leaves(self, names: Sequence[TableName]) -> list[TableName]:
+        return list(names)
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         return self._endpoint.describe(names)
