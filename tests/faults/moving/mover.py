@@ -107,11 +107,10 @@ class Mover:
         return Ended(process.returncode, json.loads(out) if process.returncode == 0 else None, err)
 
     def _call_back_here(self) -> None:
-        """The JVM calls back whom it was told last, which was the mover: a stream of this process's would call there.
+        """The JVM calls back whom it was told last, which was the mover: streams of this process would call there."""
+        from py4j.java_gateway import JavaObject
 
-        Without a server that it knows of, pyspark starts one when it is needed, and tells the JVM.
-        """
         gateway = self.spark.sparkContext._gateway
         if gateway.__dict__.get("_callback_server") is not None:  # an attribute that is not there is asked of the JVM
-            gateway.shutdown_callback_server()
-            gateway._callback_server = None
+            server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+            server.resetCallbackClient(server.getCallbackClient().getAddress(), gateway._python_proxy_port)

@@ -1,15 +1,32 @@
-"""Every pair of engines, in every way that fits it: equal is equal, and every single fault is found and named."""
+"""Every pair of engines, in every way that fits it: equal is equal, and every single fault is found and named.
+
+One table has a hundred faults, each alone in its row: each is named, and no other row is. What the engines hash on
+their own side is asked for row by row: a table's digest is the sum of these, so a row whose hash is the same on both
+sides would be a fault unseen.
+
+All in one file: what is verified once for a pair, many tests of one process look at.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import pytest
 
 from tests.integration.matrix.columns import ROWS
 from tests.integration.matrix.conftest import Verified
+from tests.integration.matrix.engines import TestDatabase
 from tests.integration.matrix.faults import Fault
-from tests.integration.matrix.pairs import CASES, WIDE, How, Pair
+from tests.integration.matrix.hashes import Hashes, row_hashes
+from tests.integration.matrix.pairs import CASES, FINE_TABLE, PAIRS, PULL, WIDE, How, Pair
 from tests.integration.matrix.reported import findings, table_named
-from tieout.model.results import Verdict
+from tieout.model.results import Strategy, Verdict
+
+Filled = Callable[[Pair], tuple[TestDatabase, TestDatabase]]
+
+IN_ENGINE = [(pair, how) for pair, how in CASES if how.strategy is not Strategy.PULL]
 
 FAULTS = [
     pytest.param(pair, how, table, fault, id=f"{pair}-{how}-{fault.name}")
@@ -38,3 +55,40 @@ def test_a_single_fault_is_found_and_named(verified: Verified, pair: Pair, how: 
     assert judged.differences.total == len(fault.found)
     assert judged.strategy is how.strategy
     assert judged.unverified_columns == ()
+
+
+def _each(cases: list[tuple[Pair, How]]) -> list[tuple[Pair, How, int, Fault]]:
+    return [(pair, how, key, fault) for pair, how in cases for key, fault in pair.fine]
+
+
+def _named(cases: list[tuple[Pair, How, int, Fault]]) -> list[Any]:
+    return [pytest.param(*case, id=f"{case[0]}-{case[1]}-{case[3].name}") for case in cases]
+
+
+@pytest.mark.parametrize(("pair", "how", "key", "fault"), _named(_each([(pair, PULL) for pair in PAIRS])))
+def test_a_fault_is_named_at_its_key(verified: Verified, pair: Pair, how: How, key: int, fault: Fault) -> None:
+    found = [f for f in findings(verified(pair, how), FINE_TABLE) if f.key == key]
+
+    expected = pair.found(fault, pair.fine_columns)
+    assert [(f.kind, f.columns) for f in found] == [(f.kind, f.columns) for f in expected]
+
+
+# Two spellings of one value may hash apart in the engine: their rows are then compared.
+@pytest.mark.parametrize(("pair", "how", "key", "fault"), _named([case for case in _each(IN_ENGINE) if case[3].found]))
+def test_the_engines_own_hash_sees_a_fault(filled: Filled, pair: Pair, how: How, key: int, fault: Fault) -> None:
+    source, target = _hashes(filled, pair, how, FINE_TABLE)
+
+    assert source[key] != target[key]
+
+
+@pytest.mark.parametrize(("pair", "how"), IN_ENGINE, ids=str)
+def test_the_engines_own_hash_of_equal_rows_is_equal(filled: Filled, pair: Pair, how: How) -> None:
+    source, target = _hashes(filled, pair, how, WIDE)
+
+    assert len(source) == ROWS
+    assert source == target
+
+
+@cache
+def _hashes(filled: Filled, pair: Pair, how: How, table: str) -> tuple[Hashes, Hashes]:
+    return row_hashes(*filled(pair), table, how)
