@@ -1,0 +1,71 @@
+"""Indexes of MariaDB that really disagree with their table, on a server of their own, which is stopped for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.corruption import mariadb
+from tests.integration.checking.checks import Checking
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.server import Database
+
+TABLE = """
+CREATE TABLE t (id INT PRIMARY KEY, v INT, s VARCHAR(20), KEY i (v), KEY other (s)) ENGINE={}"""
+
+KEY = {"id": "7"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    from tests.servers.mariadb import start_mariadb
+
+    server = start_mariadb(time_zone="+00:00", server_id=9)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own(server: Any) -> Iterator[Database]:
+    with server.fresh_database() as database:
+        yield database
+
+
+def corrupt(database: Database, engine: str, recipe: str, *values: Any) -> None:
+    database.execute(TABLE.format(engine))
+    database.execute("INSERT INTO t SELECT seq, 10 * seq, CONCAT('s', seq) FROM seq_1_to_20")
+    getattr(mariadb, recipe)(database, "t", "i", "id = 7", *values)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "values", "found"),
+    [
+        ("missing_entry", [], [("missing_index_entry", "i", KEY)]),
+        ("delete_marked_entry", [], [("missing_index_entry", "i", KEY)]),
+        ("dangling_entry", [], [("dangling_index_entry", "i", None)]),
+        ("stale_entry", [{"v": 5}], [("stale_index_entry", "i", KEY)]),
+        ("wrong_row_entry", [{"v": 5}], [("wrong_row_reference", "i", KEY)]),
+    ],
+)
+def test_innodb(
+    own: Database, spark: SparkSession, tmp_path: Path, recipe: str, values: list[Any], found: list[Any]
+) -> None:
+    corrupt(own, "InnoDB", recipe, *values)
+    assert Checking(own.url, spark, tmp_path).found("INSPECT TABLE t") == found
+
+
+@pytest.mark.parametrize("engine", ["Aria", "MyISAM"])
+def test_a_stale_entry_without_addresses(own: Database, spark: SparkSession, tmp_path: Path, engine: str) -> None:
+    """An entry that no row is like, and a row that no entry is like: which is whose, only the file knows."""
+    corrupt(own, engine, "stale_entry", {"v": 5})
+    checking = Checking(own.url, spark, tmp_path)
+    assert sorted(checking.found("CHECK TABLE t INDEX i"), key=str) == [
+        ("dangling_index_entry", "i", None),
+        ("missing_index_entry", "i", KEY),
+    ]
