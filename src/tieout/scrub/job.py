@@ -10,26 +10,17 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from tieout.connectors.checking import Checker
-from tieout.errors import TieoutError
-from tieout.meta import Job, JobKind, JobState, MetaStore, Wanted
+from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.check_documents import check_document
 from tieout.model.failures import CheckReport, Status
 from tieout.model.statements import CheckStatement
 from tieout.scrub.checking import Checked, TableChecks
 from tieout.scrub.indexes.comparing import CheckOptions
 from tieout.scrub.planning import plan
+from tieout.verify.ending import Stopped, end_is_kept
 from tieout.verify.heartbeat import heartbeat
-from tieout.verify.job import Interrupted
 
 _LOOK_SECONDS = 0.2
-
-
-class Stopped(Exception):
-    """Another terminal wants the job to pause, or to end."""
-
-    def __init__(self, wanted: Wanted) -> None:
-        super().__init__(wanted)
-        self.wanted = wanted
 
 
 @dataclass
@@ -49,7 +40,7 @@ class CheckJob:
         job = self.store.jobs.create(
             JobKind.CHECK, source=self.shown, target=None, request={"statement": self.statement.text}
         )
-        try:
+        with end_is_kept(self.store.jobs, job.id):
             planned = plan(self.statement, self.checker)
             checks = TableChecks(session(), self.checker, self.options, lambda seconds: self._rest(job, seconds))
             checked: list[Checked] = []
@@ -63,16 +54,6 @@ class CheckJob:
             report = self._report(job, checked, started, time.monotonic() - began)
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report
-        except Stopped as stopped:
-            state = JobState.PAUSED if stopped.wanted is Wanted.PAUSE else JobState.CANCELLED
-            self.store.jobs.stop(job.id, state)
-            raise Interrupted(job.id, state) from None
-        except KeyboardInterrupt:
-            self.store.jobs.stop(job.id, JobState.INTERRUPTED)
-            raise Interrupted(job.id, JobState.INTERRUPTED) from None
-        except TieoutError as error:
-            self.store.jobs.fail(job.id, str(error))
-            raise
 
     def _report(self, job: Job, checked: list[Checked], started: datetime, seconds: float) -> CheckReport:
         failures = [failure for each in checked for failure in each.failures]

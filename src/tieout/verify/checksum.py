@@ -8,23 +8,15 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.errors import TieoutError
-from tieout.meta import Wanted
 from tieout.model.progress import Listener, Progress
 from tieout.model.requests import VerifyOptions
 from tieout.verify.countstage import CountStage
+from tieout.verify.ending import Stopped
 from tieout.verify.ledger import Ledger
 from tieout.verify.planning import PlannedTable
 from tieout.verify.rowstage import RowStage
 from tieout.verify.tablerun import TableRun, start_run
 from tieout.verify.waves import DigestStage, Slots
-
-
-class Stopped(Exception):
-    """Another terminal wants this job to pause or to end."""
-
-    def __init__(self, wanted: Wanted) -> None:
-        super().__init__(wanted)
-        self.wanted = wanted
 
 
 @dataclass

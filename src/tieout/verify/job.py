@@ -9,26 +9,18 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tieout.connectors.base import Endpoint
-from tieout.errors import TieoutError, UsageError
-from tieout.meta import Job, JobKind, JobState, MetaStore, Wanted
+from tieout.errors import UsageError
+from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.documents import table_document, verification_document
 from tieout.model.progress import Listener
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
-from tieout.verify.checksum import Stopped, Verifier
+from tieout.verify.checksum import Verifier
+from tieout.verify.ending import end_is_kept
 from tieout.verify.heartbeat import heartbeat
 from tieout.verify.ledger import Ledger
 from tieout.verify.outcome import now, table_results, verification_result
 from tieout.verify.planning import PlannedTable, plan_tables
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or a pause or cancellation from another terminal; `job` can be resumed unless it was cancelled."""
-
-    def __init__(self, job: str, state: JobState) -> None:
-        super().__init__(job, state)
-        self.job = job
-        self.state = state
 
 
 @dataclass
@@ -47,7 +39,7 @@ class VerificationJob:
         """Plans, verifies and judges. Whatever ends it, the job's state in the store says so."""
         started = now()
         job = self._begin(resume)
-        try:
+        with end_is_kept(self.store.jobs, job.id):
             positions = self.endpoints[0].position(), self.endpoints[1].position()
             planned = self._plan(job, resume is not None)
             spark = session()
@@ -66,16 +58,6 @@ class VerificationJob:
                 return replace(result, notes=(*result.notes, f"go on with: tieout verify --resume {job.id}"))
             self.store.jobs.finish(job.id, verdict=result.verdict.value, result=verification_document(result))
             return result
-        except Stopped as stopped:
-            state = JobState.PAUSED if stopped.wanted is Wanted.PAUSE else JobState.CANCELLED
-            self.store.jobs.stop(job.id, state)
-            raise Interrupted(job.id, state) from None
-        except KeyboardInterrupt:
-            self.store.jobs.stop(job.id, JobState.INTERRUPTED)
-            raise Interrupted(job.id, JobState.INTERRUPTED) from None
-        except TieoutError as error:
-            self.store.jobs.fail(job.id, str(error))
-            raise
 
     def _begin(self, resume: str | None) -> Job:
         if resume is not None:

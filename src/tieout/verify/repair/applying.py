@@ -179,7 +179,7 @@ def _running(
 
 def _interrupt(store: MetaStore, job: Job, state: JobState) -> NoReturn:
     """The plan stays as it is, half-way: apply or undo goes on from there."""
-    from tieout.verify.job import Interrupted  # it brings Spark along
+    from tieout.verify.ending import Interrupted
 
     store.jobs.stop(job.id, state)
     raise Interrupted(job.id, state) from None
