@@ -10,24 +10,17 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import Checker, TablePath, Unreadable
-from tieout.model.failures import CheckResult, Failure, Status
+from tieout.model.failures import CheckResult, Status
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.statements import Family
 from tieout.model.tables import Table
 from tieout.report.words import plural
+from tieout.scrub.checked import Checked, not_checked
 from tieout.scrub.indexes.classify import Classifier
 from tieout.scrub.indexes.comparing import CheckOptions, Compared, IndexComparison, ReadableIndex, TableIndexes
 from tieout.scrub.indexes.mismatches import MOST, Mismatch
 from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.planning import PlannedTable
-
-
-@dataclass(frozen=True)
-class Checked:
-    """One check, and what it found."""
-
-    result: CheckResult
-    failures: tuple[Failure, ...] = ()
 
 
 @dataclass
@@ -44,14 +37,14 @@ class TableChecks:
             yield from self._indexes(planned)
         for family in (Family.CONSTRAINT, Family.SCHEMA, Family.VALIDITY):
             if family in planned.families:
-                yield _not_checked(family, planned.table, None, "checks of this family are not built yet")
+                yield not_checked(family, planned.table, None, "checks of this family are not built yet")
 
     def _indexes(self, planned: PlannedTable) -> Iterator[Checked]:
         readable: list[ReadableIndex] = []
         for index in planned.indexes:
             path = Unreadable(index.unchecked) if index.unchecked else self.checker.index_path(index)
             if isinstance(path, Unreadable):
-                yield _not_checked(Family.INDEX, planned.table, index.name, path.reason)
+                yield not_checked(Family.INDEX, planned.table, index.name, path.reason)
             else:
                 readable.append(ReadableIndex(index, path))
         if readable:
@@ -65,7 +58,7 @@ class TableChecks:
         for path in paths:
             if isinstance(path, Unreadable):
                 for info in infos:
-                    yield _not_checked(Family.INDEX, table, info.name, path.reason)
+                    yield not_checked(Family.INDEX, table, info.name, path.reason)
                 return
         started = time.monotonic()
         indexes = TableIndexes(_sure(paths[0]), read, _sure(paths[1]), described, readable)
@@ -79,7 +72,7 @@ class TableChecks:
     ) -> Checked:
         info = index.info
         if compared.error is not None:
-            return _not_checked(Family.INDEX, info.table, info.name, str(compared.error))
+            return not_checked(Family.INDEX, info.table, info.name, str(compared.error))
         classifier = Classifier(self.checker.database, info, key, self.checker.address_text)
         found = sorted(compared.mismatches, key=_by_address)
         failures = tuple(failure for each in found for failure in classifier.failures(each))
@@ -121,7 +114,3 @@ def _key(table: Table) -> list[ScanColumn]:
     if not all(isinstance(kind, Kind) for kind in kinds):
         return []
     return [ScanColumn(c, kind) for c, kind in zip(columns, kinds, strict=True) if isinstance(kind, Kind)]
-
-
-def _not_checked(family: Family, table: Table, name: str | None, reason: str) -> Checked:
-    return Checked(CheckResult(family, str(table.name), name, Status.NOT_CHECKED, reason))

@@ -14,7 +14,8 @@ from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.check_documents import check_document
 from tieout.model.failures import CheckReport, Status
 from tieout.model.statements import CheckStatement
-from tieout.scrub.checking import Checked, TableChecks
+from tieout.scrub.checked import Checked
+from tieout.scrub.checking import TableChecks
 from tieout.scrub.indexes.comparing import CheckOptions
 from tieout.scrub.planning import plan
 from tieout.verify.ending import Stopped, end_is_kept
