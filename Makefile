@@ -12,7 +12,7 @@ PEER := .venv-peer
 RELADIFF := reladiff[mysql,postgresql]==0.6.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev java servers demo test test-faults lint format bench-verify bench-move soak clean
+.PHONY: help setup setup-dev java servers demo test test-faults lint format bench-verify bench-move bench-check soak clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench-verify: setup java servers $(PEER)/.ready ## verification beside its peers
 bench-move: setup-dev java servers ## moving beside dumps and loaders; ROWS=..., CHANGES=... set the sizes
 	@tools/pgloader
 	@$(BIN)/python benchmarks/move.py
+
+bench-check: setup-dev java servers ## index checks beside fetching the same columns, and pg_amcheck; ROWS=...
+	@$(BIN)/python benchmarks/check.py
 
 soak: setup-dev java servers ## two movers for half an hour of constant writes; SECONDS=... sets how long
 	@$(BIN)/python benchmarks/soak.py

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieout.api.checking import check, parse_check, split_checks
+from tieout.api.checking import check, parse_check, resumable_check, resume_check, split_checks
 from tieout.api.failures import judge_failure, list_failures, show_failure
 from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
 from tieout.api.moves import drop_move, move_status, move_statuses, run_move, steer_move
@@ -48,7 +48,9 @@ __all__ = [
     "preflight",
     "repair_plan",
     "request_document",
+    "resumable_check",
     "resumable_job",
+    "resume_check",
     "run_move",
     "run_verification",
     "show_failure",

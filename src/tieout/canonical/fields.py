@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +40,11 @@ class Field:
 
     def words(self) -> npt.NDArray[np.generic]:
         """What stands for the value in a record: the data itself, or the hash of the bytes."""
-        if self.data is not None:
-            return self.data
+        return self.data if self.data is not None else self._hashes
+
+    @cached_property
+    def _hashes(self) -> Words:
+        """Once, however many indexes the column is in."""
         assert self.values is not None
         return hash_values(self.values)
 

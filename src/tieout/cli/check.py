@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from tieout.cli import check_options as o
 from tieout.cli import options as common
 from tieout.cli.interrupts import told_how_to_go_on
+from tieout.cli.job_urls import job_url
 from tieout.cli.output import result_stream, say
 from tieout.cli.place import Place, place
+from tieout.cli.telling import Telling, progress_to_stderr
 from tieout.config.secrets import scrub
 from tieout.errors import StatementError, UsageError
 from tieout.report.errors import error_line
@@ -21,29 +22,21 @@ from tieout.report.render import OutputFormat
 if TYPE_CHECKING:
     from tieout.model.failures import CheckReport
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="The database: a URL or an endpoint's name.")]
-StatementText = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[STATEMENT]", help='What to check: "CHECK TABLE orders". Without one, a prompt.', show_default=False
-    ),
-]
-File = Annotated[
-    Path | None, typer.Option("--file", "-f", metavar="FILE", help="A file of statements, each with a semicolon.")
-]
-Limit = Annotated[
-    int, typer.Option("--limit", metavar="N", min=0, help="The most failures to list; counts stay exact.")
-]
-
 _WORST = (1, 3, 0)
 """Exit codes, worst first."""
+_GO_ON = "tieout jobs resume JOB"
 
 
 def check(
-    url: Url,
-    statement: StatementText = None,
-    file: File = None,
-    limit: Limit = 1000,
+    url: o.Url = None,
+    statement: o.StatementText = None,
+    file: o.File = None,
+    limit: o.Limit = 1000,
+    max_rows_per_second: o.MaxRowsPerSecond = None,
+    pause: o.Pause = None,
+    recheck_after: o.RecheckAfter = None,
+    recheck_times: o.RecheckTimes = None,
+    resume: o.Resume = None,
     master: common.Master = None,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
@@ -52,41 +45,68 @@ def check(
     verbose: common.Verbose = False,
 ) -> int:
     """Checks that a database agrees with itself: its indexes, its constraints, its schema, its values."""
+    telling = Telling(output, quiet, verbose)
+    here = place(config, meta, master)
+    given = {
+        "max_rows_per_second": max_rows_per_second,
+        "pause": pause,
+        "recheck_after": recheck_after,
+        "recheck_times": recheck_times,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    if resume is not None:
+        if statement is not None or file is not None or options:
+            raise UsageError("a resumed check does what it was asked to", "give the URL alone")
+        return resume_check(here, resume, url, telling)
+    if url is None:
+        raise UsageError("there is no database to check", 'such as tieout check URL "CHECK DATABASE shop"')
     if statement is not None and file is not None:
         raise UsageError("a statement and a file of them are given", "give one of the two")
-    here = place(config, meta, master)
-    session = _Session(here, here.settings.endpoint(url), limit, output, verbose)
+    session = _Session(here, here.settings.endpoint(url), {"limit": limit, **options}, telling)
     if statement is None and file is None and sys.stdin is not None and sys.stdin.isatty():
         return _prompt(session)
     codes = [session.run(each) for each in _statements(statement, file)]
     return min(codes, key=_WORST.index, default=0)
 
 
+def resume_check(here: Place, reference: str, url: str | None, telling: Telling) -> int:
+    """Goes on with a check, and tells what came of it."""
+    from tieout import api
+
+    job = api.resumable_check(reference, here.meta)
+    place = job_url(here, job, "URL", url)
+    with told_how_to_go_on(_GO_ON), progress_to_stderr(telling) as listener:
+        spark = here.spark(telling.verbose)
+        report = api.resume_check(job.id, place, spark=spark, meta=here.meta, listener=listener)
+    return _told(report, telling.output)
+
+
 class _Session:
     """Statements on one database, one after another, on one Spark."""
 
-    def __init__(self, here: Place, url: str, limit: int, output: OutputFormat, verbose: bool) -> None:
+    def __init__(self, here: Place, url: str, options: Mapping[str, Any], telling: Telling) -> None:
         self._here = here
         self._url = url
-        self._limit = limit
-        self._output = output
-        self._verbose = verbose
+        self._options = options
+        self._telling = telling
 
     def run(self, statement: str) -> int:
         from tieout import api
 
-        with told_how_to_go_on():
+        with told_how_to_go_on(_GO_ON), progress_to_stderr(self._telling) as listener:
+            spark = self._here.spark(self._telling.verbose)
             report = api.check(
-                self._url, statement, spark=self._here.spark(self._verbose), meta=self._here.meta, limit=self._limit
+                self._url, statement, spark=spark, meta=self._here.meta, listener=listener, **self._options
             )
-        self._tell(report)
-        return report.exit_code
+        return _told(report, self._telling.output)
 
-    def _tell(self, report: CheckReport) -> None:
-        from tieout.report.check import write
 
-        with result_stream() as stream:
-            write(report, self._output, stream)
+def _told(report: CheckReport, output: OutputFormat) -> int:
+    from tieout.report.check import write
+
+    with result_stream() as stream:
+        write(report, output, stream)
+    return report.exit_code
 
 
 def _statements(statement: str | None, file: Path | None) -> list[str]:

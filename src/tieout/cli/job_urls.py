@@ -26,10 +26,21 @@ def job_urls(here: Place, job: Job, typed: Sides) -> tuple[str, str]:
     else:
         urls = _url(here, job, "--source", typed[0], kept[0]), _url(here, job, "--target", typed[1], kept[1])
     for url, before in zip(urls, kept, strict=True):
-        if not _same_place(parse_url(url), parse_url(before)):
-            message = f"job {job.id} compared {before}, not {parse_url(url).redacted()}"
-            raise UsageError(message, "what it found holds for that one alone: start a new verification")
+        _refuse_another_place(job, url, before)
     return urls
+
+
+def job_url(here: Place, job: Job, option: str, typed: str | None) -> str:
+    """That of a job that has one alone. `option` is how it is given again."""
+    url = _url(here, job, option, typed, job.source)
+    _refuse_another_place(job, url, job.source)
+    return url
+
+
+def _refuse_another_place(job: Job, url: str, before: str) -> None:
+    if not _same_place(parse_url(url), parse_url(before)):
+        message = f"job {job.id} was of {before}, not of {parse_url(url).redacted()}"
+        raise UsageError(message, "what it found holds for that one alone: start a new one")
 
 
 def _url(here: Place, job: Job, option: str, typed: str | None, kept: str) -> str:

@@ -11,6 +11,7 @@ from tieout.cli import verify_options as o
 from tieout.cli.job_values import LISTED, TABLES, job_values, table_values
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
+from tieout.cli.telling import Telling
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -99,13 +100,17 @@ def resume(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> int:
-    """Goes on with a job here, as `tieout verify --resume` does."""
+    """Goes on with a job here, as `tieout verify --resume` and `tieout check --resume` do."""
+    from tieout import api
+    from tieout.cli.check import resume_check
     from tieout.cli.resuming import resumed_request
-    from tieout.cli.verification import Telling, run_and_tell
+    from tieout.cli.verification import run_and_tell
 
-    here = place(config, meta, master)
+    here, telling = place(config, meta, master), Telling(output, quiet, verbose)
+    if api.show_job(job, here.meta).job.kind == "check":
+        return resume_check(here, job, source, telling)
     job_id, request = resumed_request(here, job, (source, target))
-    return run_and_tell(request, here, Telling(output, quiet, verbose), resume=job_id)
+    return run_and_tell(request, here, telling, resume=job_id)
 
 
 @app.command("cancel")

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from tieout.cli.interrupts import told_how_to_go_on
 from tieout.cli.output import result_stream, say
 from tieout.cli.place import Place
+from tieout.cli.telling import Telling, progress_to_stderr
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
-from tieout.report.render import OutputFormat
 from tieout.report.words import plural
 
 
-@dataclass(frozen=True, slots=True)
-class Telling:
-    """How the answer is told."""
-
-    output: OutputFormat = OutputFormat.TEXT
-    quiet: bool = False
-    verbose: bool = False
-    repair_sql: Path | None = None
-
-
-def run_and_tell(request: VerifyRequest, here: Place, telling: Telling, resume: str | None = None) -> int:
+def run_and_tell(
+    request: VerifyRequest,
+    here: Place,
+    telling: Telling,
+    resume: str | None = None,
+    repair_sql: Path | None = None,
+) -> int:
+    """With `repair_sql`, statements that make the target equal are written there."""
     from tieout import api
-    from tieout.report.progress import progress_listener
     from tieout.report.render import write
 
-    with told_how_to_go_on("tieout verify --resume JOB"), progress_listener(sys.stderr, telling.quiet) as listener:
+    with told_how_to_go_on("tieout verify --resume JOB"), progress_to_stderr(telling) as listener:
         spark = here.spark(telling.verbose)
         result = api.run_verification(request, spark=spark, meta=here.meta, listener=listener, resume=resume)
-    if telling.repair_sql is not None:
-        _write_repair_sql(result, request, here, telling.repair_sql)
+    if repair_sql is not None:
+        _write_repair_sql(result, request, here, repair_sql)
     with result_stream() as stream:
         write(result, telling.output, stream)
     return result.exit_code

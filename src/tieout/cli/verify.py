@@ -11,7 +11,8 @@ from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.cli.resuming import resumed_request
 from tieout.cli.table_words import TableWords
-from tieout.cli.verification import Telling, run_and_tell
+from tieout.cli.telling import Telling
+from tieout.cli.verification import run_and_tell
 from tieout.cli.verify_request import asked_request
 from tieout.errors import UsageError
 from tieout.model.requests import VerifyRequest
@@ -80,7 +81,7 @@ def verify(
         request = asked_request(here.settings, task, (source, target), tables, options)
     if explain:
         return _explain(request, here.spark(verbose), output)
-    return run_and_tell(request, here, Telling(output, quiet, verbose, repair_sql), resume)
+    return run_and_tell(request, here, Telling(output, quiet, verbose), resume, repair_sql)
 
 
 def _explain(request: VerifyRequest, spark: SparkSettings, output: OutputFormat) -> int:

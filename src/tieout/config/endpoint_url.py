@@ -15,6 +15,8 @@ DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "postgresql": 5432}
 OBJECT_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """A path that begins like this (s3a://bucket) is Spark's to understand, whole."""
 
+_GUARDS: Mapping[str, float] = {"lock_timeout": 5.0, "statement_timeout": 600.0}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EndpointUrl:
@@ -22,7 +24,8 @@ class EndpointUrl:
 
     A server (mysql, postgresql) has host, port and perhaps database; sqlite, lake and kv have a path; spark has
     `database`: catalog and schema of the session. None: not given. `schema` is PostgreSQL's, and not in `params`.
-    Time-outs in `params` are plain seconds.
+    Time-outs in `params` are plain seconds. `read_only` sessions, which the text does not tell of, change nothing, and
+    wait for nobody for long unless `params` says so.
     A path is absolute, relative to the working directory, or an object store's (s3a://bucket/folder).
     """
 
@@ -35,6 +38,7 @@ class EndpointUrl:
     path: str | None = None
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
     schema: str | None = None
+    read_only: bool = False
 
     @property
     def connections(self) -> int | None:
@@ -51,6 +55,16 @@ class EndpointUrl:
     def read_timeout(self) -> float | None:
         """Seconds to wait for an answer."""
         return self._seconds("read_timeout")
+
+    @property
+    def lock_timeout(self) -> float | None:
+        """Seconds that a statement waits for another's lock."""
+        return self._guarded("lock_timeout")
+
+    @property
+    def statement_timeout(self) -> float | None:
+        """Seconds that a statement may take."""
+        return self._guarded("statement_timeout")
 
     @property
     def socket(self) -> str | None:
@@ -74,6 +88,9 @@ class EndpointUrl:
     def _seconds(self, name: str) -> float | None:
         value = self.params.get(name)
         return None if value is None else float(value)
+
+    def _guarded(self, name: str) -> float | None:
+        return self._seconds(name) if name in self.params or not self.read_only else _GUARDS[name]
 
     def _text(self, *, masked: bool) -> str:
         return f"{self.scheme}://{self._authority(masked)}{self._location()}{self._query(masked)}"

@@ -54,9 +54,14 @@ _COMMON = {
     "read_timeout": Parameter("how long to wait for an answer", _duration),
 }
 
+_SERVER = _COMMON | {
+    "lock_timeout": Parameter("how long a statement waits for another's lock", _duration),
+    "statement_timeout": Parameter("how long a statement may take", _duration),
+}
+
 PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
     {
-        "mysql": _COMMON
+        "mysql": _SERVER
         | {
             "socket": Parameter("the server's Unix socket, instead of host and port", _text),
             "ssl_ca": Parameter("file of the authorities to trust", _text),
@@ -67,7 +72,7 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
                 _one_of("disabled", "required", "verify-ca", "verify-identity"),
             ),
         },
-        "postgresql": _COMMON
+        "postgresql": _SERVER
         | {
             "schema": Parameter("the schema of tables named without one", _text),
             "socket": Parameter("the directory of the server's Unix socket, instead of a host", _text),

@@ -61,6 +61,13 @@ class Path(Protocol):
     @property
     def evidence(self) -> str: ...
 
+    @property
+    def extent(self) -> Any:
+        """What `parts` are cut by, as JSON."""
+
+    def cut_as(self, extent: Any) -> Self:
+        """The same, cut as it was when that was its extent."""
+
     def parts(self, most: int) -> Sequence[Any]:
         """Up to so many, of about the same size, that are all of it; picklable."""
 
@@ -84,8 +91,12 @@ class Versions(Protocol):
 class TablePath(Path, Protocol):
     """The path through the table: what its indexes should hold, for several of them at once.
 
-    A condition is a column, too: an expression of type BOOLEAN.
+    A condition is a column, too: an expression of type BOOLEAN. `has_versions`: entries may have another address for a
+    row than it has.
     """
+
+    @property
+    def has_versions(self) -> bool: ...
 
     def versions(self, part: Any) -> Versions | None:
         """None if a reader sees all that an entry may point to."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 from typing import cast
@@ -31,8 +32,12 @@ def open_writer(url: EndpointUrl) -> Writer:
 
 
 def open_checker(url: EndpointUrl) -> Checker:
-    """Connects to check it against itself; UnsupportedError if its connector can't."""
-    return cast(Checker, _part(url, "checking", "checker", "checked").open_checker(url))
+    """Connects to check it against itself, in sessions that change nothing and wait for nobody for long.
+
+    UnsupportedError if its connector can't.
+    """
+    guarded = replace(url, read_only=True)
+    return cast(Checker, _part(url, "checking", "checker", "checked").open_checker(guarded))
 
 
 def open_source(url: EndpointUrl) -> Source:

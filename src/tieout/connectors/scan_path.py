@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tieout.connectors.base import Reader, Scan, ScanColumn
-from tieout.model.keys import EVERYTHING, KeyRange
+from tieout.model.keys import Key, KeyRange, ranges_between
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScanPath:
-    """The first `wide` columns of the scan are the address. `ranges` of keys are all of it."""
+    """The first `wide` columns of the scan are the address. `cuts` are keys, in order, that it can be cut at."""
 
     reader: Reader
     scan: Scan
     wide: int
     evidence: str
-    ranges: tuple[KeyRange, ...] = (EVERYTHING,)
+    cuts: tuple[Key, ...] = ()
 
     @property
     def address(self) -> tuple[ScanColumn, ...]:
@@ -31,8 +31,21 @@ class ScanPath:
     def columns(self) -> tuple[ScanColumn, ...]:
         return self.scan.columns[self.wide :]
 
-    def parts(self, most: int) -> tuple[KeyRange, ...]:
-        return self.ranges
+    @property
+    def has_versions(self) -> bool:
+        return False
+
+    @property
+    def extent(self) -> list[list[str]]:
+        return [list(key) for key in self.cuts]
+
+    def cut_as(self, extent: list[list[str]]) -> ScanPath:
+        return replace(self, cuts=tuple(tuple(key) for key in extent))
+
+    def parts(self, most: int) -> list[KeyRange]:
+        wanted = min(most - 1, len(self.cuts))
+        places = sorted({(number + 1) * (len(self.cuts) + 1) // (wanted + 1) - 1 for number in range(wanted)})
+        return ranges_between([self.cuts[place] for place in places])
 
     def read(self, part: KeyRange) -> Iterator[pa.RecordBatch]:
         return self.reader.read(self.scan, part)

@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from tieout.meta.columns import Bytes, JsonText, LongText, Moment
 
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 """Every revision this program knows, oldest first (a test holds it to `migrations/versions`)."""
 
 HEAD = REVISIONS[-1]
@@ -148,6 +148,16 @@ class FailureColumns(TypedColumns):
     gone_since: Named[datetime | None] = Column(Moment)
 
 
+class CheckUnitColumns(TypedColumns):
+    job_id: Named[str] = Column(String(40), ForeignKey("tieout_jobs.id", ondelete="CASCADE"), primary_key=True)
+    unit: Named[str] = Column(String(64), primary_key=True)
+    table_name: Named[str] = Column(LongText)
+    family: Named[str] = Column(String(20))
+    rows_done: Named[int] = Column(BigInteger)
+    state: Named[bytes | None] = Column(Bytes)
+    results: Named[Any] = Column(JsonText, nullable=True)
+
+
 jobs = Table("tieout_jobs", metadata, JobColumns, **MYSQL)
 Index("tieout_jobs_started_at", jobs.c.started_at)
 
@@ -184,6 +194,8 @@ repair_changes = Table("tieout_repair_changes", metadata, RepairChangeColumns, *
 moves = Table("tieout_moves", metadata, MoveColumns, **MYSQL)
 
 failures = Table("tieout_failures", metadata, FailureColumns, **MYSQL)
+
+check_units = Table("tieout_check_units", metadata, CheckUnitColumns, **MYSQL)
 
 
 class RevisionColumns(TypedColumns):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from tieout.meta.check_units import CheckUnits
 from tieout.meta.database import Database
 from tieout.meta.differences import Differences
 from tieout.meta.failures import Failures
@@ -30,6 +31,7 @@ class MetaStore:
         self.repairs = Repairs(database)
         self.moves = Moves(database)
         self.failures = Failures(database)
+        self.check_units = CheckUnits(database)
 
     def close(self) -> None:
         self._database.close()

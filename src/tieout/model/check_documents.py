@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from tieout.model.failures import CheckReport, CheckResult, Failure
+from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
+from tieout.model.statements import Family
 
 
 def check_document(report: CheckReport) -> dict[str, Any]:
@@ -35,6 +37,36 @@ def result_document(check: CheckResult) -> dict[str, Any]:
         "evidence": check.evidence,
         "seconds": round(check.seconds, 3),
     }
+
+
+def result_from(document: Mapping[str, Any]) -> CheckResult:
+    """What `result_document` was made of."""
+    return CheckResult(
+        Family(document["check"]),
+        document["table"],
+        document["name"],
+        Status(document["status"]),
+        document["reason"],
+        document["rows_scanned"],
+        document["failures"],
+        document["evidence"],
+        document["seconds"],
+    )
+
+
+def failure_from(document: Mapping[str, Any]) -> Failure:
+    """What `failure_document` was made of."""
+    return Failure(
+        FailureKind(document["failure"]),
+        document["database"],
+        document["table"],
+        tuple(document["columns"]),
+        document["index"],
+        document["constraint"],
+        document["primary_key"],
+        document["key_prefix"],
+        document["details"],
+    )
 
 
 def failure_document(failure: Failure) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import SparkSession
 
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import Checker, TablePath, Unreadable
+from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
 from tieout.model.failures import CheckResult, Status
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.statements import Family
@@ -17,29 +19,53 @@ from tieout.model.tables import Table
 from tieout.report.words import plural
 from tieout.scrub.checked import Checked, not_checked
 from tieout.scrub.indexes.classify import Classifier
-from tieout.scrub.indexes.comparing import CheckOptions, Compared, IndexComparison, ReadableIndex, TableIndexes
+from tieout.scrub.indexes.comparing import Compared, IndexComparison
+from tieout.scrub.indexes.digesting import ReadableIndex, TableIndexes
 from tieout.scrub.indexes.mismatches import MOST, Mismatch
 from tieout.scrub.indexes.projection import table_columns
+from tieout.scrub.ledger import Ledger
+from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable
+from tieout.scrub.units import Unit
+
+Check = Callable[[PlannedTable, Unit], Iterator[Checked]]
+
+_OF_THE_TABLE = (AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError)
 
 
 @dataclass
 class TableChecks:
-    """`rest` waits so many seconds, or raises to end it all."""
-
     spark: SparkSession
     checker: Checker
     options: CheckOptions
-    rest: Callable[[float], None]
+    ledger: Ledger
 
     def run(self, planned: PlannedTable) -> Iterator[Checked]:
-        if Family.INDEX in planned.families:
-            yield from self._indexes(planned)
-        for family in (Family.CONSTRAINT, Family.SCHEMA, Family.VALIDITY):
+        families: dict[Family, Check] = {
+            Family.INDEX: self._indexes,
+            Family.CONSTRAINT: partial(self._unbuilt, Family.CONSTRAINT),
+            Family.SCHEMA: partial(self._unbuilt, Family.SCHEMA),
+            Family.VALIDITY: partial(self._unbuilt, Family.VALIDITY),
+        }
+        for family, check in families.items():
             if family in planned.families:
-                yield not_checked(family, planned.table, None, "checks of this family are not built yet")
+                made = partial(self._made, family, check, planned)
+                yield from self.ledger.checked(str(planned.table.name), family, made)
 
-    def _indexes(self, planned: PlannedTable) -> Iterator[Checked]:
+    def _made(self, family: Family, check: Check, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
+        """What keeps one table from being read is no reason to leave the others; a server that is gone is."""
+        if planned.unread is not None:
+            yield not_checked(family, planned.table, None, planned.unread)
+            return
+        try:
+            yield from check(planned, unit)
+        except _OF_THE_TABLE as error:
+            yield not_checked(family, planned.table, None, str(error))
+
+    def _unbuilt(self, family: Family, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
+        yield not_checked(family, planned.table, None, "checks of this family are not built yet")
+
+    def _indexes(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         readable: list[ReadableIndex] = []
         for index in planned.indexes:
             path = Unreadable(index.unchecked) if index.unchecked else self.checker.index_path(index)
@@ -48,9 +74,9 @@ class TableChecks:
             else:
                 readable.append(ReadableIndex(index, path))
         if readable:
-            yield from self._compared(planned.table, readable)
+            yield from self._compared(planned.table, readable, unit)
 
-    def _compared(self, table: Table, readable: Sequence[ReadableIndex]) -> Iterator[Checked]:
+    def _compared(self, table: Table, readable: Sequence[ReadableIndex], unit: Unit) -> Iterator[Checked]:
         infos = [index.info for index in readable]
         key = _key(table)
         read, described = table_columns(infos), table_columns(infos, key)
@@ -62,7 +88,7 @@ class TableChecks:
                 return
         started = time.monotonic()
         indexes = TableIndexes(_sure(paths[0]), read, _sure(paths[1]), described, readable)
-        compared = IndexComparison(self.spark, indexes, self.options, self.rest).run()
+        compared = IndexComparison(self.spark, indexes, self.options, unit).run()
         seconds = time.monotonic() - started
         for index, each in zip(readable, compared, strict=True):
             yield self._checked(index, each, [column.name for column in key], indexes.path.evidence, seconds)

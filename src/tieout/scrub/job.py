@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -13,10 +13,12 @@ from tieout.connectors.checking import Checker
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.check_documents import check_document
 from tieout.model.failures import CheckReport, Status
+from tieout.model.progress import Listener, silence
 from tieout.model.statements import CheckStatement
 from tieout.scrub.checked import Checked
 from tieout.scrub.checking import TableChecks
-from tieout.scrub.indexes.comparing import CheckOptions
+from tieout.scrub.ledger import Ledger
+from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import plan
 from tieout.verify.ending import Stopped, end_is_kept
 from tieout.verify.heartbeat import heartbeat
@@ -34,16 +36,18 @@ class CheckJob:
     shown: str
     options: CheckOptions
     limit: int | None
+    listener: Listener = silence
 
-    def run(self, session: Callable[[], SparkSession]) -> CheckReport:
-        """Plans, and makes the checks. Whatever ends it, the job's state in the store says so."""
+    def run(self, session: Callable[[], SparkSession], resume: str | None = None) -> CheckReport:
+        """Plans, and makes the checks; those that the job named by `resume` has not made. Whatever ends it, the job's
+        state in the store says so.
+        """
         started, began = datetime.now(UTC), time.monotonic()
-        job = self.store.jobs.create(
-            JobKind.CHECK, source=self.shown, target=None, request={"statement": self.statement.text}
-        )
+        job = self.store.jobs.resume(resume) if resume is not None else self._create()
         with end_is_kept(self.store.jobs, job.id):
             planned = plan(self.statement, self.checker)
-            checks = TableChecks(session(), self.checker, self.options, lambda seconds: self._rest(job, seconds))
+            ledger = Ledger(self.store, job.id, self.listener, lambda seconds: self._rest(job, seconds))
+            checks = TableChecks(session(), self.checker, self.options, ledger)
             checked: list[Checked] = []
             with heartbeat(self.store.jobs, job.id):
                 for table in planned:
@@ -55,6 +59,10 @@ class CheckJob:
             report = self._report(job, checked, started, time.monotonic() - began)
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report
+
+    def _create(self) -> Job:
+        request = {"statement": self.statement.text, "limit": self.limit, **asdict(self.options)}
+        return self.store.jobs.create(JobKind.CHECK, source=self.shown, target=None, request=request)
 
     def _report(self, job: Job, checked: list[Checked], started: datetime, seconds: float) -> CheckReport:
         failures = [failure for each in checked for failure in each.failures]

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tieout.config.nearest import suggestion
 from tieout.connectors.checking import Checker, IndexInfo
-from tieout.errors import UnsupportedError, UsageError
+from tieout.errors import BusyError, UnsupportedError, UsageError
 from tieout.model.statements import CheckStatement, Family, Named
 from tieout.model.tables import Table, TableName
 
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """A table, and what is checked of it."""
+    """A table, and what is checked of it. `unread` is why its catalog could not be read."""
 
     table: Table
     families: frozenset[Family]
     indexes: tuple[IndexInfo, ...] = ()
+    unread: str | None = None
 
 
 def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
@@ -26,11 +27,27 @@ def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
     if statement.as_of is not None:
         raise UnsupportedError("this engine can't read the past: AS OF is refused", "leave it out")
     names = _tables(statement, checker)
-    planned = []
-    for table in checker.describe(checker.leaves(names)):
-        indexes = checker.indexes(table) if Family.INDEX in statement.families else []
-        planned.append(PlannedTable(table, statement.families, tuple(indexes)))
-    return _only_named(statement, planned)
+    return _only_named(statement, _described(statement.families, checker, checker.leaves(names)))
+
+
+def _described(families: frozenset[Family], checker: Checker, names: Sequence[TableName]) -> list[PlannedTable]:
+    """All at once; where one of them is locked, each by itself, so that the others are checked."""
+    try:
+        return [_planned(families, checker, table) for table in checker.describe(names)]
+    except BusyError:
+        return [planned for name in names for planned in _alone(families, checker, name)]
+
+
+def _alone(families: frozenset[Family], checker: Checker, name: TableName) -> list[PlannedTable]:
+    try:
+        return [_planned(families, checker, table) for table in checker.describe([name])]
+    except BusyError as error:
+        return [PlannedTable(Table(name, ()), families, unread=str(error))]
+
+
+def _planned(families: frozenset[Family], checker: Checker, table: Table) -> PlannedTable:
+    indexes = checker.indexes(table) if Family.INDEX in families else []
+    return PlannedTable(table, families, tuple(indexes))
 
 
 def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
@@ -69,9 +86,7 @@ def _only_named(statement: CheckStatement, planned: Sequence[PlannedTable]) -> l
     known = [index.name for table in planned for index in table.indexes]
     _refuse_unknown(("index", "indexes"), statement.indexes, known, [str(table.table.name) for table in planned])
     return [
-        PlannedTable(
-            table.table, table.families, tuple(index for index in table.indexes if index.name in statement.indexes)
-        )
+        replace(table, indexes=tuple(index for index in table.indexes if index.name in statement.indexes))
         for table in planned
     ]
 

@@ -32,7 +32,7 @@ def pages(db: Database, request: pytest.FixtureRequest) -> Pages:
     db.execute(f"CREATE INDEX i ON t ({request.param})")
     tree = index_of(db, "i")
     with db.connect() as connection, connection.cursor(binary=True) as cursor:
-        rows = cursor.execute(pages_statement(tree, 0, 1000)).fetchall()
+        rows = cursor.execute(pages_statement(tree.name, tree.inspector, 0, 1000)).fetchall()
     return tree, [block for block, _ in rows], np.array([list(page) for _, page in rows], dtype=np.uint8)
 
 

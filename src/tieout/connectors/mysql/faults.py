@@ -35,6 +35,9 @@ _BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
     1114: (FullError, _MAKE_ROOM),
     # A view that was begun before the table got its new form can't be read any more; a new one can.
     1412: (BusyError, "run again: the table was changed while it was read"),
+    1205: (BusyError, "another session holds a lock on it; run again, or give ?lock_timeout= more time"),
+    1969: (ReadError, "the statement took too long; give ?statement_timeout= more time"),
+    3024: (ReadError, "the statement took too long; give ?statement_timeout= more time"),
     1040: (UnreachableError, "the server has no connection free; set ?connections= lower"),
     1053: (UnreachableError, "the server is shutting down; run again with --resume"),
     1927: (UnreachableError, "the connection was killed; run again with --resume"),

@@ -15,7 +15,8 @@ SETTINGS = "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESC
 PATIENT = "net_read_timeout = 86400, net_write_timeout = 86400"
 """For a mover, which rests in the middle of a statement if it is to be slow: servers hang up after 30 s or 60."""
 
-_INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', lock_wait_timeout = 30"
+_INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4'"
+_LOCK_SECONDS = 30
 
 
 def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = None) -> Any:
@@ -31,7 +32,7 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
         unix_socket=url.params.get("socket"),
         charset="utf8mb4",
         autocommit=True,
-        init_command=_INIT if settings is None else f"{_INIT}, {settings}",
+        init_command=", ".join(filter(None, [_INIT, _guards(url), settings])),
         connect_timeout=max(1, ceil(url.connect_timeout or 10)),
         read_timeout=url.read_timeout,
         ssl=_tls(url),
@@ -39,6 +40,17 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
         ssl_disabled=not wants_tls(url),
         client_flag=client_flag,
     )
+
+
+def _guards(url: EndpointUrl) -> str:
+    """What keeps a session out of others' way. Each server reads its own comments, and leaves out the other's."""
+    guards = f"lock_wait_timeout = {ceil(url.lock_timeout or _LOCK_SECONDS)}"
+    if url.statement_timeout is not None:
+        guards += f" /*M!100100 , max_statement_time = {url.statement_timeout:f} */"
+        guards += f" /*!80000 , max_execution_time = {ceil(url.statement_timeout * 1000)} */"
+    if url.read_only:
+        guards += " /*M!100100 , tx_read_only = 1 */ /*!80000 , transaction_read_only = 1 */"
+    return guards
 
 
 def wants_tls(url: EndpointUrl) -> bool:

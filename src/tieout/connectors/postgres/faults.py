@@ -9,13 +9,25 @@ import pyarrow as pa
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.errors import AccessError, EndpointError, FullError, MissingObjectError, ReadError, UnreachableError
+from tieout.errors import (
+    AccessError,
+    BusyError,
+    EndpointError,
+    FullError,
+    MissingObjectError,
+    ReadError,
+    UnreachableError,
+)
+
+_LOCKED = "another session holds a lock on it; run again, or give ?lock_timeout= more time"
 
 _HINTS: list[tuple[tuple[str, ...], type[EndpointError], str]] = [
     (("28",), AccessError, "check user and password in the URL"),
     (("42501",), AccessError, "GRANT the user SELECT on the tables to be read"),
     (("3D000",), MissingObjectError, "check the database name in the URL"),
     (("42P01", "42703", "3F000"), MissingObjectError, "check the names, or whether it was dropped meanwhile"),
+    (("55P03",), BusyError, _LOCKED),
+    (("57014",), ReadError, "the statement took too long, or was cancelled; give ?statement_timeout= more time"),
     (("53100",), FullError, "make room on the server's disk, then run again: it goes on where it was"),
     (("08", "57P", "53300"), UnreachableError, "the server closed or refused the connection; run again with --resume"),
 ]
@@ -25,6 +37,12 @@ _WORDS: list[tuple[str, type[EndpointError], str]] = [
     ("no password supplied", AccessError, "give a password in the URL, e.g. ${PGPASSWORD}"),
     ("no pg_hba.conf entry", AccessError, "the server does not let this user in from here: see its pg_hba.conf"),
     ("does not exist", MissingObjectError, "check the database name in the URL"),
+    (
+        "due to lock timeout",
+        BusyError,
+        "another session holds a lock on it; run again, or give ?lock_timeout= more time",
+    ),
+    ("due to statement timeout", ReadError, "give ?statement_timeout= more time"),
     ("translate host name", UnreachableError, "check the host in the URL"),
     ("resolve host", UnreachableError, "check the host in the URL"),
     ("Connection refused", UnreachableError, "is the server running, and is the port right?"),

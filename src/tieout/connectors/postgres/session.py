@@ -37,12 +37,20 @@ def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str] | 
     params["application_name"] = application
     params["client_encoding"] = "UTF8"
     params["connect_timeout"] = str(max(1, ceil(url.connect_timeout or 10)))
-    params["options"] = " ".join(f"-c {name}={value}" for name, value in {**_SETTINGS, **(settings or {})}.items())
+    every = {**_SETTINGS, **_guards(url), **(settings or {})}
+    params["options"] = " ".join(f"-c {name}={value}" for name, value in every.items())
     if "socket" in url.params:
         host = quote(url.params["socket"], safe="")
     login = f"{user}{password}@" if user else ""
     database = quote(url.database or "", safe="")
     return f"postgresql://{login}{host}:{url.port or 5432}/{database}?{urlencode(params, quote_via=quote)}"
+
+
+def _guards(url: EndpointUrl) -> dict[str, str]:
+    """What keeps a session out of others' way."""
+    limits = {"lock_timeout": url.lock_timeout, "statement_timeout": url.statement_timeout}
+    guards = {name: f"{ceil(seconds * 1000)}ms" for name, seconds in limits.items() if seconds is not None}
+    return {**guards, "default_transaction_read_only": "on"} if url.read_only else guards
 
 
 def connect(url: EndpointUrl, application: str, settings: Mapping[str, str] | None = None) -> Any:

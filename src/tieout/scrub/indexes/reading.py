@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
-from tieout.canonical.fingerprint import digests_by_bucket, fingerprints
+from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.hashing import Words
 from tieout.connectors.base import ScanColumn, reading
-from tieout.connectors.checking import Path, TablePath
-from tieout.model.digests import Digest
+from tieout.connectors.checking import Path, TablePath, Versions
 from tieout.scrub.indexes.projection import TableColumns
+from tieout.scrub.indexes.tallies import Tally
 from tieout.spark.work import Cells
-from tieout.verify.bucketing import add_buckets, buckets_of
+from tieout.verify.bucketing import buckets_of
 from tieout.verify.work import hold_back
 
 CELLS = 5
@@ -30,38 +30,48 @@ ROW, EXCLUDED, INVISIBLE, ENTRY = "row", "excluded", "invisible", "entry"
 """Sides: a row that the index should have; one that it should not; what no reader sees; what the index has."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Digested:
-    """By index (for an index's own entries: the only one), the digests of buckets; and how many rows were read."""
+    """By index (for an index's own entries: the only one), the tallies of buckets; and how many rows were read."""
 
-    buckets: tuple[dict[int, Digest], ...]
+    tallies: tuple[Tally, ...]
     rows: int
 
 
 @dataclass(frozen=True)
 class DigestTable:
-    """What a part of a table says that its indexes should hold: one scan for all of them."""
+    """What a part of a table says that its indexes should hold: one scan for all of them.
+
+    `rooted`: with the addresses that entries have for the rows, which the line pointers are read for.
+    """
 
     path: TablePath
     read: TableColumns
     part: Any
     buckets: int
     rows_per_second: float | None = None
+    rooted: bool = False
 
     def run(self) -> Iterator[Digested]:
         yield reading(self.path, self._digested)
 
     def _digested(self, path: TablePath) -> Digested:
-        found: tuple[dict[int, Digest], ...] = tuple({} for _ in self.read.projections)
+        tallies = tuple(Tally.empty(self.buckets) for _ in self.read.projections)
+        versions = path.versions(self.part) if self.rooted else None
         rows = 0
-        for address, fields in _read(path, self.part, self.rows_per_second):
-            rows += len(fields[0] if fields else address[0])
-            for total, projection in zip(found, self.read.projections, strict=True):
-                own = [fields[place] for place in projection.columns]
-                prints, places = _hashed(address, own, self.buckets)
-                held = projection.holds(fields)
-                add_buckets(total, digests_by_bucket(prints[held], places[held]))
-        return Digested(found, rows)
+        for batch in _paced(path.read(self.part), self.rows_per_second):
+            address, fields = _decoded(path, batch if versions is None else _rooted(versions, batch))
+            rows += batch.num_rows
+            places = _places(address, self.buckets)
+            for tally, projection in zip(tallies, self.read.projections, strict=True):
+                prints = fingerprints([*address, *(fields[place] for place in projection.columns)])
+                own = buckets_of(prints, self.buckets) if places is None else places
+                if projection.condition is None:
+                    tally.take(prints, own)
+                else:
+                    held = projection.holds(fields)
+                    tally.take(prints[held], own[held])
+        return Digested(tallies, rows)
 
 
 @dataclass(frozen=True)
@@ -77,13 +87,12 @@ class DigestIndex:
         yield reading(self.path, self._digested)
 
     def _digested(self, path: Path) -> Digested:
-        total: dict[int, Digest] = {}
-        rows = 0
-        for address, fields in _read(path, self.part, self.rows_per_second):
-            prints, places = _hashed(address, fields, self.buckets)
-            add_buckets(total, digests_by_bucket(prints, places))
-            rows += len(prints)
-        return Digested((total,), rows)
+        tally, rows = Tally.empty(self.buckets), 0
+        for batch in _paced(path.read(self.part), self.rows_per_second):
+            address, fields = _decoded(path, batch)
+            tally.take(*_hashed(address, fields, self.buckets))
+            rows += batch.num_rows
+        return Digested((tally,), rows)
 
 
 @dataclass(frozen=True)
@@ -104,9 +113,8 @@ class ScanTable:
         seen: list[npt.NDArray[np.int64]] = []
         for batch in path.read(self.part):
             if versions is not None:
-                rows = np.asarray(batch.column(0).to_numpy(zero_copy_only=False), dtype=np.int64)
-                seen.append(rows)
-                batch = batch.set_column(0, batch.schema.field(0), pa.array(versions.entry_addresses(rows)))
+                seen.append(_numbers(batch))
+                batch = _rooted(versions, batch)
             yield from self._rows(*_decoded(path, batch))
         if versions is not None:
             rows = np.concatenate(seen) if seen else np.zeros(0, dtype=np.int64)
@@ -151,12 +159,21 @@ class ScanIndex:
             yield _cells(self.number, [ENTRY] * len(rows), rows, address, prints, fields, [])
 
 
-def _read(path: Path, part: Any, rows_per_second: float | None) -> Iterator[tuple[list[Field], list[Field]]]:
+def _paced(batches: Iterator[pa.RecordBatch], rows_per_second: float | None) -> Iterator[pa.RecordBatch]:
     started, rows = time.monotonic(), 0
-    for batch in path.read(part):
-        yield _decoded(path, batch)
+    for batch in batches:
+        yield batch
         rows += batch.num_rows
         hold_back(rows, started, rows_per_second)
+
+
+def _rooted(versions: Versions, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With the addresses that entries have."""
+    return batch.set_column(0, batch.schema.field(0), pa.array(versions.entry_addresses(_numbers(batch))))
+
+
+def _numbers(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    return np.asarray(batch.column(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _decoded(path: Path, batch: pa.RecordBatch) -> tuple[list[Field], list[Field]]:
@@ -171,7 +188,13 @@ def _fields(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[F
 def _hashed(address: Sequence[Field], values: Sequence[Field], buckets: int) -> tuple[Words, npt.NDArray[np.uint32]]:
     """Fingerprints, and the buckets of the addresses, or of all that there is if there are none."""
     prints = fingerprints([*address, *values])
-    return prints, buckets_of(fingerprints(address) if address else prints, buckets)
+    places = _places(address, buckets)
+    return prints, buckets_of(prints, buckets) if places is None else places
+
+
+def _places(address: Sequence[Field], buckets: int) -> npt.NDArray[np.uint32] | None:
+    """The same for all indexes of a table; None without addresses."""
+    return buckets_of(fingerprints(address), buckets) if address else None
 
 
 def _among(places: npt.NDArray[np.uint32], wanted: frozenset[int]) -> npt.NDArray[np.bool_]:

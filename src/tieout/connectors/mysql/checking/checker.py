@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
@@ -12,6 +13,7 @@ from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
 from tieout.connectors.scan_path import ScanPath
+from tieout.model.keys import Key
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Table, TableName
 
@@ -50,7 +52,11 @@ class MySQLChecker:
         if plan["type"] != "ALL" and plan["key"] != "PRIMARY":
             return Unreadable(f"the server would read the table through the index {plan['key']}")
         by = "through its primary key, which is the table" if plan["key"] else "row by row"
-        return ScanPath(self._endpoint.reader(), scan, len(_address(table)), f"{table.name.name} {by}")
+        cuts: tuple[Key, ...] = ()
+        if primary and len(table.key) == 1:
+            cuts = tuple((value,) for value in table.sampled_keys[1:-1])
+            scan = replace(scan, key=(0,), ordered_by=(0,))
+        return ScanPath(self._endpoint.reader(), scan, len(_address(table)), f"{table.name.name} {by}", cuts)
 
     def index_path(self, index: IndexInfo) -> ScanPath | Unreadable:
         through = f"FORCE INDEX ({self._dialect.quote(index.name)})"

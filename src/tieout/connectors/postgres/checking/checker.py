@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.postgres.checking.catalog import indexes_of
-from tieout.connectors.postgres.checking.heap import OFFSETS, HeapPath, explain_heap
+from tieout.connectors.postgres.checking.heap import HeapPath, explain_heap
+from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.checking.index_pages import IndexPages, index_pages
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
 from tieout.model.tables import Table, TableName
@@ -32,7 +34,8 @@ CROSS JOIN LATERAL (
 JOIN pg_class l ON l.oid = found.leaf JOIN pg_namespace n ON n.oid = l.relnamespace ORDER BY 1, 2"""
 
 _BLOCKS = """
-SELECT pg_relation_size(c.oid) / current_setting('block_size')::int8, c.relkind::text
+SELECT pg_relation_size(c.oid) / current_setting('block_size')::int8, c.relkind::text,
+  (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pageinspect')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
 
 
@@ -66,14 +69,14 @@ class PostgresChecker:
         return indexes_of(self._endpoint, table)
 
     def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> HeapPath | Unreadable:
-        ((blocks, kind),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
+        ((blocks, kind, inspector),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
         if kind != "r":
             return Unreadable("it has no pages of its own")
-        path = HeapPath(self.url, table.name, tuple(columns), int(blocks))
+        path = HeapPath(self.url, table.name, tuple(columns), int(blocks), inspector=inspector)
         evidence = explain_heap(path)
         if evidence is None:
             return Unreadable("the planner reads the table by another path than its heap")
-        return HeapPath(self.url, table.name, tuple(columns), int(blocks), evidence)
+        return replace(path, evidence=evidence)
 
     def index_path(self, index: IndexInfo) -> IndexPages | Unreadable:
         return index_pages(self.url, index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -11,14 +11,11 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.postgres.checking.btree import BTree
-from tieout.connectors.postgres.checking.heap import ADDRESS, Blocks, block_parts
+from tieout.connectors.postgres.checking.heap import ADDRESS, MOST_BLOCKS, Blocks, block_parts
 from tieout.connectors.postgres.checking.reader import IndexReader
 from tieout.connectors.postgres.checking.values import undecodable
 from tieout.errors import AccessError, ReadError, UnsupportedError
 from tieout.model.tables import TableName
-
-_MOST_BLOCKS = 2**31 - 1
-"""Those that an index does not have are left out."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,13 @@ class IndexPages:
     def evidence(self) -> str:
         return f"the leaf pages among the {self.blocks:,} blocks of {self.tree.name}"
 
+    @property
+    def extent(self) -> int:
+        return self.blocks
+
+    def cut_as(self, extent: int) -> IndexPages:
+        return replace(self, blocks=extent)
+
     def parts(self, most: int) -> list[Blocks]:
         return block_parts(self.blocks, most)
 
@@ -42,7 +46,7 @@ class IndexPages:
         return self
 
     def read(self, part: Blocks) -> Iterator[pa.RecordBatch]:
-        for entries in self.reader.entries(self.tree, part.low, _MOST_BLOCKS if part.high is None else part.high):
+        for entries in self.reader.entries(self.tree, part.low, MOST_BLOCKS if part.high is None else part.high):
             arrays = [pa.array(entries.addresses), *entries.values.columns]
             yield pa.RecordBatch.from_arrays(arrays, names=[str(place) for place in range(len(arrays))])
 

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.garbled import ensure, told
 from tieout.connectors.postgres.checking.spans import Flags, Octets, Places
 from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.model.tables import TableName
 
 _DIALECT = PostgresDialect()
 
@@ -105,19 +105,22 @@ class _Headers:
         return result
 
 
-def pages_statement(tree: BTree, first: int, last: int) -> str:
-    """SQL: number and bytes of each block of [first, last) that the index has."""
-    name = _DIALECT.table(tree.name).replace("'", "''")
+def pages_statement(relation: TableName, inspector: str, first: int, last: int) -> str:
+    """SQL: number and bytes of each block of [first, last) that a table or an index has.
+
+    `inspector` is the schema of the functions that read pages.
+    """
+    name = _DIALECT.table(relation).replace("'", "''")
     there = f"pg_relation_size('{name}'::regclass) / current_setting('block_size')::int8"
     # Before PostgreSQL 14 get_raw_page takes a block number of type int4 alone.
     blocks = f"generate_series({first:d}, least({last:d}, {there})::int4 - 1) AS b(block)"
-    return f"SELECT block, {_DIALECT.quote(tree.inspector)}.get_raw_page('{name}', 'main', block) FROM {blocks}"
+    return f"SELECT block, {_DIALECT.quote(inspector)}.get_raw_page('{name}', 'main', block) FROM {blocks}"
 
 
 def leaves(index: str, batch: pa.RecordBatch) -> Leaves:
     """The leaves among the pages of a batch; ReadError names the index and the block of one that is garbled."""
     numbers = np.asarray(batch.column(0)).astype(np.int64)
-    pages = _matrix(batch.column(1))
+    pages = page_matrix(batch.column(1))
     with told(index, numbers):
         chosen = _leaf_pages(pages)
     pages, numbers = np.ascontiguousarray(pages[chosen]), numbers[chosen]
@@ -134,7 +137,7 @@ def leaves(index: str, batch: pa.RecordBatch) -> Leaves:
     return Leaves(LeafPages(numbers, links[:, 0], links[:, 1], dead), tuples, owners, addresses)
 
 
-def _matrix(column: pa.Array) -> Octets:
+def page_matrix(column: pa.Array) -> Octets:
     """A row for each page. All pages of a server are of one size."""
     _, ends, data = column.buffers()
     offsets = np.frombuffer(ends, dtype=np.int32)[column.offset : column.offset + len(column) + 1]

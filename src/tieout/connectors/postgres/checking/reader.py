@@ -59,7 +59,7 @@ class IndexReader:
         """
         with translated(self.url), lease(("arrow", self._libpq_url), self._connect_arrow) as connection:
             with connection.cursor() as cursor:
-                cursor.execute(pages_statement(tree, first, last))
+                cursor.execute(pages_statement(tree.name, tree.inspector, first, last))
                 for batch in cursor.fetch_record_batch():
                     if batch.num_rows:
                         yield _entries(tree, leaves(str(tree.name), batch))

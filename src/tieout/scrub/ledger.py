@@ -1,0 +1,60 @@
+"""What of a job is done, and what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tieout.meta import MetaStore
+from tieout.meta.check_units import KeptUnit
+from tieout.model.check_documents import failure_document, failure_from, result_document, result_from
+from tieout.model.progress import Listener, Progress
+from tieout.model.statements import Family
+from tieout.scrub.checked import Checked
+from tieout.scrub.units import Unit
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """`rest` waits so many seconds, or raises to end it all."""
+
+    store: MetaStore
+    job_id: str
+    listener: Listener
+    rest: Callable[[float], None]
+
+    def checked(self, table: str, family: Family, check: Callable[[Unit], Iterator[Checked]]) -> Iterator[Checked]:
+        """What a family's checks of a table come to: made now, or kept from before the job was stopped."""
+        kept = self.store.check_units.get(self.job_id, table, family.value)
+        if kept is not None and kept.results is not None:
+            yield from map(_read, kept.results)
+            return
+        self.listener(Progress(family.value, table))
+        made: list[Checked] = []
+        for each in check(self._unit(table, family, kept)):
+            made.append(each)
+            yield each
+        self._finish(table, family, made)
+        self.listener(Progress("done", table))
+
+    def _unit(self, table: str, family: Family, kept: KeptUnit | None) -> Unit:
+        def keep(state: bytes, rows: int, total: int | None) -> None:
+            self.store.check_units.keep(self.job_id, table, family.value, KeptUnit(rows, state, None))
+            self.listener(Progress(family.value, table, rows, total))
+
+        return Unit(self.rest, None if kept is None else kept.state, keep)
+
+    def _finish(self, table: str, family: Family, made: Sequence[Checked]) -> None:
+        rows = max((each.result.rows or 0 for each in made), default=0)
+        results = [
+            {"result": result_document(each.result), "failures": [failure_document(f) for f in each.failures]}
+            for each in made
+        ]
+        self.store.check_units.keep(self.job_id, table, family.value, KeptUnit(rows, None, results))
+
+
+def _read(document: dict[str, object]) -> Checked:
+    result, failures = document["result"], document["failures"]
+    assert isinstance(result, dict)
+    assert isinstance(failures, list)
+    return Checked(result_from(result), tuple(failure_from(each) for each in failures))
