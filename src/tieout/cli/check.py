@@ -93,12 +93,25 @@ class _Session:
     def run(self, statement: str) -> int:
         from tieout import api
 
+        if api.parse_check(statement).detached:
+            return self._detach(statement)
         with told_how_to_go_on(_GO_ON), progress_to_stderr(self._telling) as listener:
             spark = self._here.spark(self._telling.verbose)
             report = api.check(
                 self._url, statement, spark=spark, meta=self._here.meta, listener=listener, **self._options
             )
         return _told(report, self._telling.output)
+
+    def _detach(self, statement: str) -> int:
+        from tieout.cli.detached import start_detached
+
+        job = start_detached(self._here, self._url, statement, self._options)
+        with result_stream() as stream:
+            if self._telling.output is OutputFormat.JSON:
+                stream.write(f'{{"kind": "job", "job": "{job}"}}\n')
+            else:
+                stream.write(f"job {job} goes on by itself: see tieout jobs show {job}\n")
+        return 0
 
 
 def _told(report: CheckReport, output: OutputFormat) -> int:
