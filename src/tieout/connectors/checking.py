@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tieout.connectors.base import ScanColumn
+from tieout.connectors.violations import OnlyRows, Violations
+from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ class TablePath(Path, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An index that no path leads through, and why."""
+    """An index that no path leads through, or a constraint that rows can't be asked, and why."""
 
     reason: str
 
@@ -133,6 +135,17 @@ class Checker(Protocol):
         """Unreadable if it is not sure that the table itself would be read."""
 
     def index_path(self, index: IndexInfo) -> Path | Unreadable: ...
+
+    def constraints(self, table: Table) -> list[ConstraintInfo]:
+        """All that the catalog has: unique indexes that are no constraint, too."""
+
+    def violations(
+        self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
+    ) -> Violations | Unreadable:
+        """How the rows are found that break them: several of one table that are asked of a row alone, or one other.
+
+        Of `only` some rows, if they are given. Unreadable if it is not sure that the rows would be read.
+        """
 
     def address_text(self, address: Sequence[str | None]) -> str:
         """As the engine writes it."""

@@ -36,6 +36,7 @@ def result_document(check: CheckResult) -> dict[str, Any]:
         "failures": check.failures,
         "evidence": check.evidence,
         "seconds": round(check.seconds, 3),
+        "enforcement": None if check.enforcement is None else check.enforcement.value,
     }
 
 

@@ -14,6 +14,13 @@ class ConstraintKind(StrEnum):
     PRIMARY_KEY = "primary_key"
     UNIQUE = "unique"
     FOREIGN_KEY = "foreign_key"
+    OTHER = "other"
+    """One that no check knows: it is listed, and not checked."""
+
+    @property
+    def of_row_alone(self) -> bool:
+        """Whether a row breaks it or not whatever other rows there are."""
+        return self in (ConstraintKind.CHECK, ConstraintKind.NOT_NULL)
 
 
 class Enforcement(StrEnum):
@@ -44,7 +51,12 @@ class Reference:
 class ConstraintInfo:
     """`expression` is that of a CHECK, in the engine's SQL. `index` is the one that enforces a key.
 
-    `unchecked` is why it can't be checked, if it can't.
+    `columns` are for people: of a key on expressions, the expressions' texts. `compared`, in the engine's SQL, are the
+    parts of a key as they have to be unique; `condition` is that of a unique index that has not all rows. Of a foreign
+    key, `compared` are conditions between the columns of the parent `p` and of the child `c`, where the engine has more
+    to say than that they are equal. `unchecked` is why it can't be checked, if it can't.
+
+    A NOT NULL that has no name of its own is called COLUMN_not_null.
     """
 
     name: str
@@ -52,6 +64,8 @@ class ConstraintInfo:
     table: Table
     columns: tuple[str, ...]
     expression: str | None = None
+    condition: str | None = None
+    compared: tuple[str, ...] = ()
     reference: Reference | None = None
     nulls_distinct: bool = True
     index: str | None = None

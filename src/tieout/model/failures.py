@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from tieout.model.constraints import Enforcement
 from tieout.model.statements import Family
 
 
@@ -88,7 +89,8 @@ class Failure:
 class CheckResult:
     """One check: of an index, a constraint, a table's schema or its values. `reason` says why it was not made.
 
-    `evidence` is how it is known that the index was read, and by what path the table was.
+    `evidence` is how it is known that the index was read, and by what path the table was. `enforcement` is how far the
+    engine itself holds rows to a constraint.
     """
 
     family: Family
@@ -100,6 +102,7 @@ class CheckResult:
     failures: int = 0
     evidence: str | None = None
     seconds: float = 0.0
+    enforcement: Enforcement | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tieout.errors import UsageError
 from tieout.model.check_documents import check_document
+from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckReport, CheckResult, CheckVerdict, Failure, Status
 from tieout.report.alignment import aligned
 from tieout.report.json import json_text
@@ -20,6 +21,10 @@ from tieout.report.words import duration, plural
 
 _VERDICT = {CheckVerdict.CLEAN: "green", CheckVerdict.FAILURES: "bold red", CheckVerdict.UNVERIFIED: "bold yellow"}
 _STATUS = {Status.OK: "green", Status.FAILURES: "bold red", Status.NOT_CHECKED: "yellow"}
+_NOT_ENFORCED = {
+    Enforcement.NOT_VALID: "it is NOT VALID: the engine never asked it of the rows that were there before",
+    Enforcement.DISABLED: "it is disabled: the engine holds no row to it",
+}
 _TITLES = ("check", "table", "name", "status", "rows", "failures")
 
 
@@ -39,11 +44,10 @@ def _lines(report: CheckReport) -> Iterator[Text]:
     if report.checks:
         yield Text()
         yield from aligned([[Text(title, HEADING) for title in _TITLES], *map(_cells, report.checks)], right={4, 5})
-    reasons = [check for check in report.checks if check.reason]
-    if reasons:
+    remarks = [f"{_title(check)}: {remark}" for check in report.checks for remark in _remarks(check)]
+    if remarks:
         yield Text()
-    for check in reasons:
-        yield Text(f"{_title(check)}: {one_line(str(check.reason))}")
+    yield from map(Text, remarks)
     if report.failures:
         yield Text()
     for failure in report.failures:
@@ -74,6 +78,13 @@ def _cells(check: CheckResult) -> Sequence[Text]:
         Text("-", FAINT) if check.rows is None else Text(f"{check.rows:,}"),
         Text("-", FAINT) if check.status is Status.NOT_CHECKED else Text(f"{check.failures:,}"),
     ]
+
+
+def _remarks(check: CheckResult) -> Iterator[str]:
+    if check.reason:
+        yield one_line(check.reason)
+    if check.enforcement in _NOT_ENFORCED:
+        yield _NOT_ENFORCED[check.enforcement]
 
 
 def _title(check: CheckResult) -> str:

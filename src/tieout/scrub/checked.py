@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table
@@ -15,6 +16,18 @@ class Checked:
 
     result: CheckResult
     failures: tuple[Failure, ...] = ()
+
+
+def constraint_not_checked(constraint: ConstraintInfo, reason: str) -> Checked:
+    result = CheckResult(
+        Family.CONSTRAINT,
+        str(constraint.table.name),
+        constraint.name,
+        Status.NOT_CHECKED,
+        reason,
+        enforcement=constraint.enforcement,
+    )
+    return Checked(result)
 
 
 def not_checked(family: Family, table: Table, name: str | None, reason: str) -> Checked:

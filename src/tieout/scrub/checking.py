@@ -18,6 +18,7 @@ from tieout.model.statements import Family
 from tieout.model.tables import Table
 from tieout.report.words import plural
 from tieout.scrub.checked import Checked, not_checked
+from tieout.scrub.constraints.checks import ConstraintChecks
 from tieout.scrub.indexes.classify import Classifier
 from tieout.scrub.indexes.comparing import Compared, IndexComparison
 from tieout.scrub.indexes.digesting import ReadableIndex, TableIndexes
@@ -43,7 +44,7 @@ class TableChecks:
     def run(self, planned: PlannedTable) -> Iterator[Checked]:
         families: dict[Family, Check] = {
             Family.INDEX: self._indexes,
-            Family.CONSTRAINT: partial(self._unbuilt, Family.CONSTRAINT),
+            Family.CONSTRAINT: self._constraints,
             Family.SCHEMA: partial(self._unbuilt, Family.SCHEMA),
             Family.VALIDITY: partial(self._unbuilt, Family.VALIDITY),
         }
@@ -61,6 +62,9 @@ class TableChecks:
             yield from check(planned, unit)
         except _OF_THE_TABLE as error:
             yield not_checked(family, planned.table, None, str(error))
+
+    def _constraints(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
+        yield from ConstraintChecks(self.spark, self.checker, self.options, unit.rest).run(planned.constraints)
 
     def _unbuilt(self, family: Family, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         yield not_checked(family, planned.table, None, "checks of this family are not built yet")

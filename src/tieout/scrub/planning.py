@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tieout.config.nearest import suggestion
 from tieout.connectors.checking import Checker, IndexInfo
 from tieout.errors import BusyError, UnsupportedError, UsageError
+from tieout.model.constraints import ConstraintInfo
 from tieout.model.statements import CheckStatement, Family, Named
 from tieout.model.tables import Table, TableName
 
@@ -19,6 +20,7 @@ class PlannedTable:
     table: Table
     families: frozenset[Family]
     indexes: tuple[IndexInfo, ...] = ()
+    constraints: tuple[ConstraintInfo, ...] = ()
     unread: str | None = None
 
 
@@ -47,7 +49,8 @@ def _alone(families: frozenset[Family], checker: Checker, name: TableName) -> li
 
 def _planned(families: frozenset[Family], checker: Checker, table: Table) -> PlannedTable:
     indexes = checker.indexes(table) if Family.INDEX in families else []
-    return PlannedTable(table, families, tuple(indexes))
+    constraints = checker.constraints(table) if Family.CONSTRAINT in families else []
+    return PlannedTable(table, families, tuple(indexes), tuple(constraints))
 
 
 def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
@@ -81,12 +84,21 @@ def _match(named: Named, known: Sequence[TableName]) -> TableName | None:
 
 
 def _only_named(statement: CheckStatement, planned: Sequence[PlannedTable]) -> list[PlannedTable]:
-    if not statement.indexes:
-        return list(planned)
-    known = [index.name for table in planned for index in table.indexes]
-    _refuse_unknown(("index", "indexes"), statement.indexes, known, [str(table.table.name) for table in planned])
+    tables = [str(table.table.name) for table in planned]
+    if statement.indexes:
+        known = [index.name for table in planned for index in table.indexes]
+        _refuse_unknown(("index", "indexes"), statement.indexes, known, tables)
+    if statement.constraints:
+        known = [constraint.name for table in planned for constraint in table.constraints]
+        _refuse_unknown(("constraint", "constraints"), statement.constraints, known, tables)
     return [
-        replace(table, indexes=tuple(index for index in table.indexes if index.name in statement.indexes))
+        replace(
+            table,
+            indexes=tuple(each for each in table.indexes if each.name in (statement.indexes or (each.name,))),
+            constraints=tuple(
+                each for each in table.constraints if each.name in (statement.constraints or (each.name,))
+            ),
+        )
         for table in planned
     ]
 

@@ -9,10 +9,14 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.postgres.checking.catalog import indexes_of
+from tieout.connectors.postgres.checking.constraints import constraints_of
 from tieout.connectors.postgres.checking.heap import HeapPath, explain_heap
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.checking.index_pages import IndexPages, index_pages
+from tieout.connectors.postgres.checking.violations import find_violations
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
+from tieout.connectors.violations import OnlyRows, Violations
+from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
 
 _TABLES = """
@@ -80,6 +84,14 @@ class PostgresChecker:
 
     def index_path(self, index: IndexInfo) -> IndexPages | Unreadable:
         return index_pages(self.url, index)
+
+    def constraints(self, table: Table) -> list[ConstraintInfo]:
+        return constraints_of(self._endpoint, table)
+
+    def violations(
+        self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
+    ) -> Violations | Unreadable:
+        return find_violations(self._endpoint, constraints, only)
 
     def address_text(self, address: Sequence[str | None]) -> str:
         number = int(address[0] or 0)

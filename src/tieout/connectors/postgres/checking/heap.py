@@ -24,7 +24,15 @@ from tieout.model.tables import Column, TableName
 from tieout.model.types import LogicalType, TypeName
 
 ADDRESS = ScanColumn(Column("ctid", LogicalType(TypeName.INTEGER, "tid", 64), nullable=False), Kind(Form.INTEGER))
-HEAP_ONLY = {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_bitmapscan": "off"}
+HEAP_ONLY = {
+    "enable_indexscan": "off",
+    "enable_indexonlyscan": "off",
+    "enable_bitmapscan": "off",
+    # Whatever the database or the user has by default.
+    "enable_seqscan": "on",
+    "enable_tidscan": "on",
+}
+ADDRESS_SQL = f"((ctid::text::point)[0])::int8 * {OFFSETS} + ((ctid::text::point)[1])::int8"
 
 _DIALECT = PostgresDialect()
 _SENT = np.dtype([("block", ">u4"), ("item", ">u2")])

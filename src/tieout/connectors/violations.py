@@ -1,0 +1,250 @@
+"""Rows that break constraints, found by the engine itself: the statements that every engine is asked.
+
+Nothing may be answered from the constraint itself, nor from an index: each engine spells the statements so that it has
+to read the rows, and proves it from its plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tieout.connectors import sql
+from tieout.connectors.base import Scan, ScanColumn
+from tieout.model.constraints import ConstraintInfo, ConstraintKind, Match
+from tieout.model.keys import Key
+from tieout.model.kinds import Form, Kind, common_kind
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import LogicalType, TypeName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EVERY_ROW = "1 = 1"
+_GROUP = ScanColumn(Column("group", LogicalType(TypeName.INTEGER, "group", 64)), Kind(Form.INTEGER))
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyRows:
+    """Some rows of a table, by their keys: canonical text, in the order of `Table.key`.
+
+    What is asked of a row alone is asked of these. A key has to be unique among these and all that have the same
+    values. A foreign key is asked of these, and of the rows that refer to `parents`: values of the parent's columns, in
+    the order of the reference. They are read through whatever index leads to them.
+    """
+
+    keys: tuple[Key, ...] = ()
+    parents: tuple[Key, ...] = ()
+
+
+class Asking(Protocol):
+    """Sends statements, on executors: picklable, opens its own connections. Reads only."""
+
+    def rows(self, statement: str, columns: Sequence[ScanColumn]) -> Iterator[pa.RecordBatch]:
+        """Each column in a wire form that `decode` takes."""
+
+    def numbers(self, statement: str) -> tuple[int, int]:
+        """The only row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`probe` counts the rows that are asked, and those that may break something: if there are none of these, there is
+    nothing to list.
+    """
+
+    probe: str
+    listing: str
+
+
+@dataclass(frozen=True)
+class Violations:
+    """A way to find the rows that break some constraints: several that are asked of each row alone, or one other.
+
+    A batch of the listing has columns for `address`, then for the row's `key`, then for `values`, which are what the
+    constraints are about. Behind these are `marks`. Of constraints that are asked of a row alone: for each, whether the
+    row breaks it. Of a key: a number that rows of the same values have in common. Of a foreign key: none.
+    """
+
+    constraints: tuple[ConstraintInfo, ...]
+    asking: Asking
+    address: tuple[ScanColumn, ...]
+    key: tuple[ScanColumn, ...]
+    values: tuple[ScanColumn, ...]
+    marks: tuple[ScanColumn, ...]
+    parts: tuple[Part, ...]
+    evidence: str
+
+    @property
+    def columns(self) -> tuple[ScanColumn, ...]:
+        return (*self.address, *self.key, *self.values, *self.marks)
+
+
+class Spelling(Protocol):
+    """How an engine writes what these statements are made of."""
+
+    @property
+    def dialect(self) -> sql.Dialect: ...
+
+    def source(self, table: TableName, alias: str | None = None) -> str:
+        """A table in FROM, such that its rows are read and no index."""
+
+    def indexed_source(self, table: TableName, alias: str | None = None) -> str:
+        """A table in FROM, however it is read."""
+
+    def is_null(self, expression: str) -> str:
+        """In words that no optimiser answers from a NOT NULL."""
+
+    def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
+        """SELECT … GROUP BY, in words that no optimiser answers from a UNIQUE."""
+
+    def without_parent(self, constraint: ConstraintInfo) -> str:
+        """That no row of the parent has what the row `c` refers to. The parent is read, and no index of it."""
+
+    def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
+        """The same, however the parent is read."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is read of a table for some of its constraints."""
+
+    table: Table
+    constraints: tuple[ConstraintInfo, ...]
+    address: tuple[ScanColumn, ...]
+    key: tuple[ScanColumn, ...]
+    values: tuple[ScanColumn, ...]
+    only: OnlyRows | None = None
+
+    @property
+    def columns(self) -> tuple[ScanColumn, ...]:
+        return (*self.address, *self.key, *self.values)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The parts, and what their listings have behind the columns of Asked."""
+
+    parts: tuple[Part, ...]
+    marks: tuple[ScanColumn, ...] = ()
+
+
+def question(spelling: Spelling, asked: Asked, ranges: Sequence[str] = (EVERY_ROW,)) -> Question:
+    """`ranges` are conditions that cut the table; only what is asked of a row alone is cut by them."""
+    (first, *_) = asked.constraints
+    if first.kind.of_row_alone:
+        return _of_rows(spelling, asked, ranges)
+    if first.kind is ConstraintKind.FOREIGN_KEY:
+        return _of_reference(spelling, asked)
+    return _of_key(spelling, asked)
+
+
+def exact_columns(table: Table, names: Sequence[str]) -> list[ScanColumn]:
+    """Those of these columns that can be read exactly."""
+    kinds = [(table.column(name), common_kind(table.column(name).type, table.column(name).type)) for name in names]
+    return [ScanColumn(column, kind) for column, kind in kinds if isinstance(kind, Kind)]
+
+
+def exact_key(table: Table) -> tuple[ScanColumn, ...]:
+    """The columns that rows are called by; none if one of them can't be read exactly."""
+    columns = exact_columns(table, table.key)
+    return tuple(columns) if len(columns) == len(table.key) else ()
+
+
+def _of_rows(spelling: Spelling, asked: Asked, ranges: Sequence[str]) -> Question:
+    broken = [_broken(spelling, constraint) for constraint in asked.constraints]
+    marks = tuple(
+        ScanColumn(Column("broken", LogicalType(TypeName.BOOLEAN, "boolean")), Kind(Form.BOOLEAN), each)
+        for each in broken
+    )
+    anything = " OR ".join(f"({each})" for each in broken)
+    source = _source(spelling, asked)
+    columns = sql.wires(spelling.dialect, (*asked.columns, *marks))
+    parts = []
+    for within in ranges:
+        where = f"{within} AND {_among(spelling, asked)}"
+        probe = f"SELECT COUNT(*), COUNT(CASE WHEN {anything} THEN 1 END) FROM {source} WHERE {where}"
+        parts.append(Part(probe, f"SELECT {columns} FROM {source} WHERE {where} AND ({anything})"))
+    return Question(tuple(parts), marks)
+
+
+def _broken(spelling: Spelling, constraint: ConstraintInfo) -> str:
+    if constraint.kind is ConstraintKind.NOT_NULL:
+        return spelling.is_null(spelling.dialect.quote(constraint.columns[0]))
+    # What is neither true nor false holds. The expression may end in a comment.
+    return f"({constraint.expression}\n) IS FALSE"
+
+
+def _of_key(spelling: Spelling, asked: Asked) -> Question:
+    (constraint,) = asked.constraints
+    keys = constraint.compared
+    condition = "1 = 1" if constraint.condition is None else f"({constraint.condition}\n)"
+    if constraint.nulls_distinct:
+        condition += "".join(f" AND NOT {spelling.is_null(key)}" for key in keys)
+    source = _source(spelling, asked)
+    if asked.only is not None:
+        mine = f"SELECT {', '.join(keys)} FROM {source} WHERE {condition} AND {_among(spelling, asked)}"
+        alike = [f"({', '.join(keys)}) IN ({mine})"]
+        if not constraint.nulls_distinct:  # IN finds no NULL
+            alike += [spelling.is_null(key) for key in keys]
+        condition += f" AND ({' OR '.join(alike)})"
+    groups = spelling.grouped("COUNT(*) AS n", source, condition, keys)
+    probe = f"SELECT COALESCE(SUM(n), 0), COUNT(CASE WHEN n > 1 THEN 1 END) FROM ({groups}) AS g"
+    listed, columns = ", ".join(keys), sql.wires(spelling.dialect, asked.columns)
+    each = (
+        f"SELECT {columns}, COUNT(*) OVER (PARTITION BY {listed}) AS n, DENSE_RANK() OVER (ORDER BY {listed}) AS g "
+        f"FROM {source} WHERE {condition}"
+    )
+    names = ", ".join([*(f"c{place}" for place in range(len(asked.columns))), "g"])
+    return Question((Part(probe, f"SELECT {names} FROM ({each}) AS w WHERE n > 1"),), (_GROUP,))
+
+
+def _of_reference(spelling: Spelling, asked: Asked) -> Question:
+    (constraint,) = asked.constraints
+    assert constraint.reference is not None
+    nulls = [spelling.is_null(f"c.{spelling.dialect.quote(name)}") for name in constraint.columns]
+    complete = " AND ".join(f"NOT {null}" for null in nulls)
+    if asked.only is None:
+        source, orphan = spelling.source(asked.table.name, "c"), spelling.without_parent(constraint)
+    else:
+        source, orphan = spelling.indexed_source(asked.table.name, "c"), spelling.without_indexed_parent(constraint)
+    broken = [f"{complete} AND {orphan}"]
+    if constraint.reference.match is Match.FULL and len(nulls) > 1:
+        broken.append(f"({' OR '.join(nulls)}) AND NOT ({' AND '.join(nulls)})")
+    columns, among = sql.wires(spelling.dialect, asked.columns), _among_or_referring(spelling, asked, constraint)
+    probe = f"SELECT COUNT(*), COUNT(*) FROM {source} WHERE {among} AND "
+    asks = [complete, broken[-1]]
+    parts = [
+        Part(probe + ask, f"SELECT {columns} FROM {source} WHERE {among} AND {each}")
+        for ask, each in zip(asks, broken, strict=False)
+    ]
+    return Question(tuple(parts))
+
+
+def _source(spelling: Spelling, asked: Asked) -> str:
+    make = spelling.source if asked.only is None else spelling.indexed_source
+    return make(asked.table.name)
+
+
+def _among(spelling: Spelling, asked: Asked) -> str:
+    if asked.only is None:
+        return EVERY_ROW
+    if not asked.only.keys:
+        return "1 = 0"
+    scan = Scan(asked.table, asked.key, tuple(range(len(asked.key))))
+    return sql.among(spelling.dialect, scan, asked.only.keys)
+
+
+def _among_or_referring(spelling: Spelling, asked: Asked, constraint: ConstraintInfo) -> str:
+    if asked.only is None or not asked.only.parents:
+        return _among(spelling, asked)
+    columns = [asked.table.column(name) for name in constraint.columns]
+    referring = [
+        " AND ".join(
+            f"{spelling.dialect.quote(column.name)} = {spelling.dialect.literal(column, value)}"
+            for column, value in zip(columns, key, strict=True)
+        )
+        for key in asked.only.parents
+    ]
+    return "(" + " OR ".join([_among(spelling, asked), *(f"({each})" for each in referring)]) + ")"

@@ -1,0 +1,1 @@
+"""Checks that rows keep what their tables declare."""
