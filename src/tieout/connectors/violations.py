@@ -96,8 +96,11 @@ class Spelling(Protocol):
     def is_null(self, expression: str) -> str:
         """In words that no optimiser answers from a NOT NULL."""
 
+    def opaque(self, key: str) -> str:
+        """The same value in words for which no optimiser sees an index, nor that it is unique."""
+
     def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
-        """SELECT … GROUP BY, in words that no optimiser answers from a UNIQUE."""
+        """SELECT … GROUP BY, each key in its own words."""
 
     def without_parent(self, constraint: ConstraintInfo) -> str:
         """That no row of the parent has what the row `c` refers to. The parent is read, and no index of it."""
@@ -120,6 +123,12 @@ class Asked:
     @property
     def columns(self) -> tuple[ScanColumn, ...]:
         return (*self.address, *self.key, *self.values)
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """What tables are called in the statements, and their names."""
+        references = [constraint.reference for constraint in self.constraints if constraint.reference is not None]
+        return {"c": self.table.name.name, "p": references[0].parent.name} if references else {}
 
 
 @dataclass(frozen=True)
@@ -178,8 +187,9 @@ def _broken(spelling: Spelling, constraint: ConstraintInfo) -> str:
 
 def _of_key(spelling: Spelling, asked: Asked) -> Question:
     (constraint,) = asked.constraints
-    keys = constraint.compared
-    condition = "1 = 1" if constraint.condition is None else f"({constraint.condition}\n)"
+    keys = constraint.compared if asked.only else tuple(spelling.opaque(key) for key in constraint.compared)
+    # IS TRUE: else a condition on the key would be a range of the table, and rows out of order not be read.
+    condition = EVERY_ROW if constraint.condition is None else f"(({constraint.condition}\n) IS TRUE)"
     if constraint.nulls_distinct:
         condition += "".join(f" AND NOT {spelling.is_null(key)}" for key in keys)
     source = _source(spelling, asked)
@@ -220,6 +230,10 @@ def _of_reference(spelling: Spelling, asked: Asked) -> Question:
         for ask, each in zip(asks, broken, strict=False)
     ]
     return Question(tuple(parts))
+
+
+def plainly_grouped(columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
+    return f"SELECT {columns} FROM {source} WHERE {condition} GROUP BY {', '.join(keys)}"
 
 
 def _source(spelling: Spelling, asked: Asked) -> str:

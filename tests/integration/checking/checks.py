@@ -32,3 +32,11 @@ class Checking:
             (each.kind.value, each.index, None if each.primary_key is None else dict(each.primary_key))
             for each in report.failures
         ]
+
+    def broken(self, statement: str, **options: Any) -> list[tuple[str, str | None, dict[str, str | None] | None]]:
+        """Kind, constraint and primary key of each failure, in the order of their names and keys."""
+        found = [
+            (each.kind.value, each.constraint, None if each.primary_key is None else dict(each.primary_key))
+            for each in self.run(statement, **options).failures
+        ]
+        return sorted(found, key=str)

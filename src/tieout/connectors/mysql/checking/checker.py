@@ -10,9 +10,13 @@ from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered
+from tieout.connectors.mysql.checking.constraints import constraints_of
+from tieout.connectors.mysql.checking.violations import find_violations
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
 from tieout.connectors.scan_path import ScanPath
+from tieout.connectors.violations import OnlyRows, Violations
+from tieout.model.constraints import ConstraintInfo
 from tieout.model.keys import Key
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Table, TableName
@@ -70,6 +74,14 @@ class MySQLChecker:
         """The scan, and what the server says of how it would go about it."""
         scan = Scan(table, (*_address(table), *columns), through=through)
         return scan, self._endpoint.explain(sql.select(self._dialect, scan, ""))
+
+    def constraints(self, table: Table) -> list[ConstraintInfo]:
+        return constraints_of(self._endpoint, table)
+
+    def violations(
+        self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
+    ) -> Violations | Unreadable:
+        return find_violations(self._endpoint, constraints, only)
 
     def address_text(self, address: Sequence[str | None]) -> str:
         return ", ".join("NULL" if part is None else part for part in address)

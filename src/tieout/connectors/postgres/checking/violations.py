@@ -95,6 +95,9 @@ class PostgresSpelling:
         # Planners of PostgreSQL 17 take IS NULL of a column that is NOT NULL for false.
         return f"(num_nulls({expression}) > 0)"
 
+    def opaque(self, key: str) -> str:
+        return key
+
     def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
         # OFFSET 0 is a fence: planners leave out columns to group by if others are unique.
         names = [f"k{place}" for place in range(len(keys))]

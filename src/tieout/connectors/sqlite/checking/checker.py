@@ -12,9 +12,13 @@ from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.sqlite.checking.catalog import address_of, indexes_of, rows_alone
+from tieout.connectors.sqlite.checking.constraints import constraints_of
 from tieout.connectors.sqlite.checking.imposters import Imposters
+from tieout.connectors.sqlite.checking.violations import find_violations
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
+from tieout.connectors.violations import OnlyRows, Violations
+from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
 
 _DIALECT = SQLiteDialect()
@@ -83,6 +87,14 @@ class SQLiteChecker:
         scan = Scan(table, (*address, *columns), where=where, through=through)
         plan = self._endpoint.all(f"EXPLAIN QUERY PLAN {sql.select(_DIALECT, scan, '')}")
         return ScanPath(self._endpoint.reader(), scan, len(address), "; ".join(str(row[3]) for row in plan))
+
+    def constraints(self, table: Table) -> list[ConstraintInfo]:
+        return constraints_of(self._endpoint, table)
+
+    def violations(
+        self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
+    ) -> Violations | Unreadable:
+        return find_violations(self._endpoint, constraints, only)
 
     def address_text(self, address: Sequence[str | None]) -> str:
         return ", ".join("NULL" if part is None else part for part in address)
