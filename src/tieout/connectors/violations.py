@@ -6,8 +6,8 @@ to read the rows, and proves it from its plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tieout.connectors import sql
@@ -30,12 +30,12 @@ class OnlyRows:
     """Some rows of a table, by their keys: canonical text, in the order of `Table.key`.
 
     What is asked of a row alone is asked of these. A key has to be unique among these and all that have the same
-    values. A foreign key is asked of these, and of the rows that refer to `parents`: values of the parent's columns, in
-    the order of the reference. They are read through whatever index leads to them.
+    values. A foreign key is asked of these, and of the rows that refer to its `parents`: by the foreign key's name,
+    values of the parent's columns, in the order of the reference. They are read through whatever index leads to them.
     """
 
     keys: tuple[Key, ...] = ()
-    parents: tuple[Key, ...] = ()
+    parents: Mapping[str, tuple[Key, ...]] = field(default_factory=dict)
 
 
 class Asking(Protocol):
@@ -51,11 +51,12 @@ class Asking(Protocol):
 @dataclass(frozen=True, slots=True)
 class Part:
     """`probe` counts the rows that are asked, and those that may break something: if there are none of these, there is
-    nothing to list.
+    nothing to list. If `sure`, they do break it: then something has to be listed.
     """
 
     probe: str
     listing: str
+    sure: bool = True
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,9 @@ class Spelling(Protocol):
 
     def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
         """SELECT … GROUP BY, each key in its own words."""
+
+    def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
+        """The rows of which others have the same keys; behind the columns a number that these have in common."""
 
     def without_parent(self, constraint: ConstraintInfo) -> str:
         """That no row of the parent has what the row `c` refers to. The parent is read, and no index of it."""
@@ -201,13 +205,8 @@ def _of_key(spelling: Spelling, asked: Asked) -> Question:
         condition += f" AND ({' OR '.join(alike)})"
     groups = spelling.grouped("COUNT(*) AS n", source, condition, keys)
     probe = f"SELECT COALESCE(SUM(n), 0), COUNT(CASE WHEN n > 1 THEN 1 END) FROM ({groups}) AS g"
-    listed, columns = ", ".join(keys), sql.wires(spelling.dialect, asked.columns)
-    each = (
-        f"SELECT {columns}, COUNT(*) OVER (PARTITION BY {listed}) AS n, DENSE_RANK() OVER (ORDER BY {listed}) AS g "
-        f"FROM {source} WHERE {condition}"
-    )
-    names = ", ".join([*(f"c{place}" for place in range(len(asked.columns))), "g"])
-    return Question((Part(probe, f"SELECT {names} FROM ({each}) AS w WHERE n > 1"),), (_GROUP,))
+    listing = spelling.alike(asked.columns, source, condition, keys)
+    return Question((Part(probe, listing),), (_GROUP,))
 
 
 def _of_reference(spelling: Spelling, asked: Asked) -> Question:
@@ -226,10 +225,39 @@ def _of_reference(spelling: Spelling, asked: Asked) -> Question:
     probe = f"SELECT COUNT(*), COUNT(*) FROM {source} WHERE {among} AND "
     asks = [complete, broken[-1]]
     parts = [
-        Part(probe + ask, f"SELECT {columns} FROM {source} WHERE {among} AND {each}")
+        Part(probe + ask, f"SELECT {columns} FROM {source} WHERE {among} AND {each}", sure=False)
         for ask, each in zip(asks, broken, strict=False)
     ]
     return Question(tuple(parts))
+
+
+def unaskable(spelling: Spelling, asked: Asked) -> str | None:
+    """Why some rows alone can't be asked, if that is so: one that is not found would pass for right."""
+    if asked.only is None:
+        return None
+    sought: list[tuple[Table, Sequence[ScanColumn], tuple[Key, ...]]] = [(asked.table, asked.key, asked.only.keys)]
+    for constraint in asked.constraints:
+        if constraint.reference is not None:
+            parents = asked.only.parents.get(constraint.name, ())
+            sought.append((asked.table, exact_columns(asked.table, constraint.columns), parents))
+    for table, columns, keys in sought:
+        if keys and not (columns and all(spelling.dialect.finds(column) for column in columns)):
+            names = ", ".join(column.name for column in columns)
+            return f"single rows of {table.name} can't be found by {names or 'a key'}: check all of them"
+    return None
+
+
+def numbered(
+    dialect: sql.Dialect, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]
+) -> str:
+    """`Spelling.alike` of engines that sort by all of a value."""
+    listed = ", ".join(keys)
+    each = (
+        f"SELECT {sql.wires(dialect, columns)}, COUNT(*) OVER (PARTITION BY {listed}) AS n, "
+        f"DENSE_RANK() OVER (ORDER BY {listed}) AS g FROM {source} WHERE {condition}"
+    )
+    names = ", ".join([*(f"c{place}" for place in range(len(columns))), "g"])
+    return f"SELECT {names} FROM ({each}) AS w WHERE n > 1"
 
 
 def plainly_grouped(columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
@@ -251,7 +279,8 @@ def _among(spelling: Spelling, asked: Asked) -> str:
 
 
 def _among_or_referring(spelling: Spelling, asked: Asked, constraint: ConstraintInfo) -> str:
-    if asked.only is None or not asked.only.parents:
+    parents = asked.only.parents.get(constraint.name, ()) if asked.only is not None else ()
+    if not parents:
         return _among(spelling, asked)
     columns = [asked.table.column(name) for name in constraint.columns]
     referring = [
@@ -259,6 +288,6 @@ def _among_or_referring(spelling: Spelling, asked: Asked, constraint: Constraint
             f"{spelling.dialect.quote(column.name)} = {spelling.dialect.literal(column, value)}"
             for column, value in zip(columns, key, strict=True)
         )
-        for key in asked.only.parents
+        for key in parents
     ]
     return "(" + " OR ".join([_among(spelling, asked), *(f"({each})" for each in referring)]) + ")"

@@ -93,7 +93,7 @@ def _title(check: CheckResult) -> str:
 
 def _failure_line(failure: Failure) -> Text:
     line = Text(failure.kind.value, "red")
-    where = ".".join(filter(None, [failure.table, failure.index or failure.constraint]))
+    where = ".".join(filter(None, [failure.table, failure.constraint or failure.index]))
     line.append(f"  {printable(where)}")
     if failure.primary_key is not None:
         line.append(f"  {_values(failure.primary_key)}")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tieout import api
+from tieout.config.urls import parse_url
+from tieout.connectors.registry import open_checker
+from tieout.scrub.constraints.checks import ConstraintChecks
+from tieout.scrub.indexes.comparing import CheckOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
+    from tieout.connectors.checking import Checker
+    from tieout.connectors.violations import OnlyRows
     from tieout.model.failures import CheckReport
 
 
@@ -40,3 +47,25 @@ class Checking:
             for each in self.run(statement, **options).failures
         ]
         return sorted(found, key=str)
+
+
+def asked_of(checker: Checker, spark: SparkSession, table: str, only: OnlyRows) -> list[tuple[str | None, str | None]]:
+    """The constraints that some rows break, and the ids of the rows."""
+    (described,) = checker.describe([name for name in checker.tables() if name.name == table])
+    checks = ConstraintChecks(spark, checker, CheckOptions(recheck_after=0), lambda _: None)
+    checked = list(checks.run(checker.constraints(described), only))
+    assert {each.result.reason for each in checked} == {None}
+    return sorted((each.constraint, (each.primary_key or {})["id"]) for one in checked for each in one.failures)
+
+
+def all_constraints_of(url: str) -> str:
+    """A statement that names every constraint of a database's tables."""
+    with closing(open_checker(parse_url(url))) as checker:
+        tables = checker.describe(checker.tables())
+        names = dict.fromkeys(each.name for table in tables for each in checker.constraints(table))
+    listed = [[quoted(table.name.name) for table in tables], [quoted(name) for name in names]]
+    return "CHECK TABLE {} CONSTRAINT {}".format(*(", ".join(each) for each in listed))
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

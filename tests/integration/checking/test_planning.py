@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def checker(sqlite_db: Callable[[str], SqliteDatabase]) -> Iterator[Checker]:
     database = sqlite_db("shop")
     database.execute("CREATE TABLE Orders (id INTEGER PRIMARY KEY, sku TEXT); CREATE INDEX by_sku ON Orders (sku)")
-    database.execute("CREATE TABLE lines (id INTEGER PRIMARY KEY, qty INT); CREATE INDEX by_qty ON lines (qty)")
+    database.execute("CREATE TABLE lines (id INTEGER PRIMARY KEY, qty INT CONSTRAINT many CHECK (qty > 1))")
+    database.execute("CREATE INDEX by_qty ON lines (qty)")
     with closing(open_checker(parse_url(database.url))) as checker:
         yield checker
 
@@ -40,6 +41,14 @@ def test_a_name_is_meant_whatever_its_case(checker: Checker) -> None:
     assert planned(checker, "CHECK TABLE orders, LINES, lines") == {"main.Orders": ["by_sku"], "main.lines": ["by_qty"]}
 
 
+def test_constraints_of_several_tables(checker: Checker) -> None:
+    planned = plan(parse_statement("CHECK TABLE orders, lines CONSTRAINT primary_key, many"), checker)
+    assert {str(t.table.name): [c.name for c in t.constraints] for t in planned} == {
+        "main.Orders": ["primary_key"],
+        "main.lines": ["many", "primary_key"],
+    }
+
+
 def test_indexes_of_several_tables(checker: Checker) -> None:
     assert planned(checker, "CHECK TABLE orders, lines INDEX by_qty") == {"main.Orders": [], "main.lines": ["by_qty"]}
 
@@ -51,6 +60,10 @@ def test_indexes_of_several_tables(checker: Checker) -> None:
         (
             "CHECK TABLE orders INDEX by_skuu, by_sku, nothing",
             'there are no indexes by_skuu, nothing of main.Orders (did you mean "by_sku"?)',
+        ),
+        (
+            "CHECK TABLE lines CONSTRAINT many, meny, nothing",
+            'there are no constraints meny, nothing of main.lines (did you mean "many"?)',
         ),
         (
             "CHECK DATABASE other",

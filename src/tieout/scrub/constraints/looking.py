@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from tieout.canonical.decode import decode
 from tieout.canonical.fields import PRESENT, Field
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.violations import Part, Violations
+from tieout.verify.work import hold_back
 
 MOST = 100_000
 """Rows that break one constraint, of one look: more are counted, not listed."""
@@ -37,11 +39,15 @@ class Breaker:
 
 @dataclass
 class Seen:
-    """What one look found: for each constraint the rows that break it. `cut`: those of which there are more."""
+    """What one look found: for each constraint the rows that break it. `cut`: those of which there are more.
+
+    `unlisted` rows break something, as the engine counts them, and are not among those that it lists.
+    """
 
     rows: int
     breakers: list[list[Breaker]]
     cut: set[int] = field(default_factory=set)
+    unlisted: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,13 +56,18 @@ class Look:
 
     violations: Violations
     part: Part
+    rows_per_second: float | None = None
 
     def run(self) -> Iterator[Seen]:
+        started = time.monotonic()
         rows, suspicious = self.violations.asking.numbers(self.part.probe)
         seen = Seen(rows, [[] for _ in self.violations.constraints])
         if suspicious:
             for batch in self.violations.asking.rows(self.part.listing, self.violations.columns):
                 self._add(seen, batch)
+            if self.part.sure and not any(seen.breakers):
+                seen.unlisted = suspicious
+        hold_back(rows, started, self.rows_per_second)
         yield seen
 
     def _add(self, seen: Seen, batch: pa.RecordBatch) -> None:

@@ -18,12 +18,13 @@ from tieout.spark.work import Work, run_work
 class Settled:
     """What came of one constraint. `unsettled` broke it at the last look and at none before. `cut`: there may be more.
 
-    `error` is what kept it from being asked.
+    `unlisted` rows break it or one that was asked with it: see Seen. `error` is what kept it from being asked.
     """
 
     rows: int = 0
     breakers: list[Breaker] = field(default_factory=list)
     unsettled: int = 0
+    unlisted: int = 0
     cut: bool = False
     error: TieoutError | None = None
 
@@ -45,7 +46,7 @@ class Settling:
             else [Settled(error=seen) for _ in violations.constraints]
             for violations, seen in zip(asked, first, strict=True)
         ]
-        wrong = [place for place, seen in enumerate(first) if isinstance(seen, Seen) and any(seen.breakers)]
+        wrong = [place for place, seen in enumerate(first) if isinstance(seen, Seen) and _is_wrong(seen)]
         if wrong:
             self._settle(
                 [asked[place] for place in wrong], [first[place] for place in wrong], [settled[p] for p in wrong]
@@ -70,12 +71,15 @@ class Settling:
                 known = _identities(old, number)
                 result.breakers = [each for each in new.breakers[number] if each.identity in known]
                 result.unsettled = len(new.breakers[number]) - len(result.breakers)
+                result.unlisted = new.unlisted
                 result.cut = number in new.cut
 
     def _look(self, asked: Sequence[Violations]) -> list[Seen | TieoutError]:
         """All of it at once, dealt to a few tasks like cards."""
         work: list[tuple[int, Work]] = [
-            (place, Look(violations, part)) for place, violations in enumerate(asked) for part in violations.parts
+            (place, Look(violations, part, self.options.rows_per_second))
+            for place, violations in enumerate(asked)
+            for part in violations.parts
         ]
         tasks = min(len(work), 2 * max(1, self.spark.sparkContext.defaultParallelism))
         dealt = [[piece for _, piece in work[first::tasks]] for first in range(tasks)]
@@ -95,6 +99,7 @@ class Settling:
 
 def _add(total: Seen, more: Seen) -> None:
     total.rows += more.rows
+    total.unlisted += more.unlisted
     total.cut |= more.cut
     for number, (listed, found) in enumerate(zip(total.breakers, more.breakers, strict=True)):
         listed.extend(found[: MOST - len(listed)])
@@ -102,11 +107,15 @@ def _add(total: Seen, more: Seen) -> None:
             total.cut.add(number)
 
 
+def _is_wrong(seen: Seen) -> bool:
+    return any(seen.breakers) or seen.unlisted > 0
+
+
 def _unsettled(before: Seen | TieoutError, after: Seen | TieoutError) -> bool:
-    """Whether there is a row that the look before did not find."""
+    """Whether there is a row that the look before did not find, or that nobody names."""
     if isinstance(after, TieoutError):
         return False
-    return any(
+    return after.unlisted > 0 or any(
         each.identity not in _identities(before, number)
         for number, found in enumerate(after.breakers)
         for each in found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import Unreadable
 from tieout.connectors.driver_rows import batch_of
@@ -25,6 +26,7 @@ from tieout.connectors.violations import (
     exact_key,
     plainly_grouped,
     question,
+    unaskable,
 )
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
@@ -96,6 +98,26 @@ class MySQLSpelling:
     def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
         return plainly_grouped(columns, source, condition, keys)
 
+    def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
+        # Window functions sort, by the first max_sort_length bytes of a value; groups are made of whole values.
+        names = [f"tieout_{place}" for place in range(len(keys))]
+        groups = self.grouped(
+            ", ".join(
+                [
+                    *(f"{key} AS {name}" for key, name in zip(keys, names, strict=True)),
+                    "ROW_NUMBER() OVER () AS tieout_group",
+                ]
+            ),
+            source,
+            condition,
+            keys,
+        )
+        same = " AND ".join(f"{key} = tieout.{name}" for key, name in zip(keys, names, strict=True))
+        return (
+            f"SELECT {sql.wires(self.dialect, columns)}, tieout_group FROM {source} "
+            f"JOIN ({groups} HAVING COUNT(*) > 1) AS tieout ON {same} WHERE {condition}"
+        )
+
     def without_parent(self, constraint: ConstraintInfo) -> str:
         assert constraint.reference is not None
         return _without(self.source(constraint.reference.parent, "p"), constraint)
@@ -117,7 +139,10 @@ def find_violations(
     known = [name for name in names if name in table.column_names]
     asked = Asked(table, tuple(constraints), (), exact_key(table), tuple(exact_columns(table, known)), only)
     asking = MySQLAsking(endpoint.url, table)
-    found = question(MySQLSpelling(endpoint.flavour), asked)
+    spelling = MySQLSpelling(endpoint.flavour)
+    if reason := unaskable(spelling, asked):
+        return Unreadable(reason)
+    found = question(spelling, asked)
     evidence = "the rows that were asked for"
     if only is None:
         statements = [statement for part in found.parts for statement in (part.probe, part.listing)]

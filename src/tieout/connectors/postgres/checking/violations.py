@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Unreadable
+from tieout.connectors.checking import IndexColumn, Unreadable
 from tieout.connectors.kept import lease
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY, block_parts
@@ -17,7 +17,18 @@ from tieout.connectors.postgres.endpoint import PostgresEndpoint
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.postgres.snapshot import unwrapped
-from tieout.connectors.violations import EVERY_ROW, Asked, OnlyRows, Violations, exact_columns, exact_key, question
+from tieout.connectors.violations import (
+    EVERY_ROW,
+    Asked,
+    OnlyRows,
+    Part,
+    Violations,
+    exact_columns,
+    exact_key,
+    numbered,
+    question,
+    unaskable,
+)
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import TableName
@@ -30,7 +41,7 @@ _READS_ONLY = {"default_transaction_read_only": "on"}
 # A CHECK that is called valid would answer for the rows, and an index for the key that it is to guard.
 _ROWS_ONLY = {**_READS_ONLY, **HEAP_ONLY, "constraint_exclusion": "off"}
 _HEAP_NODES = ("Seq Scan", "Tid Range Scan")
-_MOST_PARTS = 16
+_MOST_PARTS = 256
 
 _BLOCKS = """
 SELECT pg_relation_size(c.oid) / current_setting('block_size')::int8
@@ -105,6 +116,9 @@ class PostgresSpelling:
         fenced = f"SELECT {each} FROM {source} WHERE {condition} OFFSET 0"
         return f"SELECT {columns} FROM ({fenced}) AS k GROUP BY {', '.join(names)}"
 
+    def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
+        return numbered(self.dialect, columns, source, condition, keys)
+
     def without_parent(self, constraint: ConstraintInfo) -> str:
         assert constraint.reference is not None
         source = self.source(constraint.reference.parent, "p")
@@ -121,13 +135,14 @@ def find_violations(
     values = _values(endpoint, constraints)
     asked = Asked(table, tuple(constraints), (_ADDRESS,), exact_key(table), values, only)
     asking = PostgresAsking(endpoint.url, through_indexes=only is not None)
-    found = question(_spelling(endpoint, constraints), asked, _ranges(endpoint, table.name, only))
+    spelling = _spelling(endpoint, constraints)
+    if reason := unaskable(spelling, asked):
+        return Unreadable(reason)
+    found = question(spelling, asked, _ranges(endpoint, table.name, only))
     evidence = "the rows that were asked for"
     if only is None:
         try:
-            evidence = _proven(
-                asking, [statement for part in found.parts[:1] for statement in (part.probe, part.listing)]
-            )
+            evidence = _proven(asking, dict.fromkeys([found.parts[0], found.parts[-1]]))
         except TieoutError as error:
             return Unreadable(str(error))
         except _ReadOtherwise as otherwise:
@@ -145,9 +160,14 @@ def _values(endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo]) -
     (first, *_) = constraints
     if first.index is not None:
         (index,) = (each for each in indexes_of(endpoint, first.table) if each.name == first.index)
-        return tuple(column.read for column in index.columns if not column.included)
+        return tuple(_named(column) for column in index.columns if not column.included)
     names = dict.fromkeys(name for constraint in constraints for name in constraint.columns)
     return tuple(exact_columns(first.table, list(names)))
+
+
+def _named(column: IndexColumn) -> ScanColumn:
+    """An expression by its text: what the index itself calls it says little."""
+    return ScanColumn(replace(column.read.column, name=column.name), column.read.kind, column.read.expression)
 
 
 def _spelling(endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo]) -> PostgresSpelling:
@@ -171,11 +191,11 @@ class _ReadOtherwise(Exception):
     """The plan has something in it by which the rows themselves are not read."""
 
 
-def _proven(asking: PostgresAsking, statements: Sequence[str]) -> str:
+def _proven(asking: PostgresAsking, parts: Iterable[Part]) -> str:
     """How the planner goes about all of them."""
     read: dict[str, None] = {}
     with translated(asking.url), connect(asking.url, "tieout driver", asking.settings) as connection:
-        for statement in statements:
+        for statement in [statement for part in parts for statement in (part.probe, part.listing)]:
             (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {statement}").fetchone()
             scans = list(_scans(plan[0]["Plan"]))
             if not scans:

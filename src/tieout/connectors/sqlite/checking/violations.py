@@ -16,7 +16,7 @@ from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.violations import Asked, OnlyRows, Violations, plainly_grouped, question
+from tieout.connectors.violations import Asked, OnlyRows, Violations, numbered, plainly_grouped, question, unaskable
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
@@ -76,6 +76,9 @@ class SQLiteSpelling:
     def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
         return plainly_grouped(columns, source, condition, keys)
 
+    def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
+        return numbered(_DIALECT, columns, source, condition, keys)
+
     def without_parent(self, constraint: ConstraintInfo) -> str:
         assert constraint.reference is not None
         parent = self.source(constraint.reference.parent, "p")
@@ -99,7 +102,10 @@ def find_violations(
     key = tuple(scan_column(table.column(name)) for name in table.key)
     asked = Asked(table, tuple(constraints), address, key, _values(endpoint, constraints), only)
     try:
-        found = question(SQLiteSpelling(_alone(endpoint, constraints)), asked)
+        spelling = SQLiteSpelling(_alone(endpoint, constraints))
+        if reason := unaskable(spelling, asked):
+            return Unreadable(reason)
+        found = question(spelling, asked)
         evidence = "the rows that were asked for"
         if only is None:
             statements = [statement for part in found.parts for statement in (part.probe, part.listing)]
