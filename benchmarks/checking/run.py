@@ -28,7 +28,7 @@ from tieout.connectors.checking import Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.model.failures import CheckVerdict
 from tieout.model.tables import TableName
-from tieout.scrub.indexes.digesting import done
+from tieout.scrub.dealing import done
 from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.indexes.reading import DigestTable
 from tieout.verify.bucketing import bucket_count

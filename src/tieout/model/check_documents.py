@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
 from tieout.model.statements import Family
 
@@ -52,6 +53,7 @@ def result_from(document: Mapping[str, Any]) -> CheckResult:
         document["failures"],
         document["evidence"],
         document["seconds"],
+        None if document["enforcement"] is None else Enforcement(document["enforcement"]),
     )
 
 

@@ -18,7 +18,7 @@ from tieout.scrub.checked import Checked, constraint_not_checked
 from tieout.scrub.constraints.looking import MOST
 from tieout.scrub.constraints.naming import Naming
 from tieout.scrub.constraints.settling import Settled, Settling
-from tieout.scrub.indexes.comparing import CheckOptions
+from tieout.scrub.options import CheckOptions
 
 
 @dataclass

@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 from tieout.connectors.violations import Violations
 from tieout.errors import TieoutError
 from tieout.scrub.constraints.looking import MOST, Breaker, Look, Seen, Values
-from tieout.scrub.indexes.comparing import CheckOptions
-from tieout.spark.work import Work, run_work
+from tieout.scrub.dealing import done, pace
+from tieout.scrub.options import CheckOptions
+from tieout.spark.work import Work
 
 
 @dataclass
@@ -75,18 +76,14 @@ class Settling:
                 result.cut = number in new.cut
 
     def _look(self, asked: Sequence[Violations]) -> list[Seen | TieoutError]:
-        """All of it at once, dealt to a few tasks like cards."""
+        """All of it at once."""
+        rate = pace(self.spark, self.options.max_rows_per_second)
         work: list[tuple[int, Work]] = [
-            (place, Look(violations, part, self.options.rows_per_second))
-            for place, violations in enumerate(asked)
-            for part in violations.parts
+            (place, Look(violations, part, rate)) for place, violations in enumerate(asked) for part in violations.parts
         ]
-        tasks = min(len(work), 2 * max(1, self.spark.sparkContext.defaultParallelism))
-        dealt = [[piece for _, piece in work[first::tasks]] for first in range(tasks)]
-        outcomes = run_work(self.spark, dealt)
+        outcomes = done(self.spark, [piece for _, piece in work])
         seen: list[Seen | TieoutError] = [Seen(0, [[] for _ in violations.constraints]) for violations in asked]
-        for number, (place, _) in enumerate(work):
-            outcome = outcomes[number % tasks][number // tasks]
+        for (place, _), outcome in zip(work, outcomes, strict=True):
             total = seen[place]
             if isinstance(total, TieoutError):
                 continue

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from tieout.errors import TieoutError
-from tieout.scrub.indexes.digesting import DigestStage, TableIndexes, dealt
+from tieout.scrub.dealing import dealt
+from tieout.scrub.indexes.digesting import DigestStage, TableIndexes
 from tieout.scrub.indexes.mismatches import MOST, Mismatch, find_mismatches
 from tieout.scrub.indexes.reading import ScanIndex, ScanTable
 from tieout.scrub.options import CheckOptions

@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.checking import IndexInfo, Path, TablePath
 from tieout.errors import TieoutError
+from tieout.scrub.dealing import done, pace
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.reading import Digested, DigestIndex, DigestTable
 from tieout.scrub.indexes.tallies import Tally
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
-from tieout.spark.work import Outcome, Work, run_work
+from tieout.spark.work import Work
 from tieout.verify.bucketing import bucket_count
 
 _VERSION = 1
@@ -159,8 +160,7 @@ class DigestStage:
 
     @property
     def _pace(self) -> float | None:
-        rate = self.options.max_rows_per_second
-        return None if rate is None else rate / self._parallel
+        return pace(self.spark, self.options.max_rows_per_second)
 
     def _begun(self) -> tuple[TableIndexes, Digests]:
         kept = None if self.unit.kept is None else kept_digests(self.table, self.unit.kept)
@@ -222,15 +222,3 @@ class DigestStage:
     def _total_rows(self) -> int | None:
         rows = self.table.estimated_rows
         return None if rows is None else rows * (1 + len(self.table.indexes))
-
-
-def done(spark: SparkSession, work: Sequence[Work]) -> list[Outcome]:
-    """The outcomes in the order of the work."""
-    outcomes = run_work(spark, dealt(spark, work))
-    return [outcomes[number % len(outcomes)][number // len(outcomes)] for number in range(len(work))]
-
-
-def dealt(spark: SparkSession, work: Sequence[Work]) -> list[Sequence[Work]]:
-    """To a few tasks, like cards: to start one for each piece takes longer than the piece, if indexes are small."""
-    tasks = min(len(work), 2 * max(1, spark.sparkContext.defaultParallelism))
-    return [work[first::tasks] for first in range(tasks)]
