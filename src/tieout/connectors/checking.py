@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.violations import OnlyRows, Violations
@@ -29,6 +29,7 @@ class IndexColumn:
     read: ScanColumn
     included: bool = False
     descending: bool = False
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,17 @@ class Path(Protocol):
 
     def cautious(self) -> Self:
         """The same, that never raises StartOver."""
+
+    def unseen(self, entries: int) -> str | None:
+        """Why there may be more than the entries that were read, of which there were so many; None if not."""
+
+
+@runtime_checkable
+class Follows(Protocol):
+    """A path without addresses that can still tell where entries lead."""
+
+    def follow(self, values: Sequence[str | None], columns: Sequence[ScanColumn]) -> pa.Table | None:
+        """The rows that entries of these values lead to: the address, then the columns. None if it can't be told."""
 
 
 class Versions(Protocol):
@@ -131,8 +143,8 @@ class Checker(Protocol):
 
     def indexes(self, table: Table) -> list[IndexInfo]: ...
 
-    def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> TablePath | Unreadable:
-        """Unreadable if it is not sure that the table itself would be read."""
+    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> TablePath | Unreadable:
+        """With addresses if those that it is for have some. Unreadable if the table itself might not be read."""
 
     def index_path(self, index: IndexInfo) -> Path | Unreadable: ...
 

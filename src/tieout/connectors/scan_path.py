@@ -53,5 +53,8 @@ class ScanPath:
     def cautious(self) -> ScanPath:
         return replace(self, reader=self.reader.cautious())
 
+    def unseen(self, entries: int) -> None:
+        """Nothing is hidden from who reads an index alone."""
+
     def versions(self, part: KeyRange) -> None:
         """Statements read by snapshots: an entry that they see leads to a row that they see."""

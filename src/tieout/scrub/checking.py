@@ -10,7 +10,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Checker, TablePath, Unreadable
+from tieout.connectors.checking import Checker, Follows, TablePath, Unreadable
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
 from tieout.model.failures import CheckResult, Status
 from tieout.model.kinds import Kind, common_kind
@@ -22,6 +22,7 @@ from tieout.scrub.constraints.checks import ConstraintChecks
 from tieout.scrub.indexes.classify import Classifier
 from tieout.scrub.indexes.comparing import Compared, IndexComparison
 from tieout.scrub.indexes.digesting import ReadableIndex, TableIndexes
+from tieout.scrub.indexes.following import followed
 from tieout.scrub.indexes.mismatches import MOST, Mismatch
 from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.ledger import Ledger
@@ -77,14 +78,18 @@ class TableChecks:
                 yield not_checked(Family.INDEX, planned.table, index.name, path.reason)
             else:
                 readable.append(ReadableIndex(index, path))
-        if readable:
-            yield from self._compared(planned.table, readable, unit)
+        for addressed in (True, False):
+            alike = [index for index in readable if bool(index.path.address) is addressed]
+            if alike:
+                yield from self._compared(planned.table, alike, unit, addressed=addressed)
 
-    def _compared(self, table: Table, readable: Sequence[ReadableIndex], unit: Unit) -> Iterator[Checked]:
+    def _compared(
+        self, table: Table, readable: Sequence[ReadableIndex], unit: Unit, *, addressed: bool
+    ) -> Iterator[Checked]:
         infos = [index.info for index in readable]
         key = _key(table)
         read, described = table_columns(infos), table_columns(infos, key)
-        paths = [self.checker.table_path(table, each.columns) for each in (read, described)]
+        paths = [self.checker.table_path(table, each.columns, addressed=addressed) for each in (read, described)]
         for path in paths:
             if isinstance(path, Unreadable):
                 for info in infos:
@@ -94,7 +99,10 @@ class TableChecks:
         indexes = TableIndexes(_sure(paths[0]), read, _sure(paths[1]), described, readable)
         compared = IndexComparison(self.spark, indexes, self.options, unit).run()
         seconds = time.monotonic() - started
-        for index, each in zip(readable, compared, strict=True):
+        for number, (index, each) in enumerate(zip(readable, compared, strict=True)):
+            if isinstance(index.path, Follows) and each.mismatches:
+                projection = described.projections[number]
+                each.mismatches = followed(index.path, index.info, described, projection, each.mismatches)
             yield self._checked(index, each, [column.name for column in key], indexes.path.evidence, seconds)
 
     def _checked(
@@ -110,6 +118,9 @@ class TableChecks:
         if compared.unsettled:
             reason = f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
             status = status if failures else Status.NOT_CHECKED
+        unseen = None if failures else index.path.unseen(compared.entries)
+        if unseen is not None:
+            status, reason = Status.NOT_CHECKED, unseen
         if compared.cut:
             reason = f"looked at {MOST:,} places that are wrong: there may be more"
         result = CheckResult(

@@ -50,7 +50,7 @@ class MySQLChecker:
     def indexes(self, table: Table) -> list[IndexInfo]:
         return indexes_of(self._endpoint, table)
 
-    def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> ScanPath | Unreadable:
+    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> ScanPath | Unreadable:
         primary = is_clustered(table) and any(index.primary for index in table.indexes)
         scan, plan = self._explained(table, columns, "FORCE INDEX (PRIMARY)" if primary else "USE INDEX ()")
         if plan["type"] != "ALL" and plan["key"] != "PRIMARY":

@@ -23,7 +23,7 @@ FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = 
 JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
 WHERE n.nspname = %s AND t.relname = %s ORDER BY c.relname"""
 
-_DESCENDING = 1
+_DESCENDING, _NULLS_FIRST = 1, 2
 
 
 def indexes_of(endpoint: PostgresEndpoint, table: Table) -> list[IndexInfo]:
@@ -48,6 +48,7 @@ def _info(row: tuple[Any, ...], attributes: Sequence[Column], table: Table) -> I
                 ScanColumn(column, kind, texts[place] if computed[place] else None),
                 included=place >= keys,
                 descending=place < keys and bool(options[place] & _DESCENDING),
+                nulls_first=place < keys and bool(options[place] & _NULLS_FIRST),
             )
         )
     return IndexInfo(name, table, tuple(columns), unique, primary, where, definition, unchecked)

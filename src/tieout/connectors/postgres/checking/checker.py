@@ -12,7 +12,9 @@ from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.constraints import constraints_of
 from tieout.connectors.postgres.checking.heap import HeapPath, explain_heap
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
+from tieout.connectors.postgres.checking.index_only import IndexOnlyScan, index_only
 from tieout.connectors.postgres.checking.index_pages import IndexPages, index_pages
+from tieout.connectors.postgres.checking.moment import Moment
 from tieout.connectors.postgres.checking.violations import find_violations
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
 from tieout.connectors.violations import OnlyRows, Violations
@@ -52,6 +54,7 @@ class PostgresChecker:
         self.url = url
         self.database = str(url.database)
         self._endpoint = endpoint
+        self._moment = Moment(url)
 
     def all_tables(self) -> list[TableName]:
         return [TableName(*row) for row in self._endpoint.all(_ALL_TABLES, [])]
@@ -72,18 +75,23 @@ class PostgresChecker:
     def indexes(self, table: Table) -> list[IndexInfo]:
         return indexes_of(self._endpoint, table)
 
-    def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> HeapPath | Unreadable:
+    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> HeapPath | Unreadable:
         ((blocks, kind, inspector),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
         if kind != "r":
             return Unreadable("it has no pages of its own")
         path = HeapPath(self.url, table.name, tuple(columns), int(blocks), inspector=inspector)
+        if not addressed:
+            path = replace(path, address=(), moment=self._moment.name(), inspector=None)
         evidence = explain_heap(path)
         if evidence is None:
             return Unreadable("the planner reads the table by another path than its heap")
         return replace(path, evidence=evidence)
 
-    def index_path(self, index: IndexInfo) -> IndexPages | Unreadable:
-        return index_pages(self.url, index)
+    def index_path(self, index: IndexInfo) -> IndexPages | IndexOnlyScan | Unreadable:
+        path = index_pages(self.url, index)
+        if not isinstance(path, Unreadable):
+            return path
+        return index_only(self.url, index, self._moment.name(), path.reason)
 
     def constraints(self, table: Table) -> list[ConstraintInfo]:
         return constraints_of(self._endpoint, table)
@@ -98,4 +106,5 @@ class PostgresChecker:
         return f"({number // OFFSETS},{number % OFFSETS})"
 
     def close(self) -> None:
+        self._moment.close()
         self._endpoint.close()

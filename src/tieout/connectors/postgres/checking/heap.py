@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.kept import lease
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS, HeapVersions, heap_versions
+from tieout.connectors.postgres.checking.moment import cursor_at
 from tieout.connectors.postgres.checking.pages import pages_statement
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
-from tieout.connectors.postgres.session import connect, libpq_url
+from tieout.connectors.postgres.session import connect
 from tieout.connectors.sql import wires
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, TableName
@@ -52,8 +51,8 @@ class Blocks:
 
 @dataclass(frozen=True)
 class HeapPath:
-    """`blocks` is how many there were when the check began. `inspector` is the schema of the functions that read pages;
-    None: there are none."""
+    """`blocks` is how many there were when the check began. Without addresses, all is of one `moment`. `inspector` is
+    the schema of the functions that read pages; None: there are none."""
 
     url: EndpointUrl
     table: TableName
@@ -62,6 +61,7 @@ class HeapPath:
     evidence: str = ""
     inspector: str | None = None
     address: tuple[ScanColumn, ...] = (ADDRESS,)
+    moment: str | None = None
 
     @property
     def has_versions(self) -> bool:
@@ -81,40 +81,27 @@ class HeapPath:
         return self
 
     def read(self, part: Blocks) -> Iterator[pa.RecordBatch]:
-        with translated(self.url), lease(("heap", self._connection_url), self._connect_arrow) as connection:
-            with connection.cursor() as cursor:
-                cursor.execute(self.statement(part))
-                for batch in cursor.fetch_record_batch():
-                    yield pa.RecordBatch.from_arrays([_addresses(batch.column(0)), *batch.columns[1:]], self._names)
+        with cursor_at(self.url, self.moment, HEAP_ONLY, arrow=True) as cursor:
+            cursor.execute(self.statement(part))
+            for batch in cursor.fetch_record_batch():
+                yield batch if not self.address else _addressed(batch)
 
     def statement(self, part: Blocks) -> str:
-        columns = f"ctid, {wires(_DIALECT, self.columns)}" if self.columns else "ctid"
+        listed = ["ctid"] if self.address else []
+        if self.columns:
+            listed.append(wires(_DIALECT, self.columns))
         within = f"ctid >= '({part.low},0)'::tid"
         if part.high is not None:
             within = f"{within} AND ctid < '({part.high},0)'::tid"
-        return f"SELECT {columns} FROM ONLY {_DIALECT.table(self.table)} WHERE {within}"
+        return f"SELECT {', '.join(listed)} FROM ONLY {_DIALECT.table(self.table)} WHERE {within}"
 
     def versions(self, part: Blocks) -> HeapVersions | None:
         if self.inspector is None:
             return None
         last = MOST_BLOCKS if part.high is None else part.high
-        with translated(self.url), lease(("heap", self._connection_url), self._connect_arrow) as connection:
-            with connection.cursor() as cursor:
-                cursor.execute(pages_statement(self.table, self.inspector, part.low, last))
-                return heap_versions(cursor.fetch_record_batch())
-
-    @property
-    def _names(self) -> list[str]:
-        return [str(place) for place in range(1 + len(self.columns))]
-
-    @property
-    def _connection_url(self) -> str:
-        return libpq_url(self.url, "tieout executor", HEAP_ONLY)
-
-    def _connect_arrow(self) -> Any:
-        from adbc_driver_postgresql import dbapi
-
-        return dbapi.connect(self._connection_url, autocommit=True)
+        with cursor_at(self.url, None, HEAP_ONLY, arrow=True) as cursor:
+            cursor.execute(pages_statement(self.table, self.inspector, part.low, last))
+            return heap_versions(cursor.fetch_record_batch())
 
 
 def block_parts(blocks: int, most: int) -> list[Blocks]:
@@ -132,6 +119,12 @@ def explain_heap(path: HeapPath) -> str | None:
     if node["Node Type"] not in ("Seq Scan", "Tid Range Scan"):
         return None
     return f"{node['Node Type']} on {node['Relation Name']}"
+
+
+def _addressed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With numbers for the addresses, which come first."""
+    names = [str(place) for place in range(batch.num_columns)]
+    return pa.RecordBatch.from_arrays([_addresses(batch.column(0)), *batch.columns[1:]], names)
 
 
 def _addresses(sent: pa.Array) -> pa.Array:

@@ -45,6 +45,9 @@ class IndexPages:
     def cautious(self) -> IndexPages:
         return self
 
+    def unseen(self, entries: int) -> None:
+        """Pages have all that there is."""
+
     def read(self, part: Blocks) -> Iterator[pa.RecordBatch]:
         for entries in self.reader.entries(self.tree, part.low, MOST_BLOCKS if part.high is None else part.high):
             arrays = [pa.array(entries.addresses), *entries.values.columns]

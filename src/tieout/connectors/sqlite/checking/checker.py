@@ -62,7 +62,7 @@ class SQLiteChecker:
             self._copied.add(table.name)
         return found
 
-    def table_path(self, table: Table, columns: Sequence[ScanColumn]) -> ScanPath | Unreadable:
+    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> ScanPath | Unreadable:
         if not address_of(self._endpoint, table):
             return Unreadable(_NO_NAME)
         path = self._path(table, columns, None, rows_alone(self._endpoint, table))
