@@ -17,6 +17,7 @@ from tieout.connectors.postgres.checking.pages import pages_statement
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.sql import wires
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, TableName
@@ -84,7 +85,8 @@ class HeapPath:
         with cursor_at(self.url, self.moment, HEAP_ONLY, arrow=True) as cursor:
             cursor.execute(self.statement(part))
             for batch in cursor.fetch_record_batch():
-                yield batch if not self.address else _addressed(batch)
+                plain = unwrapped(batch)
+                yield plain if not self.address else _addressed(plain)
 
     def statement(self, part: Blocks) -> str:
         listed = ["ctid"] if self.address else []

@@ -44,6 +44,13 @@ class IndexOnlyScan:
     def columns(self) -> tuple[ScanColumn, ...]:
         return tuple(column.read for column in self.index.columns)
 
+    @property
+    def extent(self) -> None:
+        return None
+
+    def cut_as(self, extent: None) -> IndexOnlyScan:
+        return self
+
     def parts(self, most: int) -> list[None]:
         return [None]
 
