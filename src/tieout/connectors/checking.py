@@ -7,7 +7,7 @@ index itself. Each says how it is known to have taken that path.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from tieout.connectors.base import ScanColumn
@@ -82,6 +82,35 @@ class Path(Protocol):
 
     def unseen(self, entries: int) -> str | None:
         """Why there may be more than the entries that were read, of which there were so many; None if not."""
+
+
+Values = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disorder:
+    """Two neighbours in an index, of which the second should be before the first; by their columns' canonical text.
+
+    `place` is where they are, in the engine's own words.
+    """
+
+    first: Values
+    second: Values
+    place: str = field(compare=False)
+
+
+@runtime_checkable
+class Ordered(Protocol):
+    """A path that can tell in which order entries are."""
+
+    def order_of(self, part: Any) -> Any:
+        """What it takes to know of one part; picklable."""
+
+    def disorders(self, parts: Sequence[Any]) -> list[Disorder]:
+        """What seems wrong in all parts together."""
+
+    def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
+        """After another look."""
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import Checker, Follows, TablePath, Unreadable
+from tieout.connectors.kept import kept_open
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
 from tieout.model.failures import CheckResult, Status
 from tieout.model.kinds import Kind, common_kind
@@ -24,6 +25,8 @@ from tieout.scrub.indexes.comparing import Compared, IndexComparison
 from tieout.scrub.indexes.digesting import ReadableIndex, TableIndexes
 from tieout.scrub.indexes.following import followed
 from tieout.scrub.indexes.mismatches import MOST, Mismatch
+from tieout.scrub.indexes.ordering import MOST as MOST_DISORDERS
+from tieout.scrub.indexes.ordering import OrderFound, find_disorder, order_failure
 from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.ledger import Ledger
 from tieout.scrub.options import CheckOptions
@@ -33,6 +36,17 @@ from tieout.scrub.units import Unit
 Check = Callable[[PlannedTable, Unit], Iterator[Checked]]
 
 _OF_THE_TABLE = (AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is to say of one index. `order` is None where nothing tells it."""
+
+    compared: Compared
+    order: OrderFound | None
+    key: tuple[str, ...]
+    table_evidence: str
+    seconds: float
 
 
 @dataclass
@@ -72,8 +86,9 @@ class TableChecks:
 
     def _indexes(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         readable: list[ReadableIndex] = []
-        for index in planned.indexes:
-            path = Unreadable(index.unchecked) if index.unchecked else self.checker.index_path(index)
+        with kept_open():
+            paths = [Unreadable(i.unchecked) if i.unchecked else self.checker.index_path(i) for i in planned.indexes]
+        for index, path in zip(planned.indexes, paths, strict=True):
             if isinstance(path, Unreadable):
                 yield not_checked(Family.INDEX, planned.table, index.name, path.reason)
             else:
@@ -98,22 +113,26 @@ class TableChecks:
         started = time.monotonic()
         indexes = TableIndexes(_sure(paths[0]), read, _sure(paths[1]), described, readable)
         compared = IndexComparison(self.spark, indexes, self.options, unit).run()
+        paths_through = [index.path for index in readable]
+        orders = find_disorder(self.spark, paths_through, unit.rest, self.options.recheck_after)
         seconds = time.monotonic() - started
-        for number, (index, each) in enumerate(zip(readable, compared, strict=True)):
+        for number, (index, each, order) in enumerate(zip(readable, compared, orders, strict=True)):
             if isinstance(index.path, Follows) and each.mismatches:
                 projection = described.projections[number]
                 each.mismatches = followed(index.path, index.info, described, projection, each.mismatches)
-            yield self._checked(index, each, [column.name for column in key], indexes.path.evidence, seconds)
+            found = Found(each, order, tuple(column.name for column in key), indexes.path.evidence, seconds)
+            yield self._checked(index, found)
 
-    def _checked(
-        self, index: ReadableIndex, compared: Compared, key: Sequence[str], table_evidence: str, seconds: float
-    ) -> Checked:
-        info = index.info
-        if compared.error is not None:
-            return not_checked(Family.INDEX, info.table, info.name, str(compared.error))
-        classifier = Classifier(self.checker.database, info, key, self.checker.address_text)
-        found = sorted(compared.mismatches, key=_by_address)
-        failures = tuple(failure for each in found for failure in classifier.failures(each))
+    def _checked(self, index: ReadableIndex, found: Found) -> Checked:
+        info, compared, order = index.info, found.compared, found.order
+        error = compared.error or (order and order.error)
+        if error:
+            return not_checked(Family.INDEX, info.table, info.name, str(error))
+        classifier = Classifier(self.checker.database, info, found.key, self.checker.address_text)
+        mismatches = sorted(compared.mismatches, key=_by_address)
+        failures = tuple(failure for each in mismatches for failure in classifier.failures(each))
+        if order is not None:
+            failures += tuple(order_failure(self.checker.database, info, each) for each in order.disorders)
         status, reason = Status.FAILURES if failures else Status.OK, None
         if compared.unsettled:
             reason = f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
@@ -121,8 +140,8 @@ class TableChecks:
         unseen = None if failures else index.path.unseen(compared.entries)
         if unseen is not None:
             status, reason = Status.NOT_CHECKED, unseen
-        if compared.cut:
-            reason = f"looked at {MOST:,} places that are wrong: there may be more"
+        if compared.cut or (order and order.cut):
+            reason = f"looked at {MOST if compared.cut else MOST_DISORDERS:,} places that are wrong: there may be more"
         result = CheckResult(
             Family.INDEX,
             str(info.table.name),
@@ -131,8 +150,8 @@ class TableChecks:
             reason,
             compared.rows,
             len(failures),
-            f"{table_evidence}; {index.path.evidence}",
-            seconds,
+            f"{found.table_evidence}; {index.path.evidence}{'' if order else '; its order is not checked'}",
+            found.seconds,
         )
         return Checked(result, failures)
 

@@ -11,6 +11,8 @@ from tieout.spark.work import Outcome, Work, run_work
 
 def done(spark: SparkSession, work: Sequence[Work]) -> list[Outcome]:
     """The outcomes in the order of the work."""
+    if not work:
+        return []
     outcomes = run_work(spark, dealt(spark, work))
     return [outcomes[number % len(outcomes)][number // len(outcomes)] for number in range(len(work))]
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.checking import Disorder, IndexInfo, Unreadable
 from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.heap import ADDRESS, MOST_BLOCKS, Blocks, block_parts
+from tieout.connectors.postgres.checking.key_order import KeyOrder, key_order
+from tieout.connectors.postgres.checking.page_order import Ends, PageOrder
 from tieout.connectors.postgres.checking.reader import IndexReader
 from tieout.connectors.postgres.checking.values import undecodable
 from tieout.errors import AccessError, ReadError, UnsupportedError
@@ -26,6 +28,7 @@ class IndexPages:
     tree: BTree
     columns: tuple[ScanColumn, ...]
     blocks: int
+    order: KeyOrder
     address: tuple[ScanColumn, ...] = (ADDRESS,)
 
     @property
@@ -44,6 +47,20 @@ class IndexPages:
 
     def cautious(self) -> IndexPages:
         return self
+
+    def order_of(self, part: Blocks) -> tuple[list[Disorder], list[Ends]]:
+        return self._order.read(part.low, MOST_BLOCKS if part.high is None else part.high)
+
+    def disorders(self, parts: Sequence[tuple[list[Disorder], list[Ends]]]) -> list[Disorder]:
+        within = [each for wrong, _ in parts for each in wrong]
+        return within + self._order.between([each for _, ends in parts for each in ends])
+
+    def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
+        return self._order.again(suspects)
+
+    @property
+    def _order(self) -> PageOrder:
+        return PageOrder(self.reader, self.tree, self.order, self.columns)
 
     def unseen(self, entries: int) -> None:
         """Pages have all that there is."""
@@ -66,4 +83,5 @@ def index_pages(url: EndpointUrl, index: IndexInfo) -> IndexPages | Unreadable:
         reason = undecodable(attribute)
         if reason is not None:
             return Unreadable(f"{attribute.expression}: {reason}")
-    return IndexPages(reader, tree, tuple(column.read for column in index.columns), reader.blocks(tree))
+    columns = tuple(column.read for column in index.columns)
+    return IndexPages(reader, tree, columns, reader.blocks(tree), key_order(url, tree))
