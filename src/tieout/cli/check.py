@@ -36,6 +36,7 @@ def check(
     pause: o.Pause = None,
     recheck_after: o.RecheckAfter = None,
     recheck_times: o.RecheckTimes = None,
+    engine_checker: o.EngineCheckerOption = None,
     resume: o.Resume = None,
     master: common.Master = None,
     meta: common.Meta = None,
@@ -52,6 +53,7 @@ def check(
         "pause": pause,
         "recheck_after": recheck_after,
         "recheck_times": recheck_times,
+        "engine_checker": engine_checker,
     }
     options = {name: value for name, value in given.items() if value is not None}
     if resume is not None:

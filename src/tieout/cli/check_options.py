@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tieout.config.durations import parse_duration
+from tieout.model.statements import EngineChecker
 
 _HOW = "How"
 
@@ -60,6 +61,16 @@ RecheckTimes = Annotated[
         min=1,
         help="How often it is looked at again, until two looks agree (3 times unless given).",
         rich_help_panel=_HOW,
+    ),
+]
+EngineCheckerOption = Annotated[
+    EngineChecker | None,
+    typer.Option(
+        "--engine-checker",
+        show_default=False,
+        rich_help_panel=_HOW,
+        help="The engine's own checker: safe (unless given), where it only reads; extended, also where it marks what it"
+        " finds as corrupted; none.",
     ),
 ]
 Resume = Annotated[

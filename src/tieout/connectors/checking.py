@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from tieout.connectors.base import ScanColumn
+from tieout.connectors.value_checking import OwnCheck, ValuePath
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
@@ -186,6 +187,15 @@ class Checker(Protocol):
         """How the rows are found that break them: several of one table that are asked of a row alone, or one other.
 
         Of `only` some rows, if they are given. Unreadable if it is not sure that the rows would be read.
+        """
+
+    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ValuePath | Unreadable:
+        """`key` are the columns that rows are called by."""
+
+    def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
+        """The engine's own checker, to be run after all else, for no longer than that.
+
+        Without `marking`, one that marks what it finds, and so writes, is not run.
         """
 
     def address_text(self, address: Sequence[str | None]) -> str:

@@ -22,6 +22,8 @@ from tieout.model.check_documents import failure_document
 from tieout.model.failures import CheckResult, Failure
 
 _AT_ONCE = 500
+_TELLING = ("entry.", "rule", "message")
+"""Details that tell failures apart which are about the same row: an entry of an index, a rule, an engine's words."""
 
 
 class FailureState(StrEnum):
@@ -139,8 +141,9 @@ def _see_again(connection: Connection, identity: str, job_id: str, document: Map
 def _identity(endpoint: str, failure: Failure) -> str:
     """By the row's key if it has one: its address changes with every update."""
     where = dict(failure.primary_key) if failure.primary_key is not None else failure.place
-    entry = {name: value for name, value in failure.details.items() if name.startswith("entry.")}
-    return _hash(endpoint, failure.kind.value, failure.table, failure.index, failure.constraint, where, entry)
+    told = {name: value for name, value in failure.details.items() if name.startswith(_TELLING)}
+    about = (failure.table, failure.columns, failure.index, failure.constraint)
+    return _hash(endpoint, failure.kind.value, *about, where, told)
 
 
 def _hash(*parts: object) -> str:

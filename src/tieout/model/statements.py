@@ -18,6 +18,16 @@ class Family(StrEnum):
 EVERYTHING = frozenset(Family)
 
 
+class EngineChecker(StrEnum):
+    """Whether the engine's own checker is run."""
+
+    SAFE = "safe"
+    """Where it does nothing but read."""
+    EXTENDED = "extended"
+    """Also where it marks what it finds as corrupted."""
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """A table, as it was written; without a schema it is looked for in the default one."""

@@ -15,7 +15,7 @@ from tieout.connectors.kept import kept_open
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
 from tieout.model.failures import CheckResult, Status
 from tieout.model.kinds import Kind, common_kind
-from tieout.model.statements import Family
+from tieout.model.statements import EngineChecker, Family
 from tieout.model.tables import Table
 from tieout.report.words import plural
 from tieout.scrub.checked import Checked, not_checked
@@ -32,6 +32,8 @@ from tieout.scrub.ledger import Ledger
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable
 from tieout.scrub.units import Unit
+from tieout.scrub.validity.own import OWN, own_checked
+from tieout.scrub.validity.values import ValueChecks
 
 Check = Callable[[PlannedTable, Unit], Iterator[Checked]]
 
@@ -61,7 +63,7 @@ class TableChecks:
             Family.INDEX: self._indexes,
             Family.CONSTRAINT: self._constraints,
             Family.SCHEMA: partial(self._unbuilt, Family.SCHEMA),
-            Family.VALIDITY: partial(self._unbuilt, Family.VALIDITY),
+            Family.VALIDITY: self._values,
         }
         for family, check in families.items():
             if family in planned.families:
@@ -80,6 +82,21 @@ class TableChecks:
 
     def _constraints(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         yield from ConstraintChecks(self.spark, self.checker, self.options, unit.rest).run(planned.constraints)
+
+    def _values(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
+        yield from ValueChecks(self.spark, self.checker, self.options, unit.rest).run(
+            planned.table, _key(planned.table)
+        )
+
+    def last(self, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
+        """What is left for the end: the engine's own checker. On some engines, what it finds can't be read any more."""
+        for each in planned:
+            if Family.VALIDITY in each.families and self.options.engine_checker != EngineChecker.NONE:
+                self.ledger.rest(0)
+                try:
+                    yield own_checked(self.checker, each.table, self.options)
+                except _OF_THE_TABLE as error:
+                    yield not_checked(Family.VALIDITY, each.table, OWN, str(error))
 
     def _unbuilt(self, family: Family, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         yield not_checked(family, planned.table, None, "checks of this family are not built yet")

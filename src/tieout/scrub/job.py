@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
@@ -19,7 +19,7 @@ from tieout.scrub.checked import Checked
 from tieout.scrub.checking import TableChecks
 from tieout.scrub.ledger import Ledger
 from tieout.scrub.options import CheckOptions
-from tieout.scrub.planning import plan
+from tieout.scrub.planning import PlannedTable, plan
 from tieout.verify.ending import Stopped, end_is_kept
 from tieout.verify.heartbeat import heartbeat
 
@@ -50,15 +50,19 @@ class CheckJob:
             checks = TableChecks(session(), self.checker, self.options, ledger)
             checked: list[Checked] = []
             with heartbeat(self.store.jobs, job.id):
-                for table in planned:
-                    self._rest(job, 0)
-                    for each in checks.run(table):
-                        checked.append(each)
-                        if each.result.status is not Status.NOT_CHECKED:
-                            self.store.failures.record(job.id, self.shown, each.result, each.failures)
+                for each in self._checked(job, checks, planned):
+                    checked.append(each)
+                    if each.result.status is not Status.NOT_CHECKED:
+                        self.store.failures.record(job.id, self.shown, each.result, each.failures)
             report = self._report(job, checked, started, time.monotonic() - began)
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report
+
+    def _checked(self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
+        for table in planned:
+            self._rest(job, 0)
+            yield from checks.run(table)
+        yield from checks.last(planned)
 
     def _create(self) -> Job:
         request = {"statement": self.statement.text, "limit": self.limit, **asdict(self.options)}

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tieout.errors import UsageError
+from tieout.model.statements import EngineChecker
+
 
 @dataclass(frozen=True)
 class CheckOptions:
     """`recheck_times` looks at what seems wrong, `recheck_after` seconds apart, before it is called so.
 
-    `max_rows_per_second` are those of all tasks together, `pause` the seconds between two batches.
+    `max_rows_per_second` are those of all tasks together, `pause` the seconds between two batches. The engine's own
+    checker is given `engine_seconds` for a statement.
     """
 
     max_rows_per_second: float | None = None
     pause: float = 0.0
     recheck_after: float = 2.0
     recheck_times: int = 3
+    engine_checker: str = EngineChecker.SAFE
+    engine_seconds: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.engine_checker not in list(EngineChecker):
+            raise UsageError(f"the engine's own checker is run {', '.join(EngineChecker)}; not {self.engine_checker}")

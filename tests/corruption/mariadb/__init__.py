@@ -20,6 +20,7 @@ from tests.corruption.mariadb.entries import (
     stale_entry,
     wrong_row_entry,
 )
+from tests.corruption.mariadb.values import redeclared_table
 
 __all__ = [
     "broken_view",
@@ -32,6 +33,7 @@ __all__ = [
     "no_member",
     "orphaned_rows",
     "own_checker",
+    "redeclared_table",
     "stale_entry",
     "violated_check",
     "wrong_generated_value",

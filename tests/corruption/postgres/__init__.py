@@ -31,6 +31,7 @@ from tests.corruption.postgres.indexes import (
     wrong_order,
 )
 from tests.corruption.postgres.objects import broken_view, sequence_behind
+from tests.corruption.postgres.values import lost_chunks, lost_label, redeclared_column
 
 __all__ = [
     "broken_view",
@@ -40,10 +41,13 @@ __all__ = [
     "duplicate_entry",
     "duplicate_without_entry",
     "invalid_index",
+    "lost_chunks",
+    "lost_label",
     "missing_entry",
     "null_value",
     "orphaned_rows",
     "own_checker",
+    "redeclared_column",
     "redefined_function",
     "sequence_behind",
     "stale_entry",

@@ -19,12 +19,14 @@ from tests.corruption.sqlite.entries import (
     stale_entry,
     wrong_row_entry,
 )
+from tests.corruption.sqlite.values import lost_pages
 
 __all__ = [
     "broken_view",
     "dangling_entry",
     "duplicate_entry",
     "duplicate_without_entry",
+    "lost_pages",
     "missing_entry",
     "null_value",
     "orphaned_rows",

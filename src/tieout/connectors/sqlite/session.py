@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 from tieout.config.urls import EndpointUrl
 
+IS_TEXT = "tieout_is_text"
+"""A function of every connection: whether bytes are text in an encoding that Python knows."""
+
 
 def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = 10) -> sqlite3.Connection:
     """A connection in autocommit mode that waits so long for others. Text that is no UTF-8 keeps its bytes, escaped."""
@@ -17,6 +20,7 @@ def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = 1
         _recover(path, wait_seconds)
     connection = _open(path, "rw" if writable else "ro", wait_seconds)
     connection.text_factory = _text
+    connection.create_function(IS_TEXT, 2, _is_text, deterministic=True)
     return connection
 
 
@@ -30,6 +34,14 @@ def _recover(path: Path, wait_seconds: float) -> None:
     """What a writer left that was killed has to be taken back first, and who only reads can't."""
     with suppress(sqlite3.Error), closing(_open(path, "rw", wait_seconds)) as connection:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+
+
+def _is_text(raw: bytes, encoding: str) -> bool:
+    try:
+        raw.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _text(raw: bytes) -> str:

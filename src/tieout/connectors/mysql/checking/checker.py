@@ -11,14 +11,18 @@ from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered
 from tieout.connectors.mysql.checking.constraints import constraints_of
+from tieout.connectors.mysql.checking.own import check_table
+from tieout.connectors.mysql.checking.validity import rules_of
 from tieout.connectors.mysql.checking.violations import find_violations
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
 from tieout.connectors.scan_path import ScanPath
+from tieout.connectors.scan_values import ScanValues
+from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.keys import Key
-from tieout.model.kinds import Kind, common_kind
+from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Table, TableName
 
 
@@ -83,6 +87,31 @@ class MySQLChecker:
     ) -> Violations | Unreadable:
         return find_violations(self._endpoint, constraints, only)
 
+    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ScanValues | Unreadable:
+        path = self.table_path(table, [_any_column(table)], addressed=True)
+        if isinstance(path, Unreadable):
+            return path
+        rules, unjudged = rules_of(self._endpoint, table)
+        # By a key of whole columns, which every engine can go through from one to the next.
+        own = any(index.primary and index.columns == table.key for index in table.indexes)
+        ordered = own and len(key) == len(table.key) > 0 and all(column.column.order for column in key)
+        return ScanValues(
+            path.reader,
+            self._dialect,
+            table,
+            tuple(rules),
+            tuple(key),
+            tuple(key) if ordered else (),
+            path.scan.through or "",
+            "FORCE INDEX (PRIMARY)",
+            path.evidence,
+            f"{self._endpoint.url.redacted()}: ",
+            tuple(unjudged),
+        )
+
+    def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
+        return check_table(self._endpoint.url, self._dialect.table(table.name), marking, seconds)
+
     def address_text(self, address: Sequence[str | None]) -> str:
         return ", ".join("NULL" if part is None else part for part in address)
 
@@ -97,3 +126,8 @@ def _address(table: Table) -> tuple[ScanColumn, ...]:
     columns = [table.column(name) for name in table.key]
     kinds = [common_kind(column.type, column.type) for column in columns]
     return tuple(ScanColumn(c, kind) for c, kind in zip(columns, kinds, strict=True) if isinstance(kind, Kind))
+
+
+def _any_column(table: Table) -> ScanColumn:
+    """For a statement that is only explained."""
+    return ScanColumn(table.columns[0], Kind(Form.BYTES))

@@ -11,12 +11,16 @@ from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.constraints import constraints_of
 from tieout.connectors.postgres.checking.heap import HeapPath, explain_heap
+from tieout.connectors.postgres.checking.heap_values import HeapValues, heap_values
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.checking.index_only import IndexOnlyScan, index_only
 from tieout.connectors.postgres.checking.index_pages import IndexPages, index_pages
 from tieout.connectors.postgres.checking.moment import Moment
+from tieout.connectors.postgres.checking.own import amcheck
+from tieout.connectors.postgres.checking.validity import rules_of
 from tieout.connectors.postgres.checking.violations import find_violations
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
+from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
@@ -100,6 +104,16 @@ class PostgresChecker:
         self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
     ) -> Violations | Unreadable:
         return find_violations(self._endpoint, constraints, only)
+
+    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> HeapValues | Unreadable:
+        ((blocks, kind, _),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
+        if kind != "r":
+            return Unreadable("it has no pages of its own")
+        rules = rules_of(self._endpoint, table)
+        return heap_values(HeapValues(self.url, table.name, tuple(rules), tuple(key), int(blocks)))
+
+    def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
+        return amcheck(self.url, table.name, seconds)
 
     def address_text(self, address: Sequence[str | None]) -> str:
         number = int(address[0] or 0)

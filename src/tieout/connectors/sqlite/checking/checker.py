@@ -11,12 +11,22 @@ from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.scan_path import ScanPath
-from tieout.connectors.sqlite.checking.catalog import address_of, indexes_of, rows_alone
+from tieout.connectors.scan_values import ScanValues
+from tieout.connectors.sqlite.checking.catalog import (
+    address_of,
+    indexes_of,
+    is_without_rowid,
+    rows_alone,
+    scan_column,
+)
 from tieout.connectors.sqlite.checking.constraints import constraints_of
 from tieout.connectors.sqlite.checking.imposters import Imposters
+from tieout.connectors.sqlite.checking.own import integrity_check
+from tieout.connectors.sqlite.checking.validity import rules_of
 from tieout.connectors.sqlite.checking.violations import find_violations
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
+from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
@@ -95,6 +105,29 @@ class SQLiteChecker:
         self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
     ) -> Violations | Unreadable:
         return find_violations(self._endpoint, constraints, only)
+
+    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ScanValues | Unreadable:
+        through = rows_alone(self._endpoint, table)
+        path = self._path(table, [scan_column(table.columns[0])], None, through)
+        if " USING " in path.evidence:
+            return Unreadable(f"SQLite would not read the table itself: {path.evidence}")
+        rules, unjudged = rules_of(self._endpoint, table)
+        return ScanValues(
+            self._endpoint.reader(),
+            _DIALECT,
+            table,
+            tuple(rules),
+            tuple(key),
+            () if is_without_rowid(self._endpoint, table) else path.address,
+            through,
+            through,
+            path.evidence,
+            f"{self._endpoint.url.redacted()}: ",
+            tuple(unjudged),
+        )
+
+    def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
+        return integrity_check(self._endpoint.url, table.name, seconds)
 
     def address_text(self, address: Sequence[str | None]) -> str:
         return ", ".join("NULL" if part is None else part for part in address)

@@ -1,0 +1,103 @@
+"""The values of a table: one scan, all rules of all columns at once; and what is wrong is looked at twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tieout.connectors.base import ScanColumn
+from tieout.connectors.checking import Checker, Unreadable
+from tieout.connectors.value_checking import BrokenValue, ValuePath
+from tieout.model.failures import CheckResult, Failure, Status
+from tieout.model.statements import Family
+from tieout.model.tables import Table
+from tieout.scrub.checked import Checked, not_checked
+from tieout.scrub.options import CheckOptions
+from tieout.scrub.validity.judging import Found, JudgeValues
+from tieout.spark.work import Work, run_work
+
+VALUES = "values"
+"""What the check is called."""
+
+
+@dataclass
+class ValueChecks:
+    """`rest` waits so many seconds, or raises to end it all."""
+
+    spark: SparkSession
+    checker: Checker
+    options: CheckOptions
+    rest: Callable[[float], None]
+
+    def run(self, table: Table, key: Sequence[ScanColumn]) -> Iterator[Checked]:
+        """The check; and for each column that some rule can't be asked of, one that was not made."""
+        path = self.checker.value_path(table, key)
+        if isinstance(path, Unreadable):
+            yield not_checked(Family.VALIDITY, table, VALUES, path.reason)
+            return
+        started = time.monotonic()
+        found, rows, cut = self._settled(path)
+        failures = tuple(_failure(self.checker.database, table, path, each) for each in found)
+        result = CheckResult(
+            Family.VALIDITY,
+            str(table.name),
+            VALUES,
+            Status.FAILURES if failures else Status.NOT_CHECKED if cut else Status.OK,
+            f"stopped at {len(failures):,} values that are wrong: there may be more" if cut else None,
+            rows,
+            len(failures),
+            path.evidence,
+            time.monotonic() - started,
+        )
+        yield Checked(result, failures)
+        for column, reason in path.unjudged:
+            yield not_checked(Family.VALIDITY, table, f"{VALUES} of {column}", reason)
+
+    def _settled(self, path: ValuePath) -> tuple[list[BrokenValue], int, bool]:
+        """What is wrong at two looks; how many rows there are; whether there may be more that is wrong."""
+        parts = path.parts(max(1, self.spark.sparkContext.defaultParallelism))
+        first = self._judged(path, parts)
+        suspects = [(part, found) for part, found in zip(parts, first, strict=True) if found.broken]
+        rows = sum(found.rows for found in first)
+        if not suspects:
+            return [], rows, False
+        self.rest(self.options.recheck_after)
+        again = {_place(each) for found in self._judged(path, [part for part, _ in suspects]) for each in found.broken}
+        settled = [each for _, found in suspects for each in found.broken if _place(each) in again]
+        return settled, rows, any(found.cut for found in first)
+
+    def _judged(self, path: ValuePath, parts: Sequence[Any]) -> list[Found]:
+        tasks = min(len(parts), max(1, self.spark.sparkContext.defaultParallelism))
+        rate = self.options.max_rows_per_second
+        pace = None if rate is None else rate / tasks
+        work: list[Work] = [JudgeValues(path, part, pace, self.options.pause) for part in parts]
+        dealt = run_work(self.spark, [work[first::tasks] for first in range(tasks)])
+        return [dealt[number % tasks][number // tasks].only() for number in range(len(work))]
+
+
+def _place(broken: BrokenValue) -> tuple[object, ...]:
+    """What is wrong at two looks may have another value at each: no rule asks for more than one row."""
+    return broken.rule, broken.place, broken.key, None if broken.place or broken.key else broken.shown
+
+
+def _failure(database: str, table: Table, path: ValuePath, broken: BrokenValue) -> Failure:
+    rule = None if broken.rule is None else path.rules[broken.rule]
+    details: dict[str, str | None] = dict(broken.shown)
+    if rule is not None:
+        details["rule"] = rule.says
+    if broken.error is not None:
+        details["error"] = broken.error
+    return Failure(
+        broken.kind,
+        database,
+        str(table.name),
+        columns=() if rule is None else (rule.column,),
+        constraint=None if rule is None else rule.constraint,
+        primary_key=None if broken.key is None else dict(zip(path.key, broken.key, strict=True)),
+        place=broken.place,
+        details=details,
+    )
