@@ -64,8 +64,10 @@ def checking(shop: Database, spark: SparkSession, tmp_path: Path) -> Checking:
 
 def test_clean_tables(shop: Database, checking: Checking) -> None:
     report = checking.run(all_constraints_of(shop.url))
+    assert [(check.name, check.reason) for check in report.checks if check.reason] == []
     assert report.verdict is CheckVerdict.CLEAN
     assert {f"{check.table.partition('.')[2]} {check.name}" for check in report.checks} == NAMES
+    assert len(report.checks) == len(NAMES) + 1  # of `nothing`, a CHECK and an index have the name of the column
     by_name = {check.name: check for check in report.checks}
     assert by_name["customer"].evidence == "Order row by row, customers row by row"
     assert (by_name["customer"].rows, by_name["few"].rows) == (500, 502)

@@ -76,6 +76,7 @@ def test_a_clean_table(checking: Checking) -> None:
     assert {check.name: (check.status, check.reason) for check in report.checks} == dict.fromkeys(
         NAMES, (Status.OK, None)
     )
+    assert [(check.name, check.reason) for check in report.checks if check.reason] == []
     assert report.verdict is CheckVerdict.CLEAN
     assert {check.enforcement for check in report.checks} == {Enforcement.ENFORCED}
     rows = {check.name: check.rows for check in report.checks}

@@ -74,6 +74,7 @@ def checker(shop: SqliteDatabase) -> Iterator[Checker]:
 
 def test_clean_tables(shop: SqliteDatabase, checking: Checking) -> None:
     report = checking.run(all_constraints_of(shop.url))
+    assert [(check.name, check.reason) for check in report.checks if check.reason] == []
     assert report.verdict is CheckVerdict.CLEAN
     assert {f"{check.table.removeprefix('main.')} {check.name}" for check in report.checks} == NAMES
     by_name = {check.name: check for check in report.checks}
