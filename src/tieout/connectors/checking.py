@@ -6,11 +6,12 @@ index itself. Each says how it is known to have taken that path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from tieout.connectors.base import ScanColumn
+from tieout.connectors.inspecting import Inspection
 from tieout.connectors.value_checking import OwnCheck, ValuePath
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
@@ -196,6 +197,12 @@ class Checker(Protocol):
         """The engine's own checker, to be run after all else, for no longer than that.
 
         Without `marking`, one that marks what it finds, and so writes, is not run.
+        """
+
+    def inspect(self, names: Collection[TableName] | None) -> Iterable[Inspection]:
+        """The definitions of these objects and of the views that read them; None: of all. A name may be gone by now.
+
+        Nothing is run that could change anything, and no table is read through an index that may be wrong.
         """
 
     def address_text(self, address: Sequence[str | None]) -> str:

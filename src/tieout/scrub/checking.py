@@ -62,7 +62,6 @@ class TableChecks:
         families: dict[Family, Check] = {
             Family.INDEX: self._indexes,
             Family.CONSTRAINT: self._constraints,
-            Family.SCHEMA: partial(self._unbuilt, Family.SCHEMA),
             Family.VALIDITY: self._values,
         }
         for family, check in families.items():
@@ -72,8 +71,8 @@ class TableChecks:
 
     def _made(self, family: Family, check: Check, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         """What keeps one table from being read is no reason to leave the others; a server that is gone is."""
-        if planned.unread is not None:
-            yield not_checked(family, planned.table, None, planned.unread)
+        if planned.undescribed is not None:
+            yield not_checked(family, planned.table, None, planned.undescribed)
             return
         try:
             yield from check(planned, unit)
@@ -98,10 +97,9 @@ class TableChecks:
                 except _OF_THE_TABLE as error:
                     yield not_checked(Family.VALIDITY, each.table, OWN, str(error))
 
-    def _unbuilt(self, family: Family, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
-        yield not_checked(family, planned.table, None, "checks of this family are not built yet")
-
     def _indexes(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
+        if planned.unlisted is not None:
+            yield not_checked(Family.INDEX, planned.table, None, planned.unlisted)
         readable: list[ReadableIndex] = []
         with kept_open():
             paths = [Unreadable(i.unchecked) if i.unchecked else self.checker.index_path(i) for i in planned.indexes]

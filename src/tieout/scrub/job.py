@@ -14,12 +14,14 @@ from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.check_documents import check_document
 from tieout.model.failures import CheckReport, Status
 from tieout.model.progress import Listener, silence
-from tieout.model.statements import CheckStatement
+from tieout.model.statements import CheckStatement, Family
 from tieout.scrub.checked import Checked
 from tieout.scrub.checking import TableChecks
 from tieout.scrub.ledger import Ledger
 from tieout.scrub.options import CheckOptions
-from tieout.scrub.planning import PlannedTable, plan
+from tieout.scrub.planning import PlannedTable, defined, plan
+from tieout.scrub.schema import SchemaChecks
+from tieout.scrub.units import Unit
 from tieout.verify.ending import Stopped, end_is_kept
 from tieout.verify.heartbeat import heartbeat
 
@@ -59,10 +61,17 @@ class CheckJob:
             return report
 
     def _checked(self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
+        """Definitions first: they may say why something else can't be read."""
+        if Family.SCHEMA in self.statement.families:
+            yield from checks.ledger.checked(self.checker.database, Family.SCHEMA, self._definitions)
         for table in planned:
             self._rest(job, 0)
             yield from checks.run(table)
         yield from checks.last(planned)
+
+    def _definitions(self, unit: Unit) -> Iterator[Checked]:
+        names = defined(self.statement, self.checker)
+        yield from SchemaChecks(self.checker, self.options, unit.rest).run(names)
 
     def _create(self) -> Job:
         request = {"statement": self.statement.text, "limit": self.limit, **asdict(self.options)}

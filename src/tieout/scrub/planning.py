@@ -7,21 +7,27 @@ from dataclasses import dataclass, replace
 
 from tieout.config.nearest import suggestion
 from tieout.connectors.checking import Checker, IndexInfo
-from tieout.errors import BusyError, UnsupportedError, UsageError
+from tieout.errors import BusyError, MissingObjectError, ReadError, UnsupportedError, UsageError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.statements import CheckStatement, Family, Named
 from tieout.model.tables import Table, TableName
 
+_UNTOLD = (BusyError, ReadError)
+"""A table that is locked, or a catalog that is broken: no reason to leave the other tables."""
+
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """A table, and what is checked of it. `unread` is why its catalog could not be read."""
+    """A table, and what is checked of it. `undescribed`: why the catalog could not say what it is, if that is so; then
+    nothing but its definition can be checked. `unlisted`: the same of its indexes.
+    """
 
     table: Table
     families: frozenset[Family]
     indexes: tuple[IndexInfo, ...] = ()
     constraints: tuple[ConstraintInfo, ...] = ()
-    unread: str | None = None
+    undescribed: str | None = None
+    unlisted: str | None = None
 
 
 def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
@@ -29,28 +35,45 @@ def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
     if statement.as_of is not None:
         raise UnsupportedError("this engine can't read the past: AS OF is refused", "leave it out")
     names = _tables(statement, checker)
-    return _only_named(statement, _described(statement.families, checker, checker.leaves(names)))
+    planned = []
+    for table in _described(checker, checker.leaves(names)):
+        if isinstance(table, Table):
+            planned.append(_planned(table, statement.families, checker))
+        else:
+            name, reason = table
+            planned.append(PlannedTable(Table(name, ()), statement.families, undescribed=reason))
+    return _only_named(statement, planned)
 
 
-def _described(families: frozenset[Family], checker: Checker, names: Sequence[TableName]) -> list[PlannedTable]:
-    """All at once; where one of them is locked, each by itself, so that the others are checked."""
+def _planned(table: Table, families: frozenset[Family], checker: Checker) -> PlannedTable:
     try:
-        return [_planned(families, checker, table) for table in checker.describe(names)]
-    except BusyError:
-        return [planned for name in names for planned in _alone(families, checker, name)]
-
-
-def _alone(families: frozenset[Family], checker: Checker, name: TableName) -> list[PlannedTable]:
+        constraints = checker.constraints(table) if Family.CONSTRAINT in families else []
+    except _UNTOLD as error:
+        return PlannedTable(table, families, undescribed=str(error))
     try:
-        return [_planned(families, checker, table) for table in checker.describe([name])]
-    except BusyError as error:
-        return [PlannedTable(Table(name, ()), families, unread=str(error))]
-
-
-def _planned(families: frozenset[Family], checker: Checker, table: Table) -> PlannedTable:
-    indexes = checker.indexes(table) if Family.INDEX in families else []
-    constraints = checker.constraints(table) if Family.CONSTRAINT in families else []
+        indexes = checker.indexes(table) if Family.INDEX in families else []
+    except _UNTOLD as error:
+        return PlannedTable(table, families, constraints=tuple(constraints), unlisted=str(error))
     return PlannedTable(table, families, tuple(indexes), tuple(constraints))
+
+
+def _described(checker: Checker, names: Sequence[TableName]) -> list[Table | tuple[TableName, str]]:
+    """All at once; one by one, or nearly so, if the catalog can't describe them all."""
+    try:
+        return list(checker.describe(names))
+    except (*_UNTOLD, MissingObjectError) as error:
+        if len(names) < 2:
+            return [(name, str(error)) for name in names]
+        half = len(names) // 2
+        return [*_described(checker, names[:half]), *_described(checker, names[half:])]
+
+
+def defined(statement: CheckStatement, checker: Checker) -> list[TableName] | None:
+    """The tables whose definitions are checked: a table that has partitions with them. None: all of the database."""
+    if statement.database is not None:
+        return None
+    names = _tables(statement, checker)
+    return list(dict.fromkeys([*names, *checker.leaves(names)]))
 
 
 def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
@@ -85,10 +108,11 @@ def _match(named: Named, known: Sequence[TableName]) -> TableName | None:
 
 def _only_named(statement: CheckStatement, planned: Sequence[PlannedTable]) -> list[PlannedTable]:
     tables = [str(table.table.name) for table in planned]
-    if statement.indexes:
+    sure = all(table.undescribed is None and table.unlisted is None for table in planned)
+    if statement.indexes and sure:
         known = [index.name for table in planned for index in table.indexes]
         _refuse_unknown(("index", "indexes"), statement.indexes, known, tables)
-    if statement.constraints:
+    if statement.constraints and sure:
         known = [constraint.name for table in planned for constraint in table.constraints]
         _refuse_unknown(("constraint", "constraints"), statement.constraints, known, tables)
     return [

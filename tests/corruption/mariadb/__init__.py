@@ -6,6 +6,7 @@ from tests.corruption.mariadb.constraints import (
     invalid_json,
     no_member,
     orphaned_rows,
+    sequence_behind,
     violated_check,
     wrong_generated_value,
     wrong_reference,
@@ -20,6 +21,7 @@ from tests.corruption.mariadb.entries import (
     stale_entry,
     wrong_row_entry,
 )
+from tests.corruption.mariadb.session import unguarded
 from tests.corruption.mariadb.values import redeclared_table
 
 __all__ = [
@@ -34,7 +36,9 @@ __all__ = [
     "orphaned_rows",
     "own_checker",
     "redeclared_table",
+    "sequence_behind",
     "stale_entry",
+    "unguarded",
     "violated_check",
     "wrong_generated_value",
     "wrong_reference",

@@ -1,4 +1,4 @@
-"""Rows that hold what the table declares impossible; views that no longer work."""
+"""Rows that hold what the table declares impossible; views and sequences that no longer work."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ def wrong_generated_value(database: Database, table: str, column: str, where: st
 def broken_view(database: Database, view: str, statement: str) -> None:
     """The view is there and can't be read: `statement` changed or dropped what it uses."""
     database.execute(statement)
+
+
+def sequence_behind(database: Database, sequence: str) -> None:
+    """The sequence begins again: rows have what it gives next."""
+    database.execute(f"ALTER SEQUENCE {quoted(sequence)} RESTART")
 
 
 def _generated_as(database: Database, table: str, column: str, value: Any) -> bytes:

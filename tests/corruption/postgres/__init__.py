@@ -30,7 +30,7 @@ from tests.corruption.postgres.indexes import (
     unfinished_index,
     wrong_order,
 )
-from tests.corruption.postgres.objects import broken_view, sequence_behind
+from tests.corruption.postgres.objects import broken_view, dropped_underneath, lost_object, sequence_behind
 from tests.corruption.postgres.values import lost_chunks, lost_label, redeclared_column
 
 __all__ = [
@@ -38,11 +38,13 @@ __all__ = [
     "changed_collation",
     "check_never_asked",
     "dangling_entry",
+    "dropped_underneath",
     "duplicate_entry",
     "duplicate_without_entry",
     "invalid_index",
     "lost_chunks",
     "lost_label",
+    "lost_object",
     "missing_entry",
     "null_value",
     "orphaned_rows",

@@ -56,6 +56,13 @@ def broken_view(database: SqliteDatabase, view: str, statement: str) -> None:
         connection.execute(statement)
 
 
+def sequence_behind(database: SqliteDatabase, table: str) -> None:
+    """The number that the file keeps of an AUTOINCREMENT table is 0: none was ever handed out."""
+    with unguarded(database) as connection:
+        if connection.execute("UPDATE sqlite_sequence SET seq = 0 WHERE name = ?", (table,)).rowcount < 1:
+            raise NotDone(f"{table} has no number")
+
+
 def _written(database: SqliteDatabase, table: str, without: str, where: str, values: Values) -> None:
     """Changes the rows while the table's statement lacks whatever matches `without`."""
     with unguarded(database) as connection:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
+from tests.integration.checking.definitions import definitions
+from tests.integration.checking.definitions import found as found_in_definitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,3 +71,9 @@ def test_a_stale_entry_without_addresses(own: Database, spark: SparkSession, tmp
         ("dangling_index_entry", "i", None),
         ("missing_index_entry", "i", KEY),
     ]
+
+
+def test_an_index_that_the_engine_does_not_trust_any_more(own: Database) -> None:
+    corrupt(own, "InnoDB", "dangling_entry")
+    own.execute("CHECK TABLE t EXTENDED")
+    assert found_in_definitions(definitions(own.url)) == {("invalid_index", f"{own.name}.t", "i")}

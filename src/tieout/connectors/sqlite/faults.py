@@ -9,7 +9,11 @@ from contextlib import contextmanager
 from tieout.config.urls import EndpointUrl
 from tieout.errors import EndpointError, MissingObjectError, ReadError, UnreachableError
 
+MALFORMED = "malformed database schema"
+"""One definition that SQLite does not understand, and it reads none."""
+
 _WORDS: list[tuple[str, type[EndpointError], str | None]] = [
+    (MALFORMED, ReadError, "a definition in the file is wrong: CHECK DATABASE says which"),
     ("unable to open", MissingObjectError, "check the path in the URL, and that the file can be read"),
     ("no such table", MissingObjectError, "check the name, or whether it was dropped meanwhile"),
     ("no such column", MissingObjectError, "check the name, or whether it was dropped meanwhile"),

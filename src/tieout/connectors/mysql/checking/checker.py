@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.inspecting import Inspection
 from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered
 from tieout.connectors.mysql.checking.constraints import constraints_of
 from tieout.connectors.mysql.checking.own import check_table
+from tieout.connectors.mysql.checking.schema.inspector import inspect
 from tieout.connectors.mysql.checking.validity import rules_of
 from tieout.connectors.mysql.checking.violations import find_violations
 from tieout.connectors.mysql.dialect import MySQLDialect
@@ -32,6 +34,7 @@ def open_checker(url: EndpointUrl) -> MySQLChecker:
 
 class MySQLChecker:
     def __init__(self, url: EndpointUrl, endpoint: MySQLEndpoint) -> None:
+        self.url = url
         self.database = str(url.database)
         self._endpoint = endpoint
         self._dialect = MySQLDialect(endpoint.flavour)
@@ -111,6 +114,9 @@ class MySQLChecker:
 
     def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
         return check_table(self._endpoint.url, self._dialect.table(table.name), marking, seconds)
+
+    def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:
+        return inspect(self.url, self._endpoint.flavour, names)
 
     def address_text(self, address: Sequence[str | None]) -> str:
         return ", ".join("NULL" if part is None else part for part in address)

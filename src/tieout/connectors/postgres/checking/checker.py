@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.inspecting import Inspection
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.constraints import constraints_of
 from tieout.connectors.postgres.checking.heap import HeapPath, explain_heap
@@ -17,6 +18,7 @@ from tieout.connectors.postgres.checking.index_only import IndexOnlyScan, index_
 from tieout.connectors.postgres.checking.index_pages import IndexPages, index_pages
 from tieout.connectors.postgres.checking.moment import Moment
 from tieout.connectors.postgres.checking.own import amcheck
+from tieout.connectors.postgres.checking.schema.inspector import inspect
 from tieout.connectors.postgres.checking.validity import rules_of
 from tieout.connectors.postgres.checking.violations import find_violations
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
@@ -114,6 +116,9 @@ class PostgresChecker:
 
     def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
         return amcheck(self.url, table.name, seconds)
+
+    def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:
+        return inspect(self.url, names)
 
     def address_text(self, address: Sequence[str | None]) -> str:
         number = int(address[0] or 0)

@@ -67,7 +67,7 @@ def _info(endpoint: SQLiteEndpoint, table: Table, name: str, *, unique: bool, pr
     rows = endpoint.all(f"PRAGMA main.index_xinfo({_DIALECT.quote(name)})")
     definition = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'index' AND name = {_literal(name)}")
     text = definition[0][0] if definition else None
-    parts, where = _words(text) if text else ([], None)
+    parts, where = index_words(text) if text else ([], None)
     columns = tuple(_column(table, row, parts) for row in rows if row[5])
     return IndexInfo(name, table, columns, unique, primary, where, text or "")
 
@@ -80,7 +80,7 @@ def _column(table: Table, row: tuple[Any, ...], parts: Sequence[str]) -> IndexCo
     return IndexColumn(str(name), scan_column(table.column(name)), descending=bool(descending))
 
 
-def _words(statement: str) -> tuple[list[str], str | None]:
+def index_words(statement: str) -> tuple[list[str], str | None]:
     """The indexed columns and expressions of a CREATE INDEX, without order and collation; and its condition."""
     parts = tokens(statement)
     on = next(place for place, token in enumerate(parts) if token.depth == 0 and token.says("ON"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.inspecting import Inspection
 from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.scan_values import ScanValues
 from tieout.connectors.sqlite.checking.catalog import (
@@ -22,12 +23,16 @@ from tieout.connectors.sqlite.checking.catalog import (
 from tieout.connectors.sqlite.checking.constraints import constraints_of
 from tieout.connectors.sqlite.checking.imposters import Imposters
 from tieout.connectors.sqlite.checking.own import integrity_check
+from tieout.connectors.sqlite.checking.schema.inspector import inspect
 from tieout.connectors.sqlite.checking.validity import rules_of
 from tieout.connectors.sqlite.checking.violations import find_violations
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
+from tieout.connectors.sqlite.faults import MALFORMED
+from tieout.connectors.sqlite.session import connect
 from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
+from tieout.errors import ReadError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
 
@@ -37,15 +42,28 @@ _NO_NAME = "each of the names that SQLite has for the rowid is a column of the t
 
 
 def open_checker(url: EndpointUrl) -> SQLiteChecker:
-    return SQLiteChecker(url, open_endpoint(url))
+    try:
+        return SQLiteChecker(url, open_endpoint(url))
+    except ReadError as error:
+        if MALFORMED not in error.message:
+            raise
+        # Told to do so, SQLite passes over what it does not understand.
+        connection = connect(url)
+        connection.execute("PRAGMA writable_schema = ON")
+        return SQLiteChecker(url, SQLiteEndpoint(url, connection), error)
 
 
 class SQLiteChecker:
-    """A table with an index that SQLite can't read alone is checked in a copy, of one moment; others where they are."""
+    """A table with an index that SQLite can't read alone is checked in a copy, of one moment; others where they are.
 
-    def __init__(self, url: EndpointUrl, endpoint: SQLiteEndpoint) -> None:
+    Of a file that is `unreadable`, only definitions can be.
+    """
+
+    def __init__(self, url: EndpointUrl, endpoint: SQLiteEndpoint, unreadable: ReadError | None = None) -> None:
+        self.url = url
         self.database = Path(url.path or "").stem
         self._endpoint = endpoint
+        self._unreadable = unreadable
         self._imposters = Imposters(url)
         self._copied: set[TableName] = set()
 
@@ -59,6 +77,8 @@ class SQLiteChecker:
         return list(names)
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
+        if self._unreadable is not None:
+            raise self._unreadable
         return self._endpoint.describe(names)
 
     def default_schema(self) -> str:
@@ -128,6 +148,9 @@ class SQLiteChecker:
 
     def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
         return integrity_check(self._endpoint.url, table.name, seconds)
+
+    def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:
+        return inspect(self.url, names)
 
     def address_text(self, address: Sequence[str | None]) -> str:
         return ", ".join("NULL" if part is None else part for part in address)

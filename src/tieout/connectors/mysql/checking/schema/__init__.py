@@ -1,0 +1,1 @@
+"""What is wrong in the definitions of a database of a MySQL server."""

@@ -1,0 +1,1 @@
+"""What is wrong in the definitions of an SQLite file."""
