@@ -112,6 +112,9 @@ class Spelling(Protocol):
     def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
         """The same, however the parent is read."""
 
+    def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
+        """That the row `c` refers to a value of the parent's column; `compared` is the constraint's for the two."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -260,6 +263,11 @@ def numbered(
     return f"SELECT {names} FROM ({each}) AS w WHERE n > 1"
 
 
+def as_parent(dialect: sql.Dialect, compared: str, parent: str, child: Column, value: str) -> str:
+    """`Spelling.refers` of engines of which `compared` begins with the parent's column."""
+    return dialect.literal(child, value) + compared.removeprefix(f"p.{dialect.quote(parent)}")
+
+
 def plainly_grouped(columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
     return f"SELECT {columns} FROM {source} WHERE {condition} GROUP BY {', '.join(keys)}"
 
@@ -282,12 +290,10 @@ def _among_or_referring(spelling: Spelling, asked: Asked, constraint: Constraint
     parents = asked.only.parents.get(constraint.name, ()) if asked.only is not None else ()
     if not parents:
         return _among(spelling, asked)
+    assert constraint.reference is not None
     columns = [asked.table.column(name) for name in constraint.columns]
+    pairs = list(zip(constraint.compared, constraint.reference.columns, columns, strict=True))
     referring = [
-        " AND ".join(
-            f"{spelling.dialect.quote(column.name)} = {spelling.dialect.literal(column, value)}"
-            for column, value in zip(columns, key, strict=True)
-        )
-        for key in parents
+        " AND ".join(spelling.refers(*pair, value) for pair, value in zip(pairs, key, strict=True)) for key in parents
     ]
     return "(" + " OR ".join([_among(spelling, asked), *(f"({each})" for each in referring)]) + ")"

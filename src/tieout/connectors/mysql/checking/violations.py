@@ -22,6 +22,7 @@ from tieout.connectors.violations import (
     Asked,
     OnlyRows,
     Violations,
+    as_parent,
     exact_columns,
     exact_key,
     plainly_grouped,
@@ -30,7 +31,7 @@ from tieout.connectors.violations import (
 )
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,6 +126,9 @@ class MySQLSpelling:
     def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
         assert constraint.reference is not None
         return _without(self.indexed_source(constraint.reference.parent, "p"), constraint)
+
+    def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
+        return as_parent(self.dialect, compared, parent, child, value)
 
 
 def _without(parent: str, constraint: ConstraintInfo) -> str:

@@ -24,9 +24,9 @@ SELECT c.conname, c.contype::text, pg_get_expr(c.conbin, c.conrelid), pg_get_con
   c.confmatchtype = 'f', pn.nspname, p.relname,
   (SELECT array_agg(a.attname ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY AS k(attnum, place)
    JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum),
-  (SELECT array_agg(format('p.%%I%%s OPERATOR(%%I.%%s) c.%%I', pa.attname,
+  (SELECT array_agg(format('p."%%s"%%s OPERATOR(%%I.%%s) c."%%s"', replace(pa.attname, '"', '""'),
      CASE WHEN pa.attcollation <> ca.attcollation THEN format(' COLLATE %%I.%%I', ln.nspname, l.collname) END,
-     opn.nspname, o.oprname, ca.attname) ORDER BY k.place)
+     opn.nspname, o.oprname, replace(ca.attname, '"', '""')) ORDER BY k.place)
    FROM unnest(c.conkey, c.confkey, c.conpfeqop) WITH ORDINALITY AS k(child, parent, equal, place)
    JOIN pg_attribute ca ON ca.attrelid = c.conrelid AND ca.attnum = k.child
    JOIN pg_attribute pa ON pa.attrelid = c.confrelid AND pa.attnum = k.parent

@@ -23,6 +23,7 @@ from tieout.connectors.violations import (
     OnlyRows,
     Part,
     Violations,
+    as_parent,
     exact_columns,
     exact_key,
     numbered,
@@ -31,7 +32,7 @@ from tieout.connectors.violations import (
 )
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
-from tieout.model.tables import TableName
+from tieout.model.tables import Column, TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,6 +127,9 @@ class PostgresSpelling:
 
     def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
         return self.without_parent(constraint)
+
+    def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
+        return as_parent(_DIALECT, compared, parent, child, value)
 
 
 def find_violations(

@@ -19,7 +19,7 @@ from tieout.connectors.sqlite.snapshot import array_of
 from tieout.connectors.violations import Asked, OnlyRows, Violations, numbered, plainly_grouped, question, unaskable
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,6 +92,10 @@ class SQLiteSpelling:
         assert constraint.reference is not None
         parent = self.indexed_source(constraint.reference.parent, "p")
         return f"NOT EXISTS (SELECT 1 FROM {parent} WHERE {' AND '.join(constraint.compared)})"
+
+    def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
+        # Numbers alone are sought so, which no collation changes; and the column's own affinity finds them in texts.
+        return f"c.{_DIALECT.quote(child.name)} = {_DIALECT.literal(child, value)}"
 
 
 def find_violations(
