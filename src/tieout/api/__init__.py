@@ -5,14 +5,15 @@ from __future__ import annotations
 from tieout.api.checking import check, parse_check, resumable_check, resume_check, split_checks
 from tieout.api.failures import judge_failure, list_failures, show_failure
 from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
+from tieout.api.mends import apply_mends, plan_mends, undo_mends, write_mend_sql
 from tieout.api.moves import drop_move, move_status, move_statuses, run_move, steer_move
 from tieout.api.repairs import (
     PlanDetails,
     apply_repair,
     plan_repair,
     repair_plan,
+    repairable_job,
     undo_repair,
-    verification,
     write_repair_sql,
 )
 from tieout.api.sessions import SparkSettings
@@ -31,6 +32,7 @@ __all__ = [
     "JobDetails",
     "PlanDetails",
     "SparkSettings",
+    "apply_mends",
     "apply_repair",
     "cancel_job",
     "check",
@@ -44,9 +46,11 @@ __all__ = [
     "move_statuses",
     "parse_check",
     "pause_job",
+    "plan_mends",
     "plan_repair",
     "preflight",
     "repair_plan",
+    "repairable_job",
     "request_document",
     "resumable_check",
     "resumable_job",
@@ -57,8 +61,9 @@ __all__ = [
     "show_job",
     "split_checks",
     "steer_move",
+    "undo_mends",
     "undo_repair",
-    "verification",
     "verify",
+    "write_mend_sql",
     "write_repair_sql",
 ]

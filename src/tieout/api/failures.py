@@ -28,7 +28,7 @@ def list_failures(
         return store.failures.list(
             limit=limit,
             state=FailureState(state) if state else None,
-            kind=None if kind is None else _kind(kind).value,
+            kind=None if kind is None else kind_named(kind).value,
             gone=gone,
         )
 
@@ -44,7 +44,8 @@ def judge_failure(reference: str, state: FailureState, note: str | None, meta: s
         return store.failures.judge(reference, state, note)
 
 
-def _kind(name: str) -> FailureKind:
+def kind_named(name: str) -> FailureKind:
+    """By our name or by that of others; UsageError if nothing is called so."""
     if name in _OTHER_NAMES:
         return _OTHER_NAMES[name]
     try:

@@ -1,4 +1,4 @@
-"""Repairs: planned, applied, undone."""
+"""Repairs of what a verification found, planned, applied, undone; and which job or plan a user means."""
 
 from __future__ import annotations
 
@@ -6,25 +6,35 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from tieout.config.urls import parse_url
-from tieout.meta import DEFAULT_URL, Job, RepairPlan, open_store
+from tieout.errors import UsageError
+from tieout.meta import DEFAULT_URL, Job, JobKind, RepairPlan, open_store
 from tieout.model.progress import Listener, silence
 from tieout.model.repairs import RepairResult, RepairSummary
 
 
 @dataclass(frozen=True, slots=True)
 class PlanDetails:
-    """A repair plan, and the verification that it comes from."""
+    """A repair plan, and the verification or the check that it comes from."""
 
     plan: RepairPlan
     job: Job
 
 
-def verification(reference: str, meta: str = DEFAULT_URL) -> Job:
-    """A verification by its id, by the beginning of one, or the newest for `last`."""
-    from tieout.verify.repair.sides import verification
-
+def repairable_job(reference: str, meta: str = DEFAULT_URL) -> Job:
+    """A verification or a check by its id, by the beginning of one, or the newest of both for `last`."""
+    kinds = (JobKind.VERIFICATION, JobKind.CHECK)
     with open_store(meta) as store:
-        return verification(store, reference)
+        if reference != "last":
+            job = store.jobs.get(reference)
+            if job.kind not in kinds:
+                raise UsageError(f"job {job.id} is a {job.kind}: it found nothing", "see `tieout jobs list`")
+            return job
+        newest = [job for kind in kinds for job in store.jobs.list(limit=1, kind=kind)]
+    if not newest:
+        raise UsageError(
+            "there is no verification and no check to repair from", "run `tieout verify` or `tieout check`"
+        )
+    return max(newest, key=lambda job: (job.started_at, job.id))
 
 
 def repair_plan(reference: str, meta: str = DEFAULT_URL) -> PlanDetails:

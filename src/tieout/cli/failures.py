@@ -9,6 +9,7 @@ import typer
 from tieout.cli import options as common
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
+from tieout.model.check_documents import failure_document, failure_from
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -119,12 +120,14 @@ def _tell(failure: KeptFailure, output: OutputFormat) -> None:
 
 
 def _values(failure: KeptFailure) -> dict[str, object]:
-    found = dict(failure.found)
+    # What was kept before there was advice has none.
+    found = {**failure_document(failure_from(failure.found)), **failure.found}
     pairs = {name: found.pop(name) or {} for name in ("primary_key", "details")}
     words = {
         name: " ".join(f"{column}={'NULL' if value is None else value}" for column, value in values.items()) or None
         for name, values in pairs.items()
     }
+    detected = found.pop("detected_at", None)
     return {
         "id": failure.id,
         **found,
@@ -132,6 +135,7 @@ def _values(failure: KeptFailure) -> dict[str, object]:
         **words,
         "state": failure.state.value,
         "note": failure.note,
+        "detected_at": detected or failure.last_seen,
         "first_seen": failure.first_seen,
         "last_seen": failure.last_seen,
         "gone_since": failure.gone_since,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 from tieout.cli.output import say
 from tieout.errors import UsageError
@@ -10,13 +12,17 @@ from tieout.report.words import plural
 
 
 def write_sql_file(file: Path, plan: str, urls: tuple[str, str], meta: str) -> None:
-    """Writes the whole file or none: half of a transaction is worse than nothing."""
     from tieout import api
 
+    write_statements(file, plan, lambda stream: api.write_repair_sql(plan, *urls, stream, meta=meta))
+
+
+def write_statements(file: Path, plan: str, write: Callable[[TextIO], int]) -> None:
+    """Writes the whole file or none: half of a transaction is worse than nothing. `write` tells how many."""
     draft = file.with_name(f".{file.name}.draft")
     try:
         with draft.open("w", encoding="utf-8", newline="\n") as stream:
-            written = api.write_repair_sql(plan, *urls, stream, meta=meta)
+            written = write(stream)
         draft.replace(file)
     except OSError as error:
         raise UsageError(f"can't write {file}: {error.strerror}", "give another file") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tieout.connectors.writing import Reference, Row
@@ -31,6 +31,12 @@ def update(dialect: ChangeDialect, table: Table, key: Row, row: Row, *, keep: Se
     sets = [f"{dialect.quote(c.name)} = {_value(dialect, c, row[c.name])}" for c in _written(table, row)]
     sets += [f"{dialect.quote(c.name)} = {dialect.quote(c.name)}" for c in keep if c.name not in row]
     return f"UPDATE {dialect.table(table.name)} SET {', '.join(sets)} WHERE {_matches(dialect, table, key)}"
+
+
+def assign(dialect: ChangeDialect, table: Table, key: Row, values: Mapping[str, str]) -> str:
+    """Like an update, of values that are SQL."""
+    sets = ", ".join(f"{dialect.quote(name)} = {value}" for name, value in values.items())
+    return f"UPDATE {dialect.table(table.name)} SET {sets} WHERE {_matches(dialect, table, key)}"
 
 
 def delete(dialect: ChangeDialect, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:

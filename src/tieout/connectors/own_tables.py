@@ -1,4 +1,4 @@
-"""The tables that a mover keeps in users' databases as long as its tasks live."""
+"""The tables that Tieout keeps in users' databases: a mover's, as long as its tasks live, and what repairs removed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ PREFIX = "tieout_"
 STAGE = f"{PREFIX}stage_"
 PROGRESS = ("chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
 CAPTURE = ("changes", "shapes", "readers", "wanted", "replaced", "seen")
+QUARANTINE = f"{PREFIX}quarantine"
 
-_NAMES = {f"{PREFIX}{name}" for name in (*PROGRESS, *CAPTURE)}
+_NAMES = {QUARANTINE, *(f"{PREFIX}{name}" for name in (*PROGRESS, *CAPTURE))}
 
 
 def is_own(table: TableName) -> bool:

@@ -11,6 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint
 from tieout.connectors.checking import Checker
 from tieout.connectors.moving import Source, Target
+from tieout.connectors.repairing import Repairer
 from tieout.connectors.writing import Writer
 from tieout.errors import UnsupportedError
 
@@ -38,6 +39,11 @@ def open_checker(url: EndpointUrl) -> Checker:
     """
     guarded = replace(url, read_only=True)
     return cast(Checker, _part(url, "checking", "checker", "checked").open_checker(guarded))
+
+
+def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> Repairer:
+    """Connects to mend what a check found; not `lawful`: to put back what a repair has mended."""
+    return cast(Repairer, _part(url, "checking", "repairing", "repaired").open_repairer(url, lawful=lawful))
 
 
 def open_source(url: EndpointUrl) -> Source:

@@ -19,7 +19,7 @@ from tieout.meta.ownership import now, touch
 from tieout.meta.references import find
 from tieout.meta.schema import failures
 from tieout.model.check_documents import failure_document
-from tieout.model.failures import CheckResult, Failure
+from tieout.model.failures import CheckResult, Failure, FailureKind
 
 _AT_ONCE = 500
 _TELLING = ("entry.", "rule", "message")
@@ -104,6 +104,13 @@ class Failures:
         with self._database.read() as connection:
             return [_kept(row) for row in connection.execute(query)]
 
+    def of_job(self, job_id: str) -> Sequence[KeptFailure]:
+        """Those that this job was the last to see, in the order it recorded them."""
+        query = select(failures).where(failures.c.job_id == job_id, failures.c.gone_since.is_(None))
+        with self._database.read() as connection:
+            found = [_kept(row) for row in connection.execute(query)]
+        return sorted(found, key=lambda each: (each.last_seen, int(each.id.rpartition("-")[2]), each.id))
+
     def get(self, reference: str) -> KeptFailure:
         with self._database.read() as connection:
             return _kept(_one(connection, reference))
@@ -139,8 +146,10 @@ def _see_again(connection: Connection, identity: str, job_id: str, document: Map
 
 
 def _identity(endpoint: str, failure: Failure) -> str:
-    """By the row's key if it has one: its address changes with every update."""
+    """By the row's key if it has one: its address changes with every update. Several rows may break one primary key."""
     where = dict(failure.primary_key) if failure.primary_key is not None else failure.place
+    if failure.kind is FailureKind.PRIMARY_KEY_VIOLATION:
+        where = failure.place or where
     told = {name: value for name, value in failure.details.items() if name.startswith(_TELLING)}
     about = (failure.table, failure.columns, failure.index, failure.constraint)
     return _hash(endpoint, failure.kind.value, *about, where, told)

@@ -77,6 +77,12 @@ class ChangeAction(StrEnum):
     INSERT = "insert"
     UPDATE = "update"
     DELETE = "delete"
+    REBUILD = "rebuild"
+    """Of an index."""
+    ADVANCE = "advance"
+    """Of a sequence."""
+    NONE = "none"
+    """Nothing is done, or it is not known yet what."""
 
 
 class ChangeState(StrEnum):
@@ -85,6 +91,8 @@ class ChangeState(StrEnum):
     SKIPPED = "skipped"
     FAILED = "failed"
     UNDONE = "undone"
+    UNDECIDED = "undecided"
+    """People have to say what is to be done; until then, nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +172,10 @@ class StoredRange:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """What would make the target of `job` equal. `table` None: all the tables of the job."""
+    """What would end what a job found: the differences of a target, the failures of a database.
+
+    `table` None: all the tables of the job.
+    """
 
     id: str
     job_id: str
@@ -179,7 +190,8 @@ class RepairPlan:
 class RepairChange:
     """One row to change. Rows map columns to canonical text; `old_row` is what undo puts back.
 
-    `sequence` is given by the store, from 0.
+    `sequence` is given by the store, from 0. `details` are of repairs of what a check found: which failures it ends,
+    and what there is to know beside a row.
     """
 
     table: str
@@ -190,6 +202,7 @@ class RepairChange:
     sequence: int = -1
     state: ChangeState = ChangeState.PLANNED
     message: str | None = None
+    details: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

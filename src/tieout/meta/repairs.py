@@ -1,4 +1,4 @@
-"""Repair plans: the changes that would make a target equal, what became of each, and how to undo it."""
+"""Repair plans: the changes that would mend what a job found, what became of each, and how to undo it."""
 
 from __future__ import annotations
 
@@ -140,6 +140,7 @@ def _values(change: RepairChange) -> dict[str, Any]:
         "new_row": None if change.new_row is None else dict(change.new_row),
         "state": change.state,
         "message": change.message,
+        "details": None if change.details is None else dict(change.details),
     }
 
 
@@ -169,4 +170,5 @@ def _change(row: Any) -> RepairChange:
         sequence=row.sequence,
         state=ChangeState(row.state),
         message=row.message,
+        details=row.details,
     )

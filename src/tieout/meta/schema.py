@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from tieout.meta.columns import Bytes, JsonText, LongText, Moment
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every revision this program knows, oldest first (a test holds it to `migrations/versions`)."""
 
 HEAD = REVISIONS[-1]
@@ -119,6 +119,7 @@ class RepairChangeColumns(TypedColumns):
     new_row: Named[Any] = Column(JsonText, nullable=True)
     state: Named[str] = Column(String(20))
     message: Named[str | None] = Column(LongText)
+    details: Named[Any] = Column(JsonText, nullable=True)
 
 
 class MoveColumns(TypedColumns):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
+from tieout.model.remedies import remedy
 from tieout.model.statements import Family
 
 
@@ -20,7 +22,7 @@ def check_document(report: CheckReport) -> dict[str, Any]:
         "started_at": report.started_at.isoformat(),
         "seconds": round(report.seconds, 3),
         "checks": [result_document(check) for check in report.checks],
-        "failures": [failure_document(failure) for failure in report.failures],
+        "failures": [{**failure_document(failure), "job": report.job} for failure in report.failures],
         "truncated": report.truncated,
         "notes": list(report.notes),
     }
@@ -57,22 +59,8 @@ def result_from(document: Mapping[str, Any]) -> CheckResult:
     )
 
 
-def failure_from(document: Mapping[str, Any]) -> Failure:
-    """What `failure_document` was made of."""
-    return Failure(
-        FailureKind(document["failure"]),
-        document["database"],
-        document["table"],
-        tuple(document["columns"]),
-        document["index"],
-        document["constraint"],
-        document["primary_key"],
-        document["key_prefix"],
-        document["details"],
-    )
-
-
 def failure_document(failure: Failure) -> dict[str, Any]:
+    advice = remedy(failure)
     return {
         "failure": failure.kind.value,
         "database": failure.database,
@@ -83,4 +71,24 @@ def failure_document(failure: Failure) -> dict[str, Any]:
         "key_prefix": failure.place,
         "primary_key": None if failure.primary_key is None else dict(failure.primary_key),
         "details": dict(failure.details),
+        "category": advice.category.value,
+        "suggestion": advice.suggestion,
+        "detected_at": None if failure.detected_at is None else failure.detected_at.isoformat(),
     }
+
+
+def failure_from(document: Mapping[str, Any]) -> Failure:
+    """What a document, perhaps an older one, tells of a failure."""
+    detected = document.get("detected_at")
+    return Failure(
+        FailureKind(document["failure"]),
+        document["database"],
+        document["table"],
+        tuple(document["columns"]),
+        index=document["index"],
+        constraint=document["constraint"],
+        primary_key=document["primary_key"],
+        place=document["key_prefix"],
+        details=document["details"],
+        detected_at=None if detected is None else datetime.fromisoformat(detected),
+    )

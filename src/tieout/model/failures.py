@@ -83,6 +83,7 @@ class Failure:
     primary_key: Mapping[str, str | None] | None = None
     place: str | None = None
     details: Mapping[str, str | None] = field(default_factory=dict)
+    detected_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

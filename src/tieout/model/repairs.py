@@ -60,7 +60,8 @@ class RepairResult:
     `action` is apply or undo. `done` changes were applied, or undone; `skipped` rows had changed meanwhile or
     could not be planned; `failed` ones the engine refused. `different` counts the plan's rows that still differ
     from the source's (None: not looked at, after an undo); `differences` are the first of them. `messages` say
-    what was skipped and what failed, the first few.
+    what was skipped and what failed, the first few. `undecided` failures of a check wait for a choice; `kept` changes
+    stay after an undo, as nothing is lost by them.
     """
 
     plan: str
@@ -72,6 +73,9 @@ class RepairResult:
     different: int | None = None
     differences: tuple[Difference, ...] = ()
     messages: tuple[str, ...] = ()
+    undecided: int = 0
+    kept: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -79,8 +83,10 @@ class RepairResult:
 
     @property
     def exit_code(self) -> int:
-        """0: all done (and equal, if that was looked at); 1: not all, or rows still differ."""
-        return 1 if self.skipped or self.failed or self.different else 0
+        """0: all done (and equal, if that was looked at); 1: not all, or rows still differ; 3: some are undecided."""
+        if self.skipped or self.failed or self.different:
+            return 1
+        return 3 if self.undecided else 0
 
     def document(self) -> dict[str, Any]:
         rest = {name: value for name, value in asdict(self).items() if name != "differences"}

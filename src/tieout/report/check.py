@@ -11,6 +11,7 @@ from tieout.errors import UsageError
 from tieout.model.check_documents import check_document
 from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckReport, CheckResult, CheckVerdict, Failure, Status
+from tieout.model.remedies import Category, remedy_of
 from tieout.report.alignment import aligned
 from tieout.report.json import json_text
 from tieout.report.palette import FAINT, HEADING
@@ -55,8 +56,27 @@ def _lines(report: CheckReport) -> Iterator[Text]:
     if report.truncated:
         total = sum(check.failures for check in report.checks)
         yield Text(f"… {len(report.failures):,} of {total:,} failures listed (--limit)")
+    yield from _suggestions(report)
     yield Text()
     yield Text(f"job {printable(report.job)}; {duration(report.seconds)}", FAINT)
+
+
+_CATEGORIES = {
+    Category.AUTOMATIC: "automatic",
+    Category.DECISION: "needs a decision",
+    Category.NOT_REPAIRABLE: "not repairable by Tieout",
+}
+
+
+def _suggestions(report: CheckReport) -> Iterator[Text]:
+    """What can be done, once for each kind of failure."""
+    advice = {failure.kind: remedy_of(failure.kind) for failure in report.failures}
+    if advice:
+        yield Text()
+    for kind, remedy in advice.items():
+        yield Text(f"{kind}: ", FAINT).append(f"{remedy.suggestion} ({_CATEGORIES[remedy.category]})")
+    if any(remedy.category is not Category.NOT_REPAIRABLE for remedy in advice.values()):
+        yield Text(f"to mend it: tieout repair plan {printable(report.job)}", FAINT)
 
 
 def _headline(report: CheckReport) -> str:

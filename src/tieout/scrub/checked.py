@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import CheckResult, Failure, Status
@@ -16,6 +17,11 @@ class Checked:
 
     result: CheckResult
     failures: tuple[Failure, ...] = ()
+
+    def detected_now(self) -> Checked:
+        """The same, whose failures say when they were found: now, unless they say so already."""
+        now = datetime.now(UTC)
+        return replace(self, failures=tuple(replace(f, detected_at=f.detected_at or now) for f in self.failures))
 
 
 def constraint_not_checked(constraint: ConstraintInfo, reason: str) -> Checked:

@@ -52,7 +52,8 @@ class CheckJob:
             checks = TableChecks(session(), self.checker, self.options, ledger)
             checked: list[Checked] = []
             with heartbeat(self.store.jobs, job.id):
-                for each in self._checked(job, checks, planned):
+                for found in self._checked(job, checks, planned):
+                    each = found.detected_now()
                     checked.append(each)
                     if each.result.status is not Status.NOT_CHECKED:
                         self.store.failures.record(job.id, self.shown, each.result, each.failures)

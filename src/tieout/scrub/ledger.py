@@ -31,7 +31,8 @@ class Ledger:
             return
         self.listener(Progress(family.value, table))
         made: list[Checked] = []
-        for each in check(self._unit(table, family, kept)):
+        for found in check(self._unit(table, family, kept)):
+            each = found.detected_now()
             made.append(each)
             yield each
         self._finish(table, family, made)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tieout.config.nearest import suggestion
 from tieout.connectors.checking import Checker, IndexInfo
+from tieout.connectors.own_tables import is_own
 from tieout.errors import BusyError, MissingObjectError, ReadError, UnsupportedError, UsageError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.statements import CheckStatement, Family, Named
@@ -83,7 +84,7 @@ def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
                 f"this is the database {checker.database}, not {statement.database}",
                 "give the URL of the database that is to be checked",
             )
-        return checker.all_tables()
+        return [name for name in checker.all_tables() if not is_own(name)]
     found, missing = [], []
     for named in statement.tables:
         known = checker.tables(named.schema)

@@ -45,17 +45,17 @@ def on_source(table: RepairTable, keys: Sequence[Key]) -> Found:
     def look(some: Sequence[Key]) -> list[pa.RecordBatch]:
         return reading(table.plan.source.reader, lambda reader: list(reader.lookup(table.source, some)))
 
-    return _look_up(table.source, keys, look)
+    return look_up(table.source, keys, look)
 
 
 def on_target(table: RepairTable, writer: Writer, keys: Sequence[Key], *, lock: bool = False) -> Found:
-    return _look_up(table.target, keys, lambda some: writer.rows(table.target, some, lock=lock))
+    return look_up(table.target, keys, lambda some: writer.rows(table.target, some, lock=lock))
 
 
 def within_condition(table: RepairTable, writer: Writer, keys: Sequence[Key]) -> set[Key]:
     """Those of the target's rows that the verification's condition takes in."""
     scan = table.plan.target.scan
-    return set(_look_up(scan, keys, lambda some: writer.rows(scan, some, lock=False)).places)
+    return set(look_up(scan, keys, lambda some: writer.rows(scan, some, lock=False)).places)
 
 
 def exact_row(table: RepairTable, found: Found, row: int) -> Row:
@@ -63,7 +63,8 @@ def exact_row(table: RepairTable, found: Found, row: int) -> Row:
     return {name: found.text(row, place) for name, place in table.exact.items()}
 
 
-def _look_up(scan: Scan, keys: Sequence[Key], look: Callable[[Sequence[Key]], Iterable[pa.RecordBatch]]) -> Found:
+def look_up(scan: Scan, keys: Sequence[Key], look: Callable[[Sequence[Key]], Iterable[pa.RecordBatch]]) -> Found:
+    """What `look` finds for the keys; one that can't be asked for is among `failed`."""
     if not keys:
         return Found(scan)
     try:

@@ -32,7 +32,7 @@ def repair_statements(
             f"rows to change: {planned:,}; left alone: {counts.get(ChangeState.SKIPPED, 0):,}",
             "One transaction: run it with a client that stops at the first error.",
         ):
-            out.write(_comment(line))
+            out.write(comment(line))
         out.writelines(f"{statement};\n" for statement in sides.writer.statements.opening())
         written = 0
         for step, statement in _File(store, plan, sides).statements():
@@ -94,9 +94,9 @@ class _File:
 
 def _refusal(step: Step, refusal: Refused) -> str:
     key = ", ".join(f"{name} = {value}" for name, value in step.change.key.items())
-    return _comment(f"NOT WRITTEN: {step.change.action} {step.change.table} ({key}): {refusal.message}")
+    return comment(f"NOT WRITTEN: {step.change.action} {step.change.table} ({key}): {refusal.message}")
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
     """One line, of which nothing can run: a name or a value may hold anything."""
     return "-- " + "".join(c if c.isprintable() else "?" for c in text) + "\n"

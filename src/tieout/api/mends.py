@@ -1,0 +1,74 @@
+"""Repairs of what a check found: decided, planned, applied, undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TextIO
+
+from tieout.api.failures import kind_named
+from tieout.config.nearest import suggestion
+from tieout.config.urls import parse_url
+from tieout.errors import UsageError
+from tieout.meta import DEFAULT_URL, open_store
+from tieout.model.mends import Decisions, MendSummary
+from tieout.model.progress import Listener, silence
+from tieout.model.remedies import Choice
+from tieout.model.repairs import RepairResult
+
+
+def plan_mends(
+    job: str,
+    url: str,
+    *,
+    choose: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None,
+    table: str | None = None,
+    meta: str = DEFAULT_URL,
+    listener: Listener = silence,
+) -> MendSummary:
+    """Keeps a plan that would end the failures of a check. Reads the database, changes nothing.
+
+    `choose` says by the name of a kind of failure, or by a failure's id, how it is mended; `values` are what
+    columns are set to where a value is replaced or a parent inserted.
+    """
+    from tieout.scrub.repair import plan_mends
+
+    choices = {_chosen(name): _choice(text) for name, text in (choose or {}).items()}
+    decisions = Decisions(choices, dict(values or {}))
+    with open_store(meta) as store:
+        return plan_mends(store, job, parse_url(url), decisions, table=table, listener=listener)
+
+
+def apply_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listener = silence) -> RepairResult:
+    """Changes the database as planned; looks again before each change. Interrupted if asked to stop."""
+    from tieout.scrub.repair import apply_mends
+
+    with open_store(meta) as store:
+        return apply_mends(store, plan, parse_url(url), listener=listener)
+
+
+def undo_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listener = silence) -> RepairResult:
+    """Puts rows and values back, where they are still as the repair left them. Interrupted if asked to stop."""
+    from tieout.scrub.repair import undo_mends
+
+    with open_store(meta) as store:
+        return undo_mends(store, plan, parse_url(url), listener=listener)
+
+
+def write_mend_sql(plan: str, url: str, out: TextIO, *, meta: str = DEFAULT_URL) -> int:
+    """Writes a plan as statements, in order; returns how many changes they make."""
+    from tieout.scrub.repair import mend_statements
+
+    with open_store(meta) as store:
+        return mend_statements(store, plan, parse_url(url), out)
+
+
+def _chosen(name: str) -> str:
+    return name if name.startswith("f-") else kind_named(name).value
+
+
+def _choice(text: str) -> Choice:
+    try:
+        return Choice(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is no way to mend a failure", suggestion(text, list(Choice))) from None

@@ -1,0 +1,122 @@
+"""What `tieout repair` does, by what the job was that it mends: a verification or a check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from tieout.cli.job_urls import job_url, job_urls
+from tieout.cli.sql_file import write_sql_file, write_statements
+from tieout.errors import UsageError
+
+if TYPE_CHECKING:
+    from tieout.cli.place import Place
+    from tieout.meta import Job
+    from tieout.model.mends import MendSummary
+    from tieout.model.progress import Listener
+    from tieout.model.repairs import RepairResult, RepairSummary
+
+Typed = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Urls:
+    """As they were typed."""
+
+    url: str | None
+    source: str | None
+    target: str | None
+
+
+class RepairWork(Protocol):
+    def plan(
+        self, choose: Typed, values: Typed, table: str | None, listener: Listener
+    ) -> RepairSummary | MendSummary: ...
+
+    def apply(self, plan: str, listener: Listener) -> RepairResult: ...
+
+    def undo(self, plan: str, listener: Listener) -> RepairResult: ...
+
+    def write_sql(self, plan: str, stream: TextIO) -> int: ...
+
+    def write_sql_file(self, file: Path, plan: str) -> None: ...
+
+
+def repair_work(here: Place, job: Job, urls: Urls) -> RepairWork:
+    from tieout.meta import JobKind
+
+    if job.kind is JobKind.CHECK:
+        if urls.source is not None or urls.target is not None:
+            raise UsageError(f"job {job.id} is a check: it has one database", "give it as --url")
+        return _OfCheck(job.id, job_url(here, job, "--url", urls.url), here.meta)
+    if urls.url is not None:
+        raise UsageError(f"job {job.id} is a verification: it has two databases", "give them as --source and --target")
+    return _OfVerification(job.id, job_urls(here, job, (urls.source, urls.target)), here.meta)
+
+
+@dataclass(frozen=True)
+class _OfVerification:
+    job: str
+    urls: tuple[str, str]
+    meta: str
+
+    def plan(self, choose: Typed, values: Typed, table: str | None, listener: Listener) -> RepairSummary:
+        from tieout import api
+
+        if choose or values:
+            raise UsageError(
+                f"job {self.job} is a verification: there is nothing to choose", "leave --choose and --set"
+            )
+        return api.plan_repair(self.job, *self.urls, table=table, meta=self.meta, listener=listener)
+
+    def apply(self, plan: str, listener: Listener) -> RepairResult:
+        from tieout import api
+
+        return api.apply_repair(plan, *self.urls, meta=self.meta, listener=listener)
+
+    def undo(self, plan: str, listener: Listener) -> RepairResult:
+        from tieout import api
+
+        return api.undo_repair(plan, *self.urls, meta=self.meta, listener=listener)
+
+    def write_sql(self, plan: str, stream: TextIO) -> int:
+        from tieout import api
+
+        return api.write_repair_sql(plan, *self.urls, stream, meta=self.meta)
+
+    def write_sql_file(self, file: Path, plan: str) -> None:
+        write_sql_file(file, plan, self.urls, self.meta)
+
+
+@dataclass(frozen=True)
+class _OfCheck:
+    job: str
+    url: str
+    meta: str
+
+    def plan(self, choose: Typed, values: Typed, table: str | None, listener: Listener) -> MendSummary:
+        from tieout import api
+
+        return api.plan_mends(
+            self.job, self.url, choose=choose, values=values, table=table, meta=self.meta, listener=listener
+        )
+
+    def apply(self, plan: str, listener: Listener) -> RepairResult:
+        from tieout import api
+
+        return api.apply_mends(plan, self.url, meta=self.meta, listener=listener)
+
+    def undo(self, plan: str, listener: Listener) -> RepairResult:
+        from tieout import api
+
+        return api.undo_mends(plan, self.url, meta=self.meta, listener=listener)
+
+    def write_sql(self, plan: str, stream: TextIO) -> int:
+        from tieout import api
+
+        return api.write_mend_sql(plan, self.url, stream, meta=self.meta)
+
+    def write_sql_file(self, file: Path, plan: str) -> None:
+        write_statements(file, plan, lambda stream: self.write_sql(plan, stream))

@@ -1,0 +1,15 @@
+"""Repairs of what a check found: a change may be of an index or a sequence, not only of a row."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from tieout.meta.columns import JsonText
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    op.add_column("tieout_repair_changes", sa.Column("details", JsonText))

@@ -1,0 +1,306 @@
+"""What a check found in an SQLite file is mended: corrupt, check, plan, apply, check again clean; and back."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.corruption import sqlite
+from tests.corruption.sqlite.session import hidden, remove, unguarded
+from tests.integration.checking.mending import Mending, counts
+from tieout.errors import UsageError
+from tieout.model.failures import CheckVerdict, Failure, FailureKind
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.sqlite import SqliteDatabase
+
+TABLES = """
+CREATE TABLE orders (id INTEGER PRIMARY KEY, sku TEXT NOT NULL, qty REAL, note TEXT);
+CREATE INDEX by_sku ON orders (sku, qty);
+CREATE INDEX by_qty ON orders (qty DESC)"""
+EVERYTHING = "SELECT * FROM orders NOT INDEXED ORDER BY id"
+QUARANTINE = "SELECT what, table_name, row_key, row_values FROM tieout_quarantine ORDER BY change_number, part"
+
+
+@pytest.fixture
+def shop(sqlite_db: Callable[[str], SqliteDatabase]) -> SqliteDatabase:
+    database = sqlite_db("shop")
+    database.execute(TABLES)
+    database.executemany("INSERT INTO orders VALUES (?, ?, ?, ?)", [(n, f"s{n}", n + 0.5, None) for n in range(1, 41)])
+    return database
+
+
+@pytest.fixture
+def mending(shop: SqliteDatabase, spark: SparkSession, tmp_path: Path) -> Mending:
+    return Mending(shop.url, tmp_path, spark)
+
+
+def test_entries_of_every_kind(shop: SqliteDatabase, mending: Mending) -> None:
+    sqlite.missing_entry(shop, "orders", "by_sku", "id = 5")
+    sqlite.missing_entry(shop, "orders", "by_sku", "id = 6")
+    sqlite.stale_entry(shop, "orders", "by_sku", "id = 7", {"sku": "other"})
+    sqlite.wrong_row_entry(shop, "orders", "by_qty", "id = 8", {"qty": 1000.0})
+    before = shop.rows(EVERYTHING)
+    job = mending.check("INSPECT DATABASE shop").job
+    missing = mending.ids(job)["missing_index_entry"]
+
+    undecided = mending.plan(job)
+    assert {each.failure for each in undecided.undecided} == {"missing_index_entry", "stale_index_entry"}
+    assert [change.what for change in undecided.changes] == ["by_qty"]
+    assert not undecided.complete
+
+    plan = mending.plan(job, "missing_index_entry=create", f"{missing[0]}=delete")
+    assert plan.complete
+    assert [(change.action, change.what) for change in plan.changes] == [
+        ("delete", "id=5"),
+        ("rebuild", "by_qty"),
+        ("rebuild", "by_sku"),
+    ]
+    assert shop.rows(EVERYTHING) == before, "a plan changes nothing"
+    assert 'REINDEX "main"."by_sku"' in mending.sql(plan.plan)
+
+    applied = mending.apply(plan.plan)
+    assert (counts(applied), applied.exit_code, applied.messages) == ({"done": 3}, 0, ())
+    assert "INSPECT DATABASE shop" in applied.notes[0]
+    assert mending.check("INSPECT DATABASE shop").verdict is CheckVerdict.CLEAN
+    assert shop.rows(EVERYTHING) == [row for row in before if row[0] != 5]
+    kept = [(what, json.loads(key), json.loads(values)) for what, _, key, values in shop.rows(QUARANTINE)]
+    assert kept[0] == ("row", {"id": "5"}, {"id": "5", "sku": "s5", "qty": "5.5", "note": None})
+    assert ("entry", {"index": "by_qty", "place": "8"}, {"qty": "8.5"}) in kept
+
+    undone = mending.undo(plan.plan)
+    assert (counts(undone), undone.exit_code) == ({"done": 1, "kept": 2}, 0)
+    assert shop.rows(EVERYTHING) == before
+    assert mending.check("INSPECT DATABASE shop").verdict is CheckVerdict.CLEAN, "entries of rebuilt indexes stay right"
+
+
+def test_a_row_that_two_indexes_still_know(shop: SqliteDatabase, mending: Mending) -> None:
+    """Entries of two indexes at one place: what they know together is enough to insert the row again."""
+    gone = shop.rows("SELECT * FROM orders WHERE id IN (7, 9)")
+    sqlite.dangling_entry(shop, "orders", "by_sku", "id = 9")
+    with_both_blind(shop, "id = 7")
+    job = mending.check("INSPECT DATABASE shop").job
+
+    undecided = mending.plan(job)
+    assert undecided.changes == ()
+    told = {lost.place: lost for lost in undecided.lost_rows}
+    assert set(told["7"].indexes) == {"by_sku", "by_qty"}
+    assert told["7"].known == {"id": "7", "sku": "s7", "qty": "7.5"}
+    assert told["7"].unknown == ("note",)
+    assert told["9"].indexes == ("by_sku",)
+    assert counts(mending.apply(undecided.plan)) == {"undecided": 3}
+
+    plan = mending.plan(job, "dangling_index_entry=restore")
+    assert counts(mending.apply(plan.plan)) == {"done": 4}
+    assert mending.check("INSPECT DATABASE shop").verdict is CheckVerdict.CLEAN
+    assert shop.rows("SELECT * FROM orders WHERE id IN (7, 9)") == gone
+    assert len(shop.rows(QUARANTINE)) == 3 + 2, "the entries, and that rows were inserted"
+    assert counts(mending.undo(plan.plan)) == {"done": 2, "kept": 2}
+    assert shop.rows("SELECT * FROM orders WHERE id IN (7, 9)") == []
+
+
+def with_both_blind(shop: SqliteDatabase, where: str) -> None:
+    """The rows are gone, and both indexes have their entries."""
+    with unguarded(shop) as connection, hidden(connection, "by_sku"), hidden(connection, "by_qty"):
+        remove(connection, "orders", where)
+
+
+CONSTRAINTS = """
+CREATE TABLE parents (id INTEGER PRIMARY KEY, name TEXT NOT NULL, note TEXT DEFAULT 'none');
+CREATE TABLE t (
+  id INTEGER PRIMARY KEY, p INTEGER DEFAULT 1 REFERENCES parents, q INTEGER CHECK (q > 0), u TEXT,
+  n TEXT NOT NULL, twice INTEGER AS (q * 2) STORED);
+CREATE UNIQUE INDEX only_u ON t (u);
+INSERT INTO parents (id, name) VALUES (1, 'one');
+INSERT INTO t (id, p, q, u, n) VALUES (1, 1, 1, 'a', 'x'), (2, 1, 2, 'b', 'x'), (3, 1, 3, 'c', 'x'),
+  (4, 1, 4, 'd', 'x'), (5, 1, 5, 'e', 'x'), (6, 1, 6, 'f', 'x'), (7, 1, 7, 'g', 'x')"""
+T = "SELECT * FROM t NOT INDEXED ORDER BY id"
+PARENTS = "SELECT * FROM parents ORDER BY id"
+
+
+@pytest.fixture
+def broken(sqlite_db: Callable[[str], SqliteDatabase], tmp_path: Path) -> tuple[SqliteDatabase, Mending, str]:
+    """A row for each kind of constraint that can be violated; and the job that found them."""
+    database = sqlite_db("broken")
+    database.execute(CONSTRAINTS)
+    sqlite.wrong_reference(database, "t", "id = 1", {"p": 77})
+    sqlite.wrong_reference(database, "t", "id = 2", {"p": 88})
+    sqlite.violated_check(database, "t", "id = 3", {"q": -3})
+    sqlite.duplicate_entry(database, "t", "only_u", "id = 4", {"id": 40})
+    sqlite.null_value(database, "t", "n", "id = 5")
+    sqlite.wrong_generated_value(database, "t", "twice", "id = 6", 99)
+    mending = Mending(database.url, tmp_path)
+    job = mending.told(
+        violation("foreign_key_violation", "fk0", "p", 1, "77"),
+        violation("foreign_key_violation", "fk0", "p", 2, "88"),
+        violation("check_violation", "q_check", "q", 3, "-3"),
+        violation("unique_violation", "only_u", "u", 4, "d"),
+        violation("unique_violation", "only_u", "u", 40, "d"),
+        violation("not_null_violation", "n_not_null", "n", 5, None),
+        violation("wrong_generated_value", None, "twice", 6, "99"),
+        Failure(FailureKind.INVALID_VIEW, "broken", "main.some_view"),
+    )
+    return database, mending, job
+
+
+def violation(kind: str, constraint: str | None, column: str, row: int, value: str | None) -> Failure:
+    return Failure(
+        FailureKind(kind),
+        "broken",
+        "main.t",
+        (column,),
+        constraint=constraint,
+        primary_key={"id": str(row)},
+        place=str(row),
+        details={column: value},
+    )
+
+
+def test_violated_constraints(broken: tuple[SqliteDatabase, Mending, str]) -> None:
+    database, mending, job = broken
+    before = database.rows(T)
+    first = mending.ids(job)["foreign_key_violation"][0]
+    plan = mending.plan(
+        job,
+        "foreign_key_violation=insert_parent",
+        f"{first}=set_null",
+        "check_violation=replace",
+        "unique_violation=keep_first",
+        "not_null_violation=replace",
+        q="30",
+        n="given",
+        **{"parents.name": "new"},
+    )
+    assert [(each.failure, each.reason) for each in plan.left] == [
+        ("invalid_view", "replace the view by one that reads what is there (CREATE OR REPLACE VIEW)")
+    ]
+    assert plan.undecided == ()
+    applied = mending.apply()
+    assert (counts(applied), applied.exit_code) == ({"done": 6, "skipped": 1}, 1)
+    assert database.rows(T) == [
+        (1, None, 1, "a", "x", 2),
+        (2, 88, 2, "b", "x", 4),
+        (3, 1, 30, "c", "x", 60),
+        (4, 1, 4, "d", "x", 8),
+        (5, 1, 5, "e", "given", 10),
+        (6, 1, 6, "f", "x", 12),
+        (7, 1, 7, "g", "x", 14),
+    ]
+    assert database.rows(PARENTS) == [(1, "one", "none"), (88, "new", "none")]
+    assert database.rows("PRAGMA integrity_check") == [("ok",)]
+    assert database.rows("PRAGMA foreign_key_check") == []
+
+    undone = mending.undo()
+    assert counts(undone) == {"done": 3, "kept": 1, "failed": 2}
+    assert sorted(message.partition(": ")[2].split(":")[0] for message in undone.messages if "kept" not in message) == [
+        "not undone",
+        "not undone",
+    ], "a healthy unique index and NOT NULL take back no row that breaks them: it stays in quarantine"
+    assert database.rows(PARENTS) == [(1, "one", "none")]
+    unbreakable = {5: (5, 1, 5, "e", "given", 10), 6: (6, 1, 6, "f", "x", 12), 40: None}
+    assert database.rows(T) == [row for each in before if (row := unbreakable.get(each[0], each))]
+
+
+def test_what_was_changed_since_is_left_alone(broken: tuple[SqliteDatabase, Mending, str]) -> None:
+    database, mending, job = broken
+    database.execute("UPDATE t SET q = 3 WHERE id = 3")
+    planned = mending.plan(job, "check_violation=delete", "foreign_key_violation=delete", "unique_violation=keep_last")
+    assert planned.vanished == 1, "of which the check saw other values"
+    database.execute("UPDATE t SET n = 'y' WHERE id = 1; INSERT INTO parents VALUES (88, 'late', NULL)")
+    database.execute("UPDATE t SET u = 'dd' WHERE id = 40")
+    before = database.rows(T)
+    applied = mending.apply()
+    assert (counts(applied), applied.exit_code) == ({"done": 1, "skipped": 4, "undecided": 1}, 1)
+    assert [message.partition("): ")[2] for message in applied.messages][:3] == [
+        "the failure is gone: no other row has the same values",
+        "the row has changed since the plan was made",
+        "the failure is gone: the parent is there",
+    ]
+    assert database.rows(T) == [row if row[0] != 6 else (6, 1, 6, "f", "x", 12) for row in before]
+
+
+def test_choices_that_are_none(broken: tuple[SqliteDatabase, Mending, str]) -> None:
+    _, mending, job = broken
+    with pytest.raises(UsageError, match="check_violation can't be mended by create"):
+        mending.plan(job, "check_violation=create")
+    with pytest.raises(UsageError, match="no failure of the kind index_order"):
+        mending.plan(job, "index_order=rebuild")
+    with pytest.raises(UsageError, match="'remove' is no way"):
+        mending.plan(job, "check_violation=remove")
+    plan = mending.plan(job, "not_null_violation=replace", "foreign_key_violation=insert_parent")
+    reasons = {each.failure: each.reason for each in plan.undecided}
+    assert reasons["not_null_violation"] == "no value is given: --set n=VALUE"
+    assert reasons["foreign_key_violation"] == "the parent needs a value of name: --set parents.name=VALUE"
+
+
+KILLED = """
+import os, signal, sys
+from tieout import api
+from tieout.connectors.sqlite.checking.repairing import SQLiteRepairer
+
+url, meta, action, point, count = sys.argv[1:]
+left = int(count)
+commit = SQLiteRepairer.commit
+
+def reached(name):
+    global left
+    left -= name == point
+    if name == point and left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def killed(self):
+    reached("before")
+    commit(self)
+    reached("after")
+
+SQLiteRepairer.commit = killed
+getattr(api, action)("last", url, meta=meta)
+"""
+
+
+@pytest.mark.parametrize("point", ["before", "after"])
+def test_killed_between_commit_and_record(broken: tuple[SqliteDatabase, Mending, str], point: str) -> None:
+    """What is in quarantine was committed: it is neither done twice nor lost."""
+    database, mending, job = broken
+    before = database.rows(T)
+    mending.plan(job, "foreign_key_violation=delete", "check_violation=set_null", "unique_violation=leave")
+    kill(mending, "apply_mends", point, 2)
+    assert len(database.rows(QUARANTINE)) == (2 if point == "after" else 1)
+    assert counts(mending.apply()) == {"done": 4, "skipped": 3, "undecided": 1}
+    assert [row[:3] for row in database.rows(T)][:2] == [(3, 1, None), (4, 1, 4)]
+    assert len(database.rows(QUARANTINE)) == 4
+    kill(mending, "undo_mends", point, 2)
+    assert counts(mending.undo()) == {"done": 3, "kept": 1}
+    assert database.rows(T) == [row if row[0] != 6 else (6, 1, 6, "f", "x", 12) for row in before]
+
+
+def kill(mending: Mending, action: str, point: str, count: int) -> None:
+    arguments = [mending.url, mending.meta, action, point, str(count)]
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments], check=False, capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def test_an_entry_that_is_there_again(shop: SqliteDatabase, tmp_path: Path) -> None:
+    """Whoever chose to delete a row because its entry was missing does not lose one that has it."""
+    mending = Mending(shop.url, tmp_path)
+    missing = [
+        Failure(FailureKind.MISSING_INDEX_ENTRY, "shop", "main.orders", ("qty",), "by_qty", None, {"id": n}, n)
+        for n in ("3", "4")
+    ]
+    sqlite.missing_entry(shop, "orders", "by_qty", "id = 4")
+    mending.plan(mending.told(*missing), "missing_index_entry=delete")
+    applied = mending.apply()
+    assert (counts(applied), applied.exit_code) == ({"done": 1, "skipped": 1}, 1)
+    assert "the failure is gone: by_qty has an entry of the row now" in applied.messages[0]
+    assert shop.rows("SELECT id FROM orders NOT INDEXED WHERE id IN (3, 4)") == [(3,)]
