@@ -12,6 +12,7 @@ from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
 from tests.integration.checking.definitions import definitions
 from tests.integration.checking.definitions import found as found_in_definitions
+from tieout.model.failures import CheckVerdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,3 +78,17 @@ def test_an_index_that_the_engine_does_not_trust_any_more(own: Database) -> None
     corrupt(own, "InnoDB", "dangling_entry")
     own.execute("CHECK TABLE t EXTENDED")
     assert found_in_definitions(definitions(own.url)) == {("invalid_index", f"{own.name}.t", "i")}
+
+
+def test_names_that_are_words_and_rows_without_a_key(own: Database, spark: SparkSession, tmp_path: Path) -> None:
+    """NULLs in some columns, both directions, days before 1970, and of two identical indexes the one that is wrong."""
+    own.execute("""CREATE TABLE `Order` (`Select` INT, `when` DATETIME, `De``sc` CHAR(9),
+        KEY `Group` (`when` DESC, `Select`), KEY `group Too` (`when` DESC, `Select`))""")
+    own.execute("""INSERT INTO `Order`
+        SELECT seq, IF(seq % 3 = 0, NULL, MAKEDATE(1900 + seq, 34)), IF(seq % 2, NULL, 'x') FROM seq_0_to_89""")
+    checking = Checking(own.url, spark, tmp_path)
+    assert checking.run("INSPECT TABLE `Order`").verdict is CheckVerdict.CLEAN
+    mariadb.missing_entry(own, "Order", "group Too", "`Select` = 61")
+    (failure,) = checking.run("INSPECT TABLE `Order`").failures
+    assert (failure.kind.value, failure.index, failure.primary_key) == ("missing_index_entry", "group Too", None)
+    assert failure.details == {"row.when": "1961-02-03 00:00:00.000000", "row.Select": "61"}

@@ -177,3 +177,19 @@ def test_schemas_and_partitions(db: Database, spark: SparkSession, tmp_path: Pat
     assert report.verdict is CheckVerdict.CLEAN
     report = checking.run("INSPECT TABLE parted")
     assert {(check.table, check.name) for check in report.checks} == parts
+
+
+def test_names_that_are_words_and_rows_without_a_key(db: Database, spark: SparkSession, tmp_path: Path) -> None:
+    """NULLs in some columns, both directions, days before 1970, and of two identical indexes the one that is wrong."""
+    db.execute("""CREATE TABLE "Order" ("Select" int, "when" timestamp, "De""sc" text);
+        INSERT INTO "Order" SELECT n, CASE WHEN n % 3 <> 0 THEN make_date(1900 + n, 2, 3) END, nullif('x', 'x')
+        FROM generate_series(0, 89) n;
+        CREATE INDEX "Group" ON "Order" ("when" DESC, "Select");
+        CREATE INDEX "group Too" ON "Order" ("when" DESC, "Select")""")
+    db.execute("VACUUM")
+    checking = Checking(db.url, spark, tmp_path)
+    assert checking.run('INSPECT TABLE "Order"').verdict is CheckVerdict.CLEAN
+    postgres.missing_entry(db, "Order", "group Too", '"Select" = 61')
+    (failure,) = checking.run('INSPECT TABLE "Order"').failures
+    assert (failure.kind.value, failure.index, failure.primary_key) == ("missing_index_entry", "group Too", None)
+    assert failure.details == {"row.when": "1961-02-03 00:00:00.000000", "row.Select": "61"}

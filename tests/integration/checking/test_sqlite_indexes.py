@@ -89,3 +89,44 @@ def test_an_expression(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkS
     assert (failure.kind.value, failure.index, failure.primary_key) == ("stale_index_entry", "lowered", {"id": "7"})
     assert failure.details["row.lower(sku) || ','"] == "t7,"
     assert failure.details["entry.lower(sku) || ','"] == "s7,"
+
+
+def test_entries_in_another_order(shop: SqliteDatabase, checking: Checking) -> None:
+    """Values of all sorts in a column of any type, and texts that differ in case alone, are in order before."""
+    shop.execute("CREATE TABLE odd (id INTEGER PRIMARY KEY, v, s TEXT)")
+    values = [None, 1, -2.5, "1", "b", "B", b"\x00", b"b", 2**60, ""]
+    rows = [(n, values[n % 10], f"{'aA'[n % 2]}{n % 3}") for n in range(60)]
+    shop.executemany("INSERT INTO odd VALUES (?, ?, ?)", rows)
+    shop.execute(
+        "CREATE INDEX mixed ON odd (v DESC, s COLLATE NOCASE); CREATE INDEX texts ON odd (s COLLATE NOCASE, id)"
+    )
+    report = checking.run("INSPECT TABLE odd")
+    assert report.verdict is CheckVerdict.CLEAN
+    assert {(check.evidence or "").count("order") for check in report.checks} == {0}
+    sqlite.redeclared(shop, "texts", "s COLLATE NOCASE", "s")
+    sqlite.redeclared(shop, "few", "qty DESC", "qty")
+    found = checking.run("INSPECT DATABASE shop").failures
+    assert {(each.kind.value, each.index) for each in found} == {("index_order", "texts"), ("index_order", "few")}
+    pairs = {(each.details["first.s"], each.details["second.s"]) for each in found if each.index == "texts"}
+    assert pairs == {("a0", "A0"), ("a1", "A1"), ("a2", "A2")}
+    ordered = {(each.details["first.qty"], each.details["second.qty"]) for each in found if each.index == "few"}
+    assert ("4.5", "4") not in ordered
+    assert {float(str(a)) - float(str(b)) > 0 for a, b in ordered} == {True}
+
+
+def test_names_that_are_words_and_rows_without_a_key(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path
+) -> None:
+    """NULLs in some columns, both directions, days before 1970, and of two identical indexes the one that is wrong."""
+    database = sqlite_db("db")
+    database.execute("""CREATE TABLE "Order" ("Select" INT, "when" TEXT, "De""sc" TEXT);
+        CREATE INDEX "Group" ON "Order" ("when" DESC, "Select");
+        CREATE INDEX "group Too" ON "Order" ("when" DESC, "Select")""")
+    rows = [(n, None if n % 3 == 0 else f"19{n:02}-02-03", None if n % 2 else "x") for n in range(90)]
+    database.executemany('INSERT INTO "Order" VALUES (?, ?, ?)', rows)
+    checking = Checking(database.url, spark, tmp_path)
+    assert checking.run('INSPECT TABLE "Order"').verdict is CheckVerdict.CLEAN
+    sqlite.missing_entry(database, "Order", "group Too", '"Select" = 61')
+    (failure,) = checking.run('INSPECT TABLE "Order"').failures
+    assert (failure.kind.value, failure.index, failure.place) == ("missing_index_entry", "group Too", "62")
+    assert failure.details == {"row.when": "1961-02-03", "row.Select": "61"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +25,12 @@ from tieout.connectors.sqlite.checking.constraints import constraints_of
 from tieout.connectors.sqlite.checking.imposters import Imposters
 from tieout.connectors.sqlite.checking.own import integrity_check
 from tieout.connectors.sqlite.checking.schema.inspector import inspect
+from tieout.connectors.sqlite.checking.tree_order import KeyColumn, TreePath
 from tieout.connectors.sqlite.checking.validity import rules_of
 from tieout.connectors.sqlite.checking.violations import find_violations
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
-from tieout.connectors.sqlite.faults import MALFORMED
+from tieout.connectors.sqlite.faults import MALFORMED, translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
@@ -106,7 +108,20 @@ class SQLiteChecker:
         address = address_of(self._endpoint, index.table)
         if not address:
             return Unreadable(_NO_NAME)
-        return self._imposters.path(index, address) if index.table.name in self._copied else self._covering(index)
+        if index.table.name in self._copied:
+            return self._ordered(index, self._imposters.path(index, address), self._imposters.reader().url)
+        return self._ordered(index, self._covering(index), self._endpoint.url)
+
+    def _ordered(self, index: IndexInfo, path: ScanPath, url: EndpointUrl) -> ScanPath:
+        """The same, able to tell the order of entries, if SQLite reads them for that as they stand."""
+        parts = self._endpoint.all(f"PRAGMA main.index_xinfo({_DIALECT.quote(index.name)})")
+        keys = tuple(KeyColumn(str(part[4]), bool(part[3])) for part in parts if part[5])
+        tree = TreePath(path.reader, path.scan, path.wide, path.evidence, url=url, keys=keys)
+        with translated(url), closing(connect(url)) as connection:
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {tree.order_statement()}").fetchall()
+        words = "; ".join(str(row[3]) for row in plan)
+        alone = _COVERING in words or index.table.name in self._copied
+        return tree if alone and "TEMP B-TREE" not in words else path
 
     def _covering(self, index: IndexInfo) -> ScanPath:
         columns = [column.read for column in index.columns]
