@@ -93,12 +93,13 @@ Values = tuple[str | None, ...]
 class Disorder:
     """Two neighbours in an index, of which the second should be before the first; by their columns' canonical text.
 
-    `place` is where they are, in the engine's own words.
+    `place` is where they are, in the engine's own words, `page` the number of the first one's, if there are pages.
     """
 
     first: Values
     second: Values
     place: str = field(compare=False)
+    page: int = field(default=0, compare=False)
 
 
 @runtime_checkable

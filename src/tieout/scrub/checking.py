@@ -140,9 +140,8 @@ class TableChecks:
 
     def _checked(self, index: ReadableIndex, found: Found) -> Checked:
         info, compared, order = index.info, found.compared, found.order
-        error = compared.error or (order and order.error)
-        if error:
-            return not_checked(Family.INDEX, info.table, info.name, str(error))
+        if compared.error is not None:
+            return not_checked(Family.INDEX, info.table, info.name, str(compared.error))
         classifier = Classifier(self.checker.database, info, found.key, self.checker.address_text)
         mismatches = sorted(compared.mismatches, key=_by_address)
         failures = tuple(failure for each in mismatches for failure in classifier.failures(each))
@@ -155,6 +154,8 @@ class TableChecks:
         unseen = None if failures else index.path.unseen(compared.entries)
         if unseen is not None:
             status, reason = Status.NOT_CHECKED, unseen
+        if order and order.error and not failures:
+            status, reason = Status.NOT_CHECKED, f"its order can't be told: {order.error}"
         if compared.cut or (order and order.cut):
             reason = f"looked at {MOST if compared.cut else MOST_DISORDERS:,} places that are wrong: there may be more"
         result = CheckResult(

@@ -23,7 +23,8 @@ from tieout.errors import ReadError
 Signs = npt.NDArray[np.int8]
 
 _DIALECT = PostgresDialect()
-# Types by their names in the catalog: what format_type calls "character" is one of them.
+# Of a type that the operators are for (a domain's is not), by its name in the catalog: what format_type calls
+# "character" is one of them.
 _KEYS = """
 SELECT quote_ident(s.nspname), o.oprname, quote_ident(tn.nspname) || '.' || quote_ident(t.typname), t.typcollation <> 0,
   quote_ident(cn.nspname) || '.' || quote_ident(c.collname),
@@ -33,9 +34,10 @@ SELECT quote_ident(s.nspname), o.oprname, quote_ident(tn.nspname) || '.' || quot
     AND coalesce(to_jsonb(d) ->> 'datlocprovider', 'c') = 'c',
   i.indoption[k.place - 1] & 1 <> 0, i.indoption[k.place - 1] & 2 <> 0
 FROM pg_index i CROSS JOIN generate_series(1, i.indnkeyatts) AS k(place)
-JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = k.place JOIN pg_type t ON t.oid = a.atttypid
+JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = k.place
+JOIN pg_opclass p ON p.oid = i.indclass[k.place - 1] JOIN pg_type c_type ON c_type.oid = p.opcintype
+JOIN pg_type t ON t.oid = CASE WHEN c_type.typtype = 'p' THEN a.atttypid ELSE c_type.oid END
 JOIN pg_namespace tn ON tn.oid = t.typnamespace
-JOIN pg_opclass p ON p.oid = i.indclass[k.place - 1]
 JOIN pg_amop x ON x.amopfamily = p.opcfamily AND x.amopstrategy = 1 AND x.amoplefttype = p.opcintype
   AND x.amoprighttype = p.opcintype
 JOIN pg_operator o ON o.oid = x.amopopr JOIN pg_namespace s ON s.oid = o.oprnamespace

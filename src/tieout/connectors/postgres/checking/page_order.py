@@ -68,8 +68,7 @@ class PageOrder:
 
     def again(self, suspects: Sequence[Disorder]) -> list[Disorder]:
         """Those that are still wrong."""
-        left = {int(each.place.split()[1].rstrip(",")) for each in suspects}
-        wrong = set(chain.from_iterable(self._around(block) for block in sorted(left)))
+        wrong = set(chain.from_iterable(self._around(block) for block in sorted({each.page for each in suspects})))
         return [each for each in suspects if each in wrong]
 
     def _around(self, block: int) -> Iterator[Disorder]:
@@ -84,7 +83,8 @@ class PageOrder:
             found, at = [*found, *more], following
             if len(more[0].blocks):
                 break
-        if [each.right for each in self.read(block, block + 1)[1]] == [ends[0].right] if ends else False:
+        unmoved = [each.right for each in self.read(block, block + 1)[1]] == [each.right for each in ends]
+        if unmoved:
             yield from self.between(found)
 
     def _within(self, entries: Entries) -> list[Disorder]:
@@ -101,7 +101,8 @@ class PageOrder:
 
     def _disorder(self, entries: _Known, left: int, right: int) -> Disorder:
         places = [f"block {entries.blocks[each]}, item {entries.items[each]}" for each in (left, right)]
-        return Disorder(self._texts(entries, left), self._texts(entries, right), " before ".join(places))
+        first, second = self._texts(entries, left), self._texts(entries, right)
+        return Disorder(first, second, " before ".join(places), int(entries.blocks[left]))
 
     def _texts(self, entries: _Known, place: int) -> Values:
         row = entries.values.slice(place, 1)
