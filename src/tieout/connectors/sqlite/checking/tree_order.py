@@ -18,7 +18,7 @@ from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.model.keys import KeyRange
+from tieout.model.keys import EVERYTHING, KeyRange
 
 _DIALECT = SQLiteDialect()
 
@@ -46,7 +46,7 @@ class TreePath(ScanPath):
         return [each for part in parts for each in part]
 
     def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
-        again = {each for part in self.ranges for each in self.order_of(part)}
+        again = set(self.order_of(EVERYTHING))
         return [each for each in suspects if each in again]
 
     def order_statement(self) -> str:
