@@ -106,6 +106,9 @@ class Disorder:
 class Ordered(Protocol):
     """A path that can tell in which order entries are."""
 
+    def order_parts(self, most: int) -> Sequence[Any]:
+        """Up to so many that are all of it."""
+
     def order_of(self, part: Any) -> Any:
         """What it takes to know of one part; picklable."""
 
@@ -159,6 +162,8 @@ class Checker(Protocol):
     """A database as one who checks it sees it. `close` gives back its connections."""
 
     database: str
+    own_check_marks: str | None
+    """That the engine's own checker marks what it finds, and so writes, if it does: it is to be asked for then."""
 
     def all_tables(self) -> list[TableName]:
         """Those of every schema but the engine's own."""
@@ -194,11 +199,8 @@ class Checker(Protocol):
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ValuePath | Unreadable:
         """`key` are the columns that rows are called by."""
 
-    def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
-        """The engine's own checker, to be run after all else, for no longer than that.
-
-        Without `marking`, one that marks what it finds, and so writes, is not run.
-        """
+    def own_check(self, table: Table, seconds: float) -> OwnCheck:
+        """The engine's own checker, to be run after all else, for no longer than that."""
 
     def inspect(self, names: Collection[TableName] | None) -> Iterable[Inspection]:
         """The definitions of these objects and of the views that read them; None: of all. A name may be gone by now.

@@ -57,6 +57,8 @@ def _lines(report: CheckReport) -> Iterator[Text]:
         total = sum(check.failures for check in report.checks)
         yield Text(f"… {len(report.failures):,} of {total:,} failures listed (--limit)")
     yield from _suggestions(report)
+    for note in report.notes:
+        yield Text(one_line(note))
     yield Text()
     yield Text(f"job {printable(report.job)}; {duration(report.seconds)}", FAINT)
 

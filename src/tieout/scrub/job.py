@@ -57,7 +57,7 @@ class CheckJob:
                     checked.append(each)
                     if each.result.status is not Status.NOT_CHECKED:
                         self.store.failures.record(job.id, self.shown, each.result, each.failures)
-            report = self._report(job, checked, started, time.monotonic() - began)
+            report = self._report(job, checked, started, time.monotonic() - began, checks.notes)
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report
 
@@ -78,7 +78,9 @@ class CheckJob:
         request = {"statement": self.statement.text, "limit": self.limit, **asdict(self.options)}
         return self.store.jobs.create(JobKind.CHECK, source=self.shown, target=None, request=request)
 
-    def _report(self, job: Job, checked: list[Checked], started: datetime, seconds: float) -> CheckReport:
+    def _report(
+        self, job: Job, checked: list[Checked], started: datetime, seconds: float, notes: Sequence[str]
+    ) -> CheckReport:
         failures = [failure for each in checked for failure in each.failures]
         listed = failures if self.limit is None else failures[: self.limit]
         return CheckReport(
@@ -90,6 +92,7 @@ class CheckJob:
             tuple(each.result for each in checked),
             tuple(listed),
             truncated=len(listed) < len(failures),
+            notes=tuple(notes),
         )
 
     def _rest(self, job: Job, seconds: float) -> None:

@@ -31,6 +31,7 @@ STATEMENT = "INSPECT TABLE orders"
 
 @pytest.fixture
 def shop(db: Database) -> Database:
+    db.execute("CREATE EXTENSION amcheck")
     db.execute("CREATE TABLE orders (id int PRIMARY KEY, a int, b int, c int, d int, e int)")
     db.execute("INSERT INTO orders SELECT n, n % 5, n % 7, n, n, n FROM generate_series(1, 3000) n")
     for column in "abcde":

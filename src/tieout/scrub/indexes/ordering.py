@@ -44,7 +44,7 @@ def find_disorder(
         (number, ReadOrder(path, part))
         for number, path in enumerate(paths)
         if isinstance(path, Ordered)
-        for part in path.parts(most)
+        for part in path.order_parts(most)
     ]
     outcomes = done(spark, [piece for _, piece in pieces])
     found: list[OrderFound | None] = [None] * len(paths)

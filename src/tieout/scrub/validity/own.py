@@ -7,7 +7,7 @@ import time
 from tieout.connectors.checking import Checker
 from tieout.connectors.value_checking import OwnFinding
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import EngineChecker, Family
+from tieout.model.statements import Family
 from tieout.model.tables import Table
 from tieout.scrub.checked import Checked
 from tieout.scrub.options import CheckOptions
@@ -18,7 +18,7 @@ OWN = "engine's own checker"
 
 def own_checked(checker: Checker, table: Table, options: CheckOptions) -> Checked:
     started = time.monotonic()
-    check = checker.own_check(table, options.engine_checker == EngineChecker.EXTENDED, options.engine_seconds)
+    check = checker.own_check(table, options.engine_seconds)
     failures = tuple(_failure(checker.database, table, each) for each in check.findings)
     status = Status.FAILURES if failures else Status.NOT_CHECKED if check.unchecked else Status.OK
     result = CheckResult(

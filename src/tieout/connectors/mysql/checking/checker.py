@@ -12,7 +12,7 @@ from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered
 from tieout.connectors.mysql.checking.constraints import constraints_of
-from tieout.connectors.mysql.checking.own import check_table
+from tieout.connectors.mysql.checking.own import MARKS, check_table
 from tieout.connectors.mysql.checking.schema.inspector import inspect
 from tieout.connectors.mysql.checking.validity import rules_of
 from tieout.connectors.mysql.checking.violations import find_violations
@@ -33,6 +33,8 @@ def open_checker(url: EndpointUrl) -> MySQLChecker:
 
 
 class MySQLChecker:
+    own_check_marks = MARKS
+
     def __init__(self, url: EndpointUrl, endpoint: MySQLEndpoint) -> None:
         self.url = url
         self.database = str(url.database)
@@ -112,8 +114,8 @@ class MySQLChecker:
             tuple(unjudged),
         )
 
-    def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
-        return check_table(self._endpoint.url, self._dialect.table(table.name), marking, seconds)
+    def own_check(self, table: Table, seconds: float) -> OwnCheck:
+        return check_table(self._endpoint.url, self._dialect.table(table.name), seconds)
 
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:
         return inspect(self.url, self._endpoint.flavour, names)

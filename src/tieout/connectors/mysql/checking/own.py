@@ -14,18 +14,14 @@ from tieout.connectors.mysql.session import connect
 from tieout.connectors.value_checking import OwnCheck, OwnFinding
 
 _NAME = "CHECK TABLE"
-_NOT_ASKED = (
-    "it marks what it finds as corrupted, and is not run unless it is asked for: --engine-checker=extended, or =none"
-)
+MARKS = "the engine's own CHECK TABLE was not run, since it marks what it finds as corrupted"
 _INDEX = re.compile(r"(?:[Ii]ndex|[Kk]ey)(?: of)? (?:`([^`]+)`|'([^']+)'|(\w+) is corrupted)")
 _LOCK_SECONDS = 5
 
 
-def check_table(url: EndpointUrl, table: str, marking: bool, seconds: float) -> OwnCheck:
+def check_table(url: EndpointUrl, table: str, seconds: float) -> OwnCheck:
     """`table` is quoted. What it says of each fault, without the verdict at the end, if there is more than that."""
     statement = f"CHECK TABLE {table} EXTENDED"
-    if not marking:
-        return OwnCheck(_NAME, "", unchecked=_NOT_ASKED)
     writing = replace(url, read_only=False)
     settings = f"lock_wait_timeout = {_LOCK_SECONDS} /*M!100100 , max_statement_time = {seconds:.3f} */"
     with translated(url), connect(writing, settings=settings) as connection, connection.cursor() as cursor:

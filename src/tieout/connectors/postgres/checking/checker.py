@@ -56,6 +56,8 @@ def open_checker(url: EndpointUrl) -> PostgresChecker:
 
 
 class PostgresChecker:
+    own_check_marks = None
+
     def __init__(self, url: EndpointUrl, endpoint: PostgresEndpoint) -> None:
         self.url = url
         self.database = str(url.database)
@@ -114,7 +116,7 @@ class PostgresChecker:
         rules = rules_of(self._endpoint, table)
         return heap_values(HeapValues(self.url, table.name, tuple(rules), tuple(key), int(blocks)))
 
-    def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
+    def own_check(self, table: Table, seconds: float) -> OwnCheck:
         return amcheck(self.url, table.name, seconds)
 
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:

@@ -48,7 +48,12 @@ class IndexPages:
     def cautious(self) -> IndexPages:
         return self
 
+    def order_parts(self, most: int) -> list[Blocks]:
+        return self.parts(most if self.order.amcheck is None else 1)
+
     def order_of(self, part: Blocks) -> tuple[list[Disorder], list[Ends]]:
+        if self.order.is_sound(self.tree.name):
+            return [], []
         return self._order.read(part.low, MOST_BLOCKS if part.high is None else part.high)
 
     def disorders(self, parts: Sequence[tuple[list[Disorder], list[Ends]]]) -> list[Disorder]:

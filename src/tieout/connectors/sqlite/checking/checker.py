@@ -61,6 +61,8 @@ class SQLiteChecker:
     Of a file that is `unreadable`, only definitions can be.
     """
 
+    own_check_marks = None
+
     def __init__(self, url: EndpointUrl, endpoint: SQLiteEndpoint, unreadable: ReadError | None = None) -> None:
         self.url = url
         self.database = Path(url.path or "").stem
@@ -161,7 +163,7 @@ class SQLiteChecker:
             tuple(unjudged),
         )
 
-    def own_check(self, table: Table, marking: bool, seconds: float) -> OwnCheck:
+    def own_check(self, table: Table, seconds: float) -> OwnCheck:
         return integrity_check(self._endpoint.url, table.name, seconds)
 
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:

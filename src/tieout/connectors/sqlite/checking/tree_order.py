@@ -36,6 +36,9 @@ class TreePath(ScanPath):
     url: EndpointUrl = field(kw_only=True)
     keys: tuple[KeyColumn, ...] = field(kw_only=True)
 
+    def order_parts(self, most: int) -> list[KeyRange]:
+        return [EVERYTHING]
+
     def order_of(self, part: KeyRange) -> list[Disorder]:
         with translated(self.url), closing(connect(self.url)) as connection:
             rows = connection.execute(self.order_statement()).fetchall()

@@ -1,0 +1,128 @@
+"""The indexes of one table: each by the paths that lead through the table and through itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from tieout.connectors.checking import Checker, Follows, IndexInfo, TablePath, Unreadable
+from tieout.connectors.kept import kept_open
+from tieout.connectors.violations import exact_key
+from tieout.model.failures import CheckResult, Status
+from tieout.model.statements import Family
+from tieout.model.tables import Table
+from tieout.report.words import plural
+from tieout.scrub.checked import Checked, not_checked
+from tieout.scrub.indexes.classify import Classifier
+from tieout.scrub.indexes.comparing import Compared, IndexComparison
+from tieout.scrub.indexes.digesting import ReadableIndex, TableIndexes
+from tieout.scrub.indexes.following import followed
+from tieout.scrub.indexes.mismatches import MOST, Mismatch
+from tieout.scrub.indexes.ordering import MOST as MOST_DISORDERS
+from tieout.scrub.indexes.ordering import OrderFound, find_disorder, order_failure
+from tieout.scrub.indexes.projection import table_columns
+from tieout.scrub.options import CheckOptions
+from tieout.scrub.units import Unit
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is to say of one index. `order` is None where nothing tells it."""
+
+    compared: Compared
+    order: OrderFound | None
+    key: tuple[str, ...]
+    table_evidence: str
+    seconds: float
+
+
+@dataclass
+class IndexChecks:
+    spark: SparkSession
+    checker: Checker
+    options: CheckOptions
+    unit: Unit
+
+    def run(self, table: Table, indexes: Sequence[IndexInfo]) -> Iterator[Checked]:
+        readable: list[ReadableIndex] = []
+        with kept_open():
+            paths = [Unreadable(i.unchecked) if i.unchecked else self.checker.index_path(i) for i in indexes]
+        for index, path in zip(indexes, paths, strict=True):
+            if isinstance(path, Unreadable):
+                yield not_checked(Family.INDEX, table, index.name, path.reason)
+            else:
+                readable.append(ReadableIndex(index, path))
+        for addressed in (True, False):
+            alike = [index for index in readable if bool(index.path.address) is addressed]
+            if alike:
+                yield from self._compared(table, alike, addressed=addressed)
+
+    def _compared(self, table: Table, readable: Sequence[ReadableIndex], *, addressed: bool) -> Iterator[Checked]:
+        infos = [index.info for index in readable]
+        key = exact_key(table)
+        read, described = table_columns(infos), table_columns(infos, key)
+        paths = [self.checker.table_path(table, each.columns, addressed=addressed) for each in (read, described)]
+        for path in paths:
+            if isinstance(path, Unreadable):
+                for info in infos:
+                    yield not_checked(Family.INDEX, table, info.name, path.reason)
+                return
+        started = time.monotonic()
+        indexes = TableIndexes(_sure(paths[0]), read, _sure(paths[1]), described, readable)
+        compared = IndexComparison(self.spark, indexes, self.options, self.unit).run()
+        paths_through = [index.path for index in readable]
+        orders = find_disorder(self.spark, paths_through, self.unit.rest, self.options.recheck_after)
+        seconds = time.monotonic() - started
+        for number, (index, each, order) in enumerate(zip(readable, compared, orders, strict=True)):
+            if isinstance(index.path, Follows) and each.mismatches:
+                projection = described.projections[number]
+                each.mismatches = followed(index.path, index.info, described, projection, each.mismatches)
+            found = Found(each, order, tuple(column.name for column in key), indexes.path.evidence, seconds)
+            yield self._checked(index, found)
+
+    def _checked(self, index: ReadableIndex, found: Found) -> Checked:
+        info, compared, order = index.info, found.compared, found.order
+        if compared.error is not None:
+            return not_checked(Family.INDEX, info.table, info.name, str(compared.error))
+        classifier = Classifier(self.checker.database, info, found.key, self.checker.address_text)
+        mismatches = sorted(compared.mismatches, key=_by_address)
+        failures = tuple(failure for each in mismatches for failure in classifier.failures(each))
+        if order is not None:
+            failures += tuple(order_failure(self.checker.database, info, each) for each in order.disorders)
+        status, reason = Status.FAILURES if failures else Status.OK, None
+        if compared.unsettled:
+            reason = f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
+            status = status if failures else Status.NOT_CHECKED
+        unseen = None if failures else index.path.unseen(compared.entries)
+        if unseen is not None:
+            status, reason = Status.NOT_CHECKED, unseen
+        if order and order.error and not failures:
+            status, reason = Status.NOT_CHECKED, f"its order can't be told: {order.error}"
+        if compared.cut or (order and order.cut):
+            reason = f"looked at {MOST if compared.cut else MOST_DISORDERS:,} places that are wrong: there may be more"
+        result = CheckResult(
+            Family.INDEX,
+            str(info.table.name),
+            info.name,
+            status,
+            reason,
+            compared.rows,
+            len(failures),
+            f"{found.table_evidence}; {index.path.evidence}{'' if order else '; its order is not checked'}",
+            found.seconds,
+        )
+        return Checked(result, failures)
+
+
+def _by_address(mismatch: Mismatch) -> list[tuple[bool, int, str]]:
+    """Numbers by their size, before all else."""
+    parts = [part or "" for part in mismatch.address or ()]
+    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+
+
+def _sure(path: TablePath | Unreadable) -> TablePath:
+    assert not isinstance(path, Unreadable)
+    return path
