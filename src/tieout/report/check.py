@@ -35,24 +35,32 @@ def write(report: CheckReport, format: OutputFormat, stream: TextIO) -> None:
         stream.write(json_text(check_document(report), indent=2) + "\n")
     elif format is OutputFormat.TEXT:
         write_lines(_lines(report), console_on(stream))
+    elif format is OutputFormat.JUNIT:
+        from tieout.report import check_junit
+
+        check_junit.write(report, stream)
+    elif format in (OutputFormat.NDJSON, OutputFormat.CSV):
+        from tieout.report import check_rows
+
+        (check_rows.write_ndjson if format is OutputFormat.NDJSON else check_rows.write_csv)(report, stream)
     else:
-        raise UsageError(f"a check has no report of the form {format}", "text and json are there")
+        raise UsageError(f"a check has no report of the form {format}", "text, json, ndjson, csv and junit are there")
 
 
 def _lines(report: CheckReport) -> Iterator[Text]:
-    yield Text(_headline(report), _VERDICT[report.verdict])
+    yield Text(headline(report), _VERDICT[report.verdict])
     yield Text(f"{one_line(report.endpoint)}: {one_line(report.statement)}", FAINT)
     if report.checks:
         yield Text()
         yield from aligned([[Text(title, HEADING) for title in _TITLES], *map(_cells, report.checks)], right={4, 5})
-    remarks = [f"{_title(check)}: {remark}" for check in report.checks for remark in _remarks(check)]
+    remarks = [f"{title(check)}: {remark}" for check in report.checks for remark in _remarks(check)]
     if remarks:
         yield Text()
     yield from map(Text, remarks)
     if report.failures:
         yield Text()
     for failure in report.failures:
-        yield _failure_line(failure)
+        yield failure_line(failure)
     if report.truncated:
         total = sum(check.failures for check in report.checks)
         yield Text(f"… {len(report.failures):,} of {total:,} failures listed (--limit)")
@@ -81,7 +89,7 @@ def _suggestions(report: CheckReport) -> Iterator[Text]:
         yield Text(f"to mend it: tieout repair plan {printable(report.job)}", FAINT)
 
 
-def _headline(report: CheckReport) -> str:
+def headline(report: CheckReport) -> str:
     total = len(report.checks)
     left_out = sum(check.status is Status.NOT_CHECKED for check in report.checks)
     rest = f", {left_out:,} of {plural(total, 'check')} not made" if left_out else f" by {plural(total, 'check')}"
@@ -109,11 +117,11 @@ def _remarks(check: CheckResult) -> Iterator[str]:
         yield _NOT_ENFORCED[check.enforcement]
 
 
-def _title(check: CheckResult) -> str:
+def title(check: CheckResult) -> str:
     return " ".join(filter(None, [check.family.value, printable(check.table), check.name and printable(check.name)]))
 
 
-def _failure_line(failure: Failure) -> Text:
+def failure_line(failure: Failure) -> Text:
     line = Text(failure.kind.value, "red")
     where = ".".join(filter(None, [failure.table, failure.constraint or failure.index]))
     line.append(f"  {printable(where)}")

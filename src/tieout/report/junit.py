@@ -27,7 +27,14 @@ _TAG = {Verdict.DIFFERENT: "failure", Verdict.UNVERIFIED: "error"}
 
 
 def write(result: VerificationResult, stream: TextIO) -> None:
-    suite = _suite(result)
+    write_suite(_suite(result), "\n".join((headline(result), colophon(result))), stream)
+
+
+def write_suite(suite: Element, told: str, stream: TextIO) -> None:
+    """A suite of cases, whose counts are made here."""
+    for counted, path in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
+        suite.set(counted, str(len(suite.findall(path))))
+    SubElement(suite, "system-out").text = xml_text(told)
     root = Element("testsuites", {name: suite.attrib[name] for name in ("name", "tests", "failures", "errors", "time")})
     root.append(suite)
     ElementTree.indent(root)
@@ -48,9 +55,6 @@ def _suite(result: VerificationResult) -> Element:
     if result.verdict in _TAG and suite.find(f"testcase/{_TAG[result.verdict]}") is None:
         case = SubElement(suite, "testcase", classname="tieout.verify", name="verification", time="0.000")
         _problem(case, result.verdict, headline(result), "\n".join(map(one_line, result.notes)))
-    for counted, path in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
-        suite.set(counted, str(len(suite.findall(path))))
-    SubElement(suite, "system-out").text = xml_text("\n".join((headline(result), colophon(result))))
     return suite
 
 
