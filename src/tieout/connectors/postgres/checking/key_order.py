@@ -48,8 +48,8 @@ WHERE i.indexrelid = %s::regclass ORDER BY k.place"""
 _VERSION = "SELECT version FROM {inspector}.bt_metap({name})"
 _AMCHECK = """
 SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-WHERE e.extname = 'amcheck'
-  AND has_function_privilege(quote_ident(n.nspname) || '.bt_index_check(pg_catalog.regclass)', 'EXECUTE')"""
+JOIN pg_proc p ON p.pronamespace = n.oid AND p.proname = 'bt_index_check' AND p.pronargs = 1
+WHERE e.extname = 'amcheck' AND has_function_privilege(p.oid, 'EXECUTE')"""
 _BY_ADDRESS = 4
 """The first version of B-trees in which entries of one key are in the order of their rows."""
 _AT_ONCE = 20_000
