@@ -67,7 +67,7 @@ class TableChecks:
     def last(self, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
         """What is left for the end: the engine's own checker. On some engines, what it finds can't be read any more."""
         marking = self.options.engine_checker == EngineChecker.EXTENDED
-        asked = [each for each in planned if Family.VALIDITY in each.families]
+        asked = [each for each in planned if Family.VALIDITY in each.families and each.undescribed is None]
         if not asked or self.options.engine_checker == EngineChecker.NONE:
             return
         if self.checker.own_check_marks is not None and not marking:

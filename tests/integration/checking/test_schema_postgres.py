@@ -319,8 +319,8 @@ def test_a_broken_table_in_a_report(pg_db: Database, spark: SparkSession, tmp_pa
     assert [(check.family.value, check.table, check.name, check.status.value) for check in report.checks] == [
         ("schema", "public.halved", None, "failures"),
         ("schema", "public.seen", "view", "failures"),
-        ("constraint", "public.halved", None, "not_checked"),
         ("index", "public.halved", None, "not_checked"),
+        ("constraint", "public.halved", None, "not_checked"),
         ("validity", "public.halved", None, "not_checked"),
     ]
     kept = api.list_failures(meta=f"sqlite:///{tmp_path}/meta.db")
