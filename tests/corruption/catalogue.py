@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.corruption import mariadb, postgres, sqlite
 
-CONSTRAINTS = False
+CONSTRAINTS = True
 INDEXES, ALL = "INSPECT DATABASE", "CHECK DATABASE"
 
 WORDS = ("apple", "Apple", "öl", "zebra", "Zebra", "ol")

@@ -63,6 +63,20 @@ def test_a_clean_table_in_which_rows_were_changed_and_deleted(shop: Database, ch
     assert checking.run("INSPECT TABLE orders").verdict is CheckVerdict.CLEAN
 
 
+def test_rows_that_were_changed_in_their_place_while_others_had_locked_them(
+    db: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The old version was ended by several, and not by the one who made the new one."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, note text)")
+    db.execute("INSERT INTO t SELECT n, 'n' FROM generate_series(1, 20) n")
+    with db.connect() as other:
+        other.execute("BEGIN")
+        other.execute("SELECT 1 FROM t WHERE id % 3 = 0 FOR KEY SHARE")
+        db.execute("UPDATE t SET note = 'm'")
+        other.execute("COMMIT")
+    assert Checking(db.url, spark, tmp_path).run("INSPECT TABLE t").verdict is CheckVerdict.CLEAN
+
+
 def test_the_evidence_names_both_paths(checking: Checking) -> None:
     (check,) = checking.run("CHECK TABLE orders INDEX by_sku").checks
     assert check.evidence is not None

@@ -23,6 +23,7 @@ OFFSETS = 65536
 _PAGE_HEADER, _LINE_POINTER, _TUPLE_HEADER = 24, 4, 24
 _NORMAL, _REDIRECT = 1, 2
 _HOT_UPDATED, _HEAP_ONLY = 0x4000, 0x8000
+_ENDED_BY_SEVERAL = 0x1000
 _LONGEST_CHAIN = 300
 """A page of 8 kB has fewer tuples: what goes on for longer goes round in circles."""
 
@@ -31,7 +32,8 @@ _LONGEST_CHAIN = 300
 class HeapVersions:
     """The line pointers of some blocks that lead to something, in the order of their addresses.
 
-    Of a tuple `masks` (t_infomask2), the `nexts` version's address, who `created` it and who `ended` it; else 0.
+    Of a tuple `masks` (t_infomask2), the `nexts` version's address, who `created` it and who `ended` it; else 0. Where
+    others had locked it, `several` is not 0, and `ended` is a number of theirs, not of the one who updated it.
     `offsets` is the place in the page that a redirecting pointer leads to.
     """
 
@@ -42,6 +44,7 @@ class HeapVersions:
     nexts: Places
     created: Places
     ended: Places
+    several: Places
 
     def entry_addresses(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Entries point to the root of a row's chain of versions: those of one page whose keys are the same."""
@@ -85,8 +88,10 @@ class HeapVersions:
         leads = (wanted >= 0) & (self.addresses[places] == wanted) & (self.flags[places] == _NORMAL)
         leads &= self.masks[places] & _HEAP_ONLY != 0
         # Of an update that was rolled back, the new version may be gone and its place another's.
-        leads &= redirects | (self.ended == self.created[places])
-        return np.where(leads, places, -1)
+        sure = leads & (redirects | (self.ended == self.created[places]))
+        led = np.zeros(count, dtype=np.bool_)
+        led[places[sure]] = True
+        return np.where(sure | (leads & (self.several != 0) & ~led[places]), places, -1)
 
 
 def heap_versions(batches: Iterable[pa.RecordBatch]) -> HeapVersions:
@@ -94,7 +99,7 @@ def heap_versions(batches: Iterable[pa.RecordBatch]) -> HeapVersions:
     what readers see is theirs to tell."""
     parts = [_pointers(np.asarray(batch.column(0)).astype(np.int64), page_matrix(batch.column(1))) for batch in batches]
     if not parts:
-        return HeapVersions(*(np.zeros(0, dtype=np.int64) for _ in range(7)))
+        return HeapVersions(*(np.zeros(0, dtype=np.int64) for _ in range(8)))
     return HeapVersions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -126,4 +131,5 @@ def _pointers(numbers: Places, pages: Octets) -> tuple[Places, ...]:
         of_tuple(block * OFFSETS + halves[(at >> 1) + 8].astype(np.int64)),
         of_tuple(words[at >> 2]),
         of_tuple(words[(at >> 2) + 1]),
+        of_tuple(halves[(at >> 1) + 10] & _ENDED_BY_SEVERAL),
     )
