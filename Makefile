@@ -12,7 +12,7 @@ PEER := .venv-peer
 RELADIFF := reladiff[mysql,postgresql]==0.6.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev java servers demo test test-faults lint format bench-verify bench-move bench-check soak clean
+.PHONY: help setup setup-dev java servers demo test test-faults lint format bench-verify bench-move bench-check bench-check-changed soak clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ test: setup-dev java servers ## every test
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
 test-faults: setup-dev java servers ## movers killed at every place, databases corrupted in every way (an hour; goes on where it was)
-	$(BIN)/pytest --all-faults tests/faults/moving tests/integration/moving/test_races.py tests/integration/corruption tests/integration/checking/test_while_writing.py $(ARGS)
+	$(BIN)/pytest --all-faults tests/faults/moving tests/integration/moving/test_races.py tests/integration/corruption tests/integration/checking/test_while_writing.py tests/integration/checking/test_changed.py tests/integration/checking/test_changed_while_writing.py $(ARGS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
@@ -68,6 +68,9 @@ bench-move: setup-dev java servers ## moving beside dumps and loaders; ROWS=...,
 
 bench-check: setup-dev java servers ## index checks beside fetching the same columns, and pg_amcheck; ROWS=...
 	@$(BIN)/python benchmarks/check.py
+
+bench-check-changed: setup-dev java servers ## CHECK … CHANGED beside a check of all rows; ROWS=..., CHANGES=... set the sizes
+	@$(BIN)/python benchmarks/check_changed.py
 
 soak: setup-dev java servers ## two movers for half an hour of constant writes; SECONDS=... sets how long
 	@$(BIN)/python benchmarks/soak.py

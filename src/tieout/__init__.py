@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tieout.api import compare, verify
+    from tieout.api import compare, follow_checks, verify
     from tieout.errors import TieoutError
     from tieout.model.differences import Difference, DifferenceKind
     from tieout.model.requests import TableRequest
@@ -25,6 +25,7 @@ __all__ = [
     "Verdict",
     "VerificationResult",
     "compare",
+    "follow_checks",
     "verify",
 ]
 
@@ -38,6 +39,7 @@ _HOMES = {
     "Verdict": "tieout.model.results",
     "VerificationResult": "tieout.model.results",
     "compare": "tieout.api",
+    "follow_checks": "tieout.api",
 }
 
 

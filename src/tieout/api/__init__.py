@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tieout.api.checking import check, parse_check, resumable_check, resume_check, split_checks
+from tieout.api.checking import (
+    check,
+    follow_checks,
+    forget_checked,
+    parse_check,
+    resumable_check,
+    resume_check,
+    split_checks,
+)
 from tieout.api.failures import judge_failure, list_failures, show_failure
 from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
 from tieout.api.mends import apply_mends, plan_mends, undo_mends, write_mend_sql
@@ -39,6 +47,8 @@ __all__ = [
     "compare",
     "drop_move",
     "explain",
+    "follow_checks",
+    "forget_checked",
     "judge_failure",
     "list_failures",
     "list_jobs",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tieout.api.sessions import SparkSettings, session_of
@@ -17,6 +19,7 @@ from tieout.model.statements import CheckStatement
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tieout.scrub.job import CheckJob
     from tieout.scrub.options import CheckOptions
 
 
@@ -35,7 +38,41 @@ def check(
     """
     from tieout.scrub.options import CheckOptions
 
-    return _run(url, statement, CheckOptions(**options), limit, (spark, meta, listener))
+    with _job(url, statement, CheckOptions(**options), limit, (spark, meta, listener)) as (job, session):
+        return job.run(session)
+
+
+def follow_checks(
+    url: str,
+    statement: str,
+    tell: Callable[[CheckReport], None],
+    *,
+    every: float = 10.0,
+    spark: SparkSession | SparkSettings | None = None,
+    meta: str = DEFAULT_URL,
+    limit: int | None = 1000,
+    **options: Any,
+) -> None:
+    """Checks what was changed, again and again, `every` so many seconds: CHECK … CHANGED. Each round's report is told.
+
+    Goes on until KeyboardInterrupt (Ctrl-C, or another terminal ends the job), or until `tell` raises something.
+    """
+    from tieout.scrub.options import CheckOptions
+
+    if not parse_check(statement).changed:
+        raise UsageError("only a check of what was CHANGED can follow", "say CHECK TABLE … CHANGED")
+    with _job(url, statement, CheckOptions(**options), limit, (spark, meta, silence)) as (job, session):
+        job.follow(session, every, tell)
+
+
+def forget_checked(url: str, *, meta: str = DEFAULT_URL) -> list[str]:
+    """Gives up what CHANGED keeps at a database (a slot, triggers) and knows of it; the tables that were followed."""
+    from tieout.connectors.registry import open_source
+    from tieout.scrub.changed.spans import forget
+
+    parsed = parse_url(url)
+    with open_store(meta) as store:
+        return forget(store, parsed.redacted(), open_source(parsed))
 
 
 def resume_check(
@@ -51,10 +88,12 @@ def resume_check(
     """
     from tieout.scrub.options import CheckOptions
 
-    job = resumable_check(reference, meta)
-    asked = dict(job.request)
+    kept = resumable_check(reference, meta)
+    asked = dict(kept.request)
     statement, limit = asked.pop("statement"), asked.pop("limit")
-    return _run(url or job.source, statement, CheckOptions(**asked), limit, (spark, meta, listener), job.id)
+    where = (spark, meta, listener)
+    with _job(url or kept.source, statement, CheckOptions(**asked), limit, where) as (job, session):
+        return job.run(session, kept.id)
 
 
 def resumable_check(reference: str, meta: str = DEFAULT_URL) -> Job:
@@ -63,20 +102,23 @@ def resumable_check(reference: str, meta: str = DEFAULT_URL) -> Job:
         job = store.jobs.get(reference)
     if job.kind is not JobKind.CHECK or job.state in (JobState.DONE, JobState.CANCELLED):
         raise UsageError(f"job {job.id} is a {job.kind} that is {job.state}: it can't be resumed", "start a new one")
+    if "every" in job.request:
+        hint = "start tieout check --follow again: it goes on behind the last whole round"
+        raise UsageError(f"job {job.id} made round after round, and has no end to be resumed to", hint)
     return job
 
 
-def _run(
+@contextmanager
+def _job(
     url: str,
     statement: str,
     options: CheckOptions,
     limit: int | None,
     where: tuple[SparkSession | SparkSettings | None, str, Listener],
-    resume: str | None = None,
-) -> CheckReport:
+) -> Iterator[tuple[CheckJob, Callable[[], SparkSession]]]:
     # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
     import tieout.spark.session  # noqa: F401
-    from tieout.connectors.registry import open_checker
+    from tieout.connectors.registry import open_checker, open_source
     from tieout.scrub.job import CheckJob
 
     spark, meta, listener = where
@@ -86,8 +128,9 @@ def _run(
         pool = stack.enter_context(ThreadPoolExecutor(1))
         checker = stack.enter_context(closing(open_checker(parsed)))
         session = pool.submit(session_of, spark)
-        job = CheckJob(store, asked, checker, parsed.redacted(), options, limit, listener)
-        return job.run(session.result, resume)
+        # What tells of changes has to write: a slot, triggers. The checker's own sessions can't.
+        source = partial(open_source, parsed)
+        yield CheckJob(store, asked, checker, parsed.redacted(), options, limit, source, listener), session.result
 
 
 def split_checks(text: str) -> list[str]:

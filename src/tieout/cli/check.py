@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tieout.cli import check_options as o
 from tieout.cli import options as common
+from tieout.cli.following import Rounds, forget_changes, told_of_the_end
 from tieout.cli.interrupts import told_how_to_go_on
 from tieout.cli.job_urls import job_url
 from tieout.cli.output import result_stream, say
@@ -31,6 +32,9 @@ def check(
     url: o.Url = None,
     statement: o.StatementText = None,
     file: o.File = None,
+    follow: o.Follow = False,
+    every: o.Every = None,
+    forget: o.Forget = False,
     limit: o.Limit = 1000,
     max_rows_per_second: o.MaxRowsPerSecond = None,
     pause: o.Pause = None,
@@ -64,7 +68,13 @@ def check(
         raise UsageError("there is no database to check", 'such as tieout check URL "CHECK DATABASE shop"')
     if statement is not None and file is not None:
         raise UsageError("a statement and a file of them are given", "give one of the two")
+    if forget:
+        if statement is not None or file is not None:
+            raise UsageError("--forget takes no statement", "it is about all tables that CHANGED follows there")
+        return forget_changes(here, here.settings.endpoint(url))
     session = _Session(here, here.settings.endpoint(url), {"limit": limit, **options}, telling)
+    if follow:
+        return session.follow(_statements(statement, file), every)
     if statement is None and file is None and sys.stdin is not None and sys.stdin.isatty():
         return _prompt(session)
     codes = [session.run(each) for each in _statements(statement, file)]
@@ -103,6 +113,18 @@ class _Session:
                 self._url, statement, spark=spark, meta=self._here.meta, listener=listener, **self._options
             )
         return _told(report, self._telling.output)
+
+    def follow(self, statements: list[str], every: float | None) -> int:
+        from tieout import api
+
+        if len(statements) > 1:
+            raise UsageError("there are several statements to follow", "follow one: it may name several tables")
+        spark = self._here.spark(self._telling.verbose)
+        rounds = Rounds(self._telling, _told)
+        options = self._options if every is None else {**self._options, "every": every}
+        with told_of_the_end():
+            api.follow_checks(self._url, statements[0], rounds.tell, spark=spark, meta=self._here.meta, **options)
+        return rounds.exit_code
 
     def _detach(self, statement: str) -> int:
         from tieout.cli.detached import start_detached

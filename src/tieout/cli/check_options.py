@@ -27,6 +27,22 @@ File = Annotated[
 Limit = Annotated[
     int, typer.Option("--limit", metavar="N", min=0, help="The most failures to list; counts stay exact.")
 ]
+Follow = Annotated[
+    bool, typer.Option("--follow", help="Go on with what is changed, round after round: of CHECK … CHANGED.")
+]
+Every = Annotated[
+    float | None,
+    typer.Option(
+        "--every",
+        metavar="TIME",
+        parser=parse_duration,
+        help="How long --follow rests between two rounds (10s unless given).",
+    ),
+]
+Forget = Annotated[
+    bool,
+    typer.Option("--forget", help="Drop what CHANGED keeps at the database (slots, triggers) and what it knows of it."),
+]
 MaxRowsPerSecond = Annotated[
     int | None,
     typer.Option(

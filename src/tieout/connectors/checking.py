@@ -6,7 +6,7 @@ index itself. Each says how it is known to have taken that path.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
@@ -15,7 +15,7 @@ from tieout.connectors.inspecting import Inspection
 from tieout.connectors.value_checking import OwnCheck, ValuePath
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,6 +158,70 @@ class Unreadable:
     reason: str
 
 
+Literals = tuple[str, ...]
+"""Values as the engine's SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRow:
+    """A row by its key. `before` is what it was, as far as that may have left entries behind: literals by column.
+
+    `there`: it should exist, as far as the log tells.
+    """
+
+    key: Literals
+    before: tuple[Mapping[str, str], ...] = ()
+    there: bool = True
+
+
+@dataclass(frozen=True)
+class FoundEntries:
+    """Entries, with columns for the address and for the index's; and how many were `read` to find them."""
+
+    batch: pa.RecordBatch
+    read: int
+
+
+class Lookup(Protocol):
+    """Rows of a table by their keys, and entries by what they may have been made of. Picklable, for executors.
+
+    A batch of rows has columns for `address`, then for `columns`, then a text that `entries` wants to know of a row.
+    `keyed_by_index`: an index leads to a row of a given key, and so may not. `sees_dangling`: an entry is found even if
+    it leads to no row. `old_values` is what to do if the log does not tell what rows were.
+    """
+
+    @property
+    def address(self) -> tuple[ScanColumn, ...]: ...
+
+    @property
+    def columns(self) -> tuple[ScanColumn, ...]: ...
+
+    @property
+    def keyed_by_index(self) -> bool: ...
+
+    @property
+    def sees_dangling(self) -> bool: ...
+
+    @property
+    def old_values(self) -> str: ...
+
+    def rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
+        """The rows with these keys, read from the table itself."""
+
+    def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Those at these addresses; only asked for if an address is one column."""
+
+    def all_rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
+        """The same as `rows`, without the help of any index: reads all of the table."""
+
+    def entries(self, number: int, rows: Sequence[ChangedRow], told: Sequence[str]) -> Iterator[FoundEntries]:
+        """What the index of this number has for what rows are (by their keys, or by what was `told` of them) and were.
+
+        An entry may come several times; one of another row, that is as it should be, need not come. UnsupportedError if
+        it was not read from this index.
+        """
+
+
 class Checker(Protocol):
     """A database as one who checks it sees it. `close` gives back its connections."""
 
@@ -184,6 +248,24 @@ class Checker(Protocol):
         """With addresses if those that it is for have some. Unreadable if the table itself might not be read."""
 
     def index_path(self, index: IndexInfo) -> Path | Unreadable: ...
+
+    def lookup(self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]) -> Lookup | Unreadable:
+        """For the rows of a table that has a key. Unreadable if they can't be looked up."""
+
+    def unprobed(self, index: IndexInfo) -> str | None:
+        """Why entries of the index can't be looked up, though all of it can be read; None if they can."""
+
+    def addresses_are_keys(self, table: Table) -> bool:
+        """Whether an entry leads to its row by the table's key."""
+
+    def literal(self, column: Column, value: object) -> str | None:
+        """A value of the change log as SQL that finds it; None if there is none."""
+
+    def canonical(self, column: Column, value: object) -> str | None:
+        """A value of the change log as canonical text."""
+
+    def literal_of(self, column: ScanColumn, text: str | None) -> str | None:
+        """Canonical text as SQL that finds the value; None if it might not."""
 
     def constraints(self, table: Table) -> list[ConstraintInfo]:
         """All that the catalog has: unique indexes that are no constraint, too."""

@@ -194,22 +194,39 @@ def _broken(spelling: Spelling, constraint: ConstraintInfo) -> str:
 
 def _of_key(spelling: Spelling, asked: Asked) -> Question:
     (constraint,) = asked.constraints
-    keys = constraint.compared if asked.only else tuple(spelling.opaque(key) for key in constraint.compared)
+    keys = tuple(spelling.opaque(key) for key in constraint.compared)
     # IS TRUE: else a condition on the key would be a range of the table, and rows out of order not be read.
     condition = EVERY_ROW if constraint.condition is None else f"(({constraint.condition}\n) IS TRUE)"
     if constraint.nulls_distinct:
         condition += "".join(f" AND NOT {spelling.is_null(key)}" for key in keys)
     source = _source(spelling, asked)
     if asked.only is not None:
-        mine = f"SELECT {', '.join(keys)} FROM {source} WHERE {condition} AND {_among(spelling, asked)}"
-        alike = [f"({', '.join(keys)}) IN ({mine})"]
-        if not constraint.nulls_distinct:  # IN finds no NULL
-            alike += [spelling.is_null(key) for key in keys]
-        condition += f" AND ({' OR '.join(alike)})"
+        source, condition = _asked_and_alike(spelling, asked, condition)
     groups = spelling.grouped("COUNT(*) AS n", source, condition, keys)
     probe = f"SELECT COALESCE(SUM(n), 0), COUNT(CASE WHEN n > 1 THEN 1 END) FROM ({groups}) AS g"
     listing = spelling.alike(asked.columns, source, condition, keys)
     return Question((Part(probe, listing),), (_GROUP,))
+
+
+def _asked_and_alike(spelling: Spelling, asked: Asked, condition: str) -> tuple[str, str]:
+    """In FROM and in WHERE: the rows that are asked for, by their own key, and what an index finds to be like them.
+
+    If one of two is not in the index that should have kept it out, it is there by its own key.
+    """
+    (constraint,) = asked.constraints
+    source, among = _source(spelling, asked), _among(spelling, asked)
+    named = [(spelling.dialect.quote(column.name), f"tieout_key{place}") for place, column in enumerate(asked.key)]
+    if not named:  # of a table without a key nothing is asked
+        return source, f"{condition} AND {among}"
+    keys = ", ".join(constraint.compared)
+    alike = [f"({keys}) IN (SELECT {keys} FROM {source} WHERE {condition} AND {among})"]
+    if not constraint.nulls_distinct:  # IN finds no NULL
+        alike += [spelling.is_null(key) for key in constraint.compared]
+    rows = f"SELECT {', '.join(f'{name} AS {alias}' for name, alias in named)} FROM {source} WHERE"
+    found = f"{rows} {among} UNION {rows} {condition} AND ({' OR '.join(alike)})"
+    same = " AND ".join(f"{name} = tieout_asked.{alias}" for name, alias in named)
+    # Not JOIN … ON: of those, PostgreSQL does not tell the place of a row.
+    return f"({found}) AS tieout_asked, {source}", f"{condition} AND {same}"
 
 
 def _of_reference(spelling: Spelling, asked: Asked) -> Question:

@@ -10,6 +10,8 @@ import pyarrow as pa
 from tieout.canonical.decode import decode
 from tieout.connectors.base import Scan
 from tieout.model.keys import Key
+from tieout.model.kinds import Incomparable, common_kind
+from tieout.model.tables import Column
 
 
 def key_of(scan: Scan, row: Sequence[Any]) -> Key | None:
@@ -22,6 +24,12 @@ def key_of(scan: Scan, row: Sequence[Any]) -> Key | None:
             return None
         texts.append(text)
     return tuple(texts)
+
+
+def canonical_text(column: Column, array: pa.Array) -> str | None:
+    """The only value of an array, which is of this column."""
+    kind = common_kind(column.type, column.type)
+    return None if isinstance(kind, Incomparable) else decode(kind, array).text(0)
 
 
 def _array(value: Any) -> pa.Array:

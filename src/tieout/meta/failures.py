@@ -18,7 +18,7 @@ from tieout.meta.ids import new_id
 from tieout.meta.ownership import now, touch
 from tieout.meta.references import find
 from tieout.meta.schema import failures
-from tieout.model.check_documents import failure_document
+from tieout.model.check_documents import failure_document, failure_from
 from tieout.model.failures import CheckResult, Failure, FailureKind
 
 _AT_ONCE = 500
@@ -110,6 +110,13 @@ class Failures:
         with self._database.read() as connection:
             found = [_kept(row) for row in connection.execute(query)]
         return sorted(found, key=lambda each: (each.last_seen, int(each.id.rpartition("-")[2]), each.id))
+
+    def known(self, endpoint: str, family: str, table: str, name: str | None) -> Sequence[Failure]:
+        """What the last check of this has found."""
+        of_check = _hash(endpoint, family, table, name)
+        query = select(failures.c.found).where(failures.c.of_check == of_check, failures.c.gone_since.is_(None))
+        with self._database.read() as connection:
+            return [failure_from(document) for document in connection.scalars(query.order_by(failures.c.id))]
 
     def get(self, reference: str) -> KeptFailure:
         with self._database.read() as connection:

@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from tieout.meta.columns import Bytes, JsonText, LongText, Moment
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 """Every revision this program knows, oldest first (a test holds it to `migrations/versions`)."""
 
 HEAD = REVISIONS[-1]
@@ -159,6 +159,20 @@ class CheckUnitColumns(TypedColumns):
     results: Named[Any] = Column(JsonText, nullable=True)
 
 
+class CheckedColumns(TypedColumns):
+    """`identity` is a hash of endpoint, table and scope, which are too long for a key. `log` is the one that tells of
+    it.
+    """
+
+    identity: Named[str] = Column(String(64), primary_key=True)
+    endpoint: Named[str] = Column(LongText)
+    table_name: Named[str] = Column(LongText)
+    scope: Named[str] = Column(LongText)
+    log: Named[str] = Column(String(40), index=True)
+    position: Named[str | None] = Column(LongText)
+    updated_at: Named[datetime] = Column(Moment)
+
+
 jobs = Table("tieout_jobs", metadata, JobColumns, **MYSQL)
 Index("tieout_jobs_started_at", jobs.c.started_at)
 
@@ -197,6 +211,8 @@ moves = Table("tieout_moves", metadata, MoveColumns, **MYSQL)
 failures = Table("tieout_failures", metadata, FailureColumns, **MYSQL)
 
 check_units = Table("tieout_check_units", metadata, CheckUnitColumns, **MYSQL)
+
+checked = Table("tieout_checked", metadata, CheckedColumns, **MYSQL)
 
 
 class RevisionColumns(TypedColumns):

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from tieout.meta.check_units import CheckUnits
+from tieout.meta.checked import CheckedPositions
 from tieout.meta.database import Database
 from tieout.meta.differences import Differences
 from tieout.meta.failures import Failures
@@ -32,6 +33,7 @@ class MetaStore:
         self.moves = Moves(database)
         self.failures = Failures(database)
         self.check_units = CheckUnits(database)
+        self.checked = CheckedPositions(database)
 
     def close(self) -> None:
         self._database.close()

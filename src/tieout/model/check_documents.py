@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from tieout.model.constraints import Enforcement
-from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
+from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, Status
 from tieout.model.remedies import remedy
 from tieout.model.statements import Family
 
@@ -21,10 +21,22 @@ def check_document(report: CheckReport) -> dict[str, Any]:
         "statement": report.statement,
         "started_at": report.started_at.isoformat(),
         "seconds": round(report.seconds, 3),
+        "changed": [_span_document(span) for span in report.changed],
         "checks": [result_document(check) for check in report.checks],
         "failures": [{**failure_document(failure), "job": report.job} for failure in report.failures],
         "truncated": report.truncated,
         "notes": list(report.notes),
+    }
+
+
+def _span_document(span: ChangedSpan) -> dict[str, Any]:
+    return {
+        "table": span.table,
+        "from": span.since,
+        "to": span.upto,
+        "changes": span.changes,
+        "rows": span.rows,
+        "all_rows": span.whole,
     }
 
 

@@ -107,8 +107,23 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedSpan:
+    """Which changes of a table were checked: those between two positions of its log, of so many rows.
+
+    `whole` is why all rows were looked at, if they were. `since` None: no position was checked before.
+    """
+
+    table: str
+    since: str | None
+    upto: str
+    changes: int = 0
+    rows: int = 0
+    whole: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
-    """All that came of one statement. `truncated`: more failures than are listed."""
+    """All that came of one statement. `truncated`: more failures than are listed. `changed`: of CHANGED alone."""
 
     job: str
     endpoint: str
@@ -119,6 +134,7 @@ class CheckReport:
     failures: tuple[Failure, ...] = ()
     truncated: bool = False
     notes: tuple[str, ...] = ()
+    changed: tuple[ChangedSpan, ...] = ()
 
     @property
     def verdict(self) -> CheckVerdict:

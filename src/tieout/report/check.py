@@ -10,7 +10,7 @@ from rich.text import Text
 from tieout.errors import UsageError
 from tieout.model.check_documents import check_document
 from tieout.model.constraints import Enforcement
-from tieout.model.failures import CheckReport, CheckResult, CheckVerdict, Failure, Status
+from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, CheckVerdict, Failure, Status
 from tieout.model.remedies import Category, remedy_of
 from tieout.report.alignment import aligned
 from tieout.report.json import json_text
@@ -50,6 +50,8 @@ def write(report: CheckReport, format: OutputFormat, stream: TextIO) -> None:
 def _lines(report: CheckReport) -> Iterator[Text]:
     yield Text(headline(report), _VERDICT[report.verdict])
     yield Text(f"{one_line(report.endpoint)}: {one_line(report.statement)}", FAINT)
+    for span in report.changed:
+        yield Text(_span_line(span), FAINT)
     if report.checks:
         yield Text()
         yield from aligned([[Text(title, HEADING) for title in _TITLES], *map(_cells, report.checks)], right={4, 5})
@@ -87,6 +89,14 @@ def _suggestions(report: CheckReport) -> Iterator[Text]:
         yield Text(f"{kind}: ", FAINT).append(f"{remedy.suggestion} ({_CATEGORIES[remedy.category]})")
     if any(remedy.category is not Category.NOT_REPAIRABLE for remedy in advice.values()):
         yield Text(f"to mend it: tieout repair plan {printable(report.job)}", FAINT)
+
+
+def _span_line(span: ChangedSpan) -> str:
+    table = printable(span.table)
+    if span.whole is not None:
+        return f"{table}: all rows, up to {span.upto}: {one_line(span.whole)}"
+    what = f"{plural(span.changes, 'change')} of {plural(span.rows, 'row')}"
+    return f"{table}: {what} between {span.since} and {span.upto}"
 
 
 def headline(report: CheckReport) -> str:

@@ -24,7 +24,8 @@ from tieout.scrub.validity.values import ValueChecks
 
 Check = Callable[[PlannedTable, Unit], Iterator[Checked]]
 
-_OF_THE_TABLE = (AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError)
+OF_THE_TABLE = (AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError)
+"""What keeps one table from being read."""
 
 
 @dataclass
@@ -54,7 +55,7 @@ class TableChecks:
             return
         try:
             yield from check(planned, unit)
-        except _OF_THE_TABLE as error:
+        except OF_THE_TABLE as error:
             yield not_checked(family, planned.table, None, str(error))
 
     def _constraints(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
@@ -77,7 +78,7 @@ class TableChecks:
             self.ledger.rest(0)
             try:
                 yield own_checked(self.checker, each.table, self.options)
-            except _OF_THE_TABLE as error:
+            except OF_THE_TABLE as error:
                 yield not_checked(Family.VALIDITY, each.table, OWN, str(error))
 
     def _indexes(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
 from tieout.connectors.checking import Checker
+from tieout.connectors.moving import Source
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.check_documents import check_document
-from tieout.model.failures import CheckReport, Status
+from tieout.model.failures import ChangedSpan, CheckReport, Failure, Status
 from tieout.model.progress import Listener, silence
 from tieout.model.statements import CheckStatement, Family
+from tieout.scrub.changed.round import OF_ROWS, ChangedRound
+from tieout.scrub.changed.spans import ChangedLog, scope_of
 from tieout.scrub.checked import Checked
 from tieout.scrub.checking import TableChecks
 from tieout.scrub.ledger import Ledger
@@ -30,7 +33,7 @@ _LOOK_SECONDS = 0.2
 
 @dataclass
 class CheckJob:
-    """One statement on one open database. `shown` is its URL without secrets."""
+    """One statement on one open database. `shown` is its URL without secrets; `source` tells of changes."""
 
     store: MetaStore
     statement: CheckStatement
@@ -38,33 +41,63 @@ class CheckJob:
     shown: str
     options: CheckOptions
     limit: int | None
+    source: Callable[[], Source]
     listener: Listener = silence
 
     def run(self, session: Callable[[], SparkSession], resume: str | None = None) -> CheckReport:
         """Plans, and makes the checks; those that the job named by `resume` has not made. Whatever ends it, the job's
         state in the store says so.
         """
-        started, began = datetime.now(UTC), time.monotonic()
         job = self.store.jobs.resume(resume) if resume is not None else self._create()
-        with end_is_kept(self.store.jobs, job.id):
-            planned = plan(self.statement, self.checker)
-            ledger = Ledger(self.store, job.id, self.listener, lambda seconds: self._rest(job, seconds))
-            checks = TableChecks(session(), self.checker, self.options, ledger)
-            checked: list[Checked] = []
-            with heartbeat(self.store.jobs, job.id):
-                for found in self._checked(job, checks, planned):
-                    each = found.detected_now()
-                    checked.append(each)
-                    if each.result.status is not Status.NOT_CHECKED:
-                        self.store.failures.record(job.id, self.shown, each.result, each.failures)
-            report = self._report(job, checked, started, time.monotonic() - began, checks.notes)
+        with end_is_kept(self.store.jobs, job.id), heartbeat(self.store.jobs, job.id):
+            report = self._made(job, session)
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report
 
-    def _checked(self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
+    def follow(self, session: Callable[[], SparkSession], every: float, tell: Callable[[CheckReport], None]) -> None:
+        """Checks what was changed again and again, until somebody ends it; always as one job."""
+        job = self._create(every=every)
+        with end_is_kept(self.store.jobs, job.id), heartbeat(self.store.jobs, job.id):
+            while True:
+                tell(self._made(job, session))
+                self._rest(job, every)
+
+    def _made(self, job: Job, session: Callable[[], SparkSession]) -> CheckReport:
+        started, began = datetime.now(UTC), time.monotonic()
+        planned = plan(self.statement, self.checker)
+        keeps = not self.statement.changed
+        ledger = Ledger(self.store, job.id, self.listener, lambda seconds: self._rest(job, seconds), keeps)
+        checks = TableChecks(session(), self.checker, self.options, ledger)
+        checked: list[Checked] = []
+        spans: list[ChangedSpan] = []
+        made = self._changed if self.statement.changed else self._whole
+        for found in self._checked(checks, made(job, checks, planned, spans)):
+            each = found.detected_now()
+            checked.append(each)
+            if each.result.status is not Status.NOT_CHECKED:
+                self.store.failures.record(job.id, self.shown, each.result, each.failures)
+        report = self._report(job, checked, started, time.monotonic() - began, checks.notes)
+        return replace(report, changed=tuple(spans))
+
+    def _checked(self, checks: TableChecks, of_tables: Iterator[Checked]) -> Iterator[Checked]:
         """Definitions first: they may say why something else can't be read."""
-        if Family.SCHEMA in self.statement.families:
+        left_out = self.statement.changed and self.statement.families & OF_ROWS
+        if Family.SCHEMA in self.statement.families and not left_out:
             yield from checks.ledger.checked(self.checker.database, Family.SCHEMA, self._definitions)
+        yield from of_tables
+
+    def _changed(
+        self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable], told: list[ChangedSpan]
+    ) -> Iterator[Checked]:
+        def known(family: Family, table: str, name: str | None) -> Sequence[Failure]:
+            return self.store.failures.known(self.shown, family.value, table, name)
+
+        log = ChangedLog(self.store, job.id, self.shown, scope_of(self.statement), self.source(), self.checker)
+        yield from ChangedRound(log, checks, known).run(planned, told)
+
+    def _whole(
+        self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable], _: list[ChangedSpan]
+    ) -> Iterator[Checked]:
         for table in planned:
             self._rest(job, 0)
             yield from checks.run(table)
@@ -74,8 +107,8 @@ class CheckJob:
         names = defined(self.statement, self.checker)
         yield from SchemaChecks(self.checker, self.options, unit.rest).run(names)
 
-    def _create(self) -> Job:
-        request = {"statement": self.statement.text, "limit": self.limit, **asdict(self.options)}
+    def _create(self, **more: object) -> Job:
+        request = {"statement": self.statement.text, "limit": self.limit, **asdict(self.options), **more}
         return self.store.jobs.create(JobKind.CHECK, source=self.shown, target=None, request=request)
 
     def _report(

@@ -16,16 +16,19 @@ from tieout.scrub.units import Unit
 
 @dataclass(frozen=True)
 class Ledger:
-    """`rest` waits so many seconds, or raises to end it all."""
+    """`rest` waits so many seconds, or raises to end it all. Not `keeps`: what was found at one position of a log would
+    be no answer at a later one.
+    """
 
     store: MetaStore
     job_id: str
     listener: Listener
     rest: Callable[[float], None]
+    keeps: bool = True
 
     def checked(self, table: str, family: Family, check: Callable[[Unit], Iterator[Checked]]) -> Iterator[Checked]:
         """What a family's checks of a table come to: made now, or kept from before the job was stopped."""
-        kept = self.store.check_units.get(self.job_id, table, family.value)
+        kept = self.store.check_units.get(self.job_id, table, family.value) if self.keeps else None
         if kept is not None and kept.results is not None:
             yield from map(_read, kept.results)
             return
@@ -40,7 +43,7 @@ class Ledger:
 
     def _unit(self, table: str, family: Family, kept: KeptUnit | None) -> Unit:
         def keep(state: bytes, rows: int, total: int | None) -> None:
-            self.store.check_units.keep(self.job_id, table, family.value, KeptUnit(rows, state, None))
+            self._keep(table, family, KeptUnit(rows, state, None))
             self.listener(Progress(family.value, table, rows, total))
 
         return Unit(self.rest, None if kept is None else kept.state, keep)
@@ -51,7 +54,11 @@ class Ledger:
             {"result": result_document(each.result), "failures": [failure_document(f) for f in each.failures]}
             for each in made
         ]
-        self.store.check_units.keep(self.job_id, table, family.value, KeptUnit(rows, None, results))
+        self._keep(table, family, KeptUnit(rows, None, results))
+
+    def _keep(self, table: str, family: Family, unit: KeptUnit) -> None:
+        if self.keeps:
+            self.store.check_units.keep(self.job_id, table, family.value, unit)
 
 
 def _read(document: dict[str, object]) -> Checked:

@@ -88,7 +88,7 @@ class IndexChecks:
         if compared.error is not None:
             return not_checked(Family.INDEX, info.table, info.name, str(compared.error))
         classifier = Classifier(self.checker.database, info, found.key, self.checker.address_text)
-        mismatches = sorted(compared.mismatches, key=_by_address)
+        mismatches = sorted(compared.mismatches, key=by_address)
         failures = tuple(failure for each in mismatches for failure in classifier.failures(each))
         if order is not None:
             failures += tuple(order_failure(self.checker.database, info, each) for each in order.disorders)
@@ -117,7 +117,7 @@ class IndexChecks:
         return Checked(result, failures)
 
 
-def _by_address(mismatch: Mismatch) -> list[tuple[bool, int, str]]:
+def by_address(mismatch: Mismatch) -> list[tuple[bool, int, str]]:
     """Numbers by their size, before all else."""
     parts = [part or "" for part in mismatch.address or ()]
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]

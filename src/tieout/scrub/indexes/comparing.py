@@ -12,6 +12,7 @@ from tieout.scrub.dealing import dealt
 from tieout.scrub.indexes.digesting import DigestStage, TableIndexes
 from tieout.scrub.indexes.mismatches import MOST, Mismatch, find_mismatches
 from tieout.scrub.indexes.reading import ScanIndex, ScanTable
+from tieout.scrub.indexes.settling import Places, settle
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
 from tieout.spark.work import Work
@@ -30,9 +31,6 @@ class Compared:
     unsettled: int = 0
     cut: bool = False
     error: TieoutError | None = None
-
-
-Places = dict[tuple[int, object], Mismatch]
 
 
 @dataclass
@@ -56,20 +54,16 @@ class IndexComparison:
         """What disagrees is looked at again: what is being written agrees at one of the looks, or changes."""
         suspects = self._mismatches(wanted)
         cut = len(suspects) == MOST
-        settled = suspects
-        for _ in range(self.options.recheck_times):
-            if not suspects:
-                break
-            self.unit.rest(self.options.recheck_after)
-            concerned = {index for index, _ in suspects}
-            again = self._mismatches([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
-            settled = {place: m for place, m in again.items() if suspects.get(place) == m}
-            suspects = {place: m for place, m in again.items() if place in suspects}
-            if len(settled) == len(suspects):
-                break
-        for (index, _), mismatch in settled.items():
-            compared[index].mismatches.append(mismatch)
-        for index, _ in suspects.keys() - settled.keys():
+
+        def again(places: Places) -> Places:
+            concerned = {index for index, _ in places}
+            return self._mismatches([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
+
+        options = self.options
+        settled = settle(suspects, again, options.recheck_times, lambda: self.unit.rest(options.recheck_after))
+        for mismatch in settled.mismatches:
+            compared[mismatch.index].mismatches.append(mismatch)
+        for index, _ in settled.unsettled:
             compared[index].unsettled += 1
         for each in compared:
             each.cut = cut and bool(each.mismatches)

@@ -9,9 +9,11 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered
 from tieout.connectors.mysql.checking.constraints import constraints_of
+from tieout.connectors.mysql.checking.lookup import MySQLLookup, literal
 from tieout.connectors.mysql.checking.own import MARKS, check_table
 from tieout.connectors.mysql.checking.schema.inspector import inspect
 from tieout.connectors.mysql.checking.validity import rules_of
@@ -22,10 +24,11 @@ from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.scan_values import ScanValues
 from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
+from tieout.connectors.wire import canonical_text
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 
 
 def open_checker(url: EndpointUrl) -> MySQLChecker:
@@ -83,6 +86,32 @@ class MySQLChecker:
         """The scan, and what the server says of how it would go about it."""
         scan = Scan(table, (*_address(table), *columns), through=through)
         return scan, self._endpoint.explain(sql.select(self._dialect, scan, ""))
+
+    def lookup(
+        self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
+    ) -> MySQLLookup | Unreadable:
+        if not is_clustered(table):
+            return Unreadable(f"entries of {table.engine} don't tell their rows' keys: CHECK TABLE checks it whole")
+        if not any(index.primary for index in table.indexes):
+            return Unreadable("it has no primary key: CHECK TABLE checks it whole")
+        url, flavour = self._endpoint.url, self._endpoint.flavour
+        return MySQLLookup(url, flavour, table, _address(table), tuple(columns), tuple(indexes))
+
+    def unprobed(self, index: IndexInfo) -> str | None:
+        return None
+
+    def addresses_are_keys(self, table: Table) -> bool:
+        return is_clustered(table)
+
+    def literal(self, column: Column, value: object) -> str | None:
+        return literal(self._dialect, column, value)
+
+    def canonical(self, column: Column, value: object) -> str | None:
+        return canonical_text(column, batch_of([[value]], 1).column(0))
+
+    def literal_of(self, column: ScanColumn, text: str | None) -> str | None:
+        found = column.expression is None and self._dialect.finds(column)
+        return "NULL" if text is None else self._dialect.literal(column.column, text) if found else None
 
     def constraints(self, table: Table) -> list[ConstraintInfo]:
         return constraints_of(self._endpoint, table)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.constraints import constraints_of
@@ -16,16 +17,21 @@ from tieout.connectors.postgres.checking.heap_values import HeapValues, heap_val
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.checking.index_only import IndexOnlyScan, index_only
 from tieout.connectors.postgres.checking.index_pages import IndexPages, index_pages
+from tieout.connectors.postgres.checking.lookup import PostgresLookup, literal, parsed
 from tieout.connectors.postgres.checking.moment import Moment
 from tieout.connectors.postgres.checking.own import amcheck
 from tieout.connectors.postgres.checking.schema.inspector import inspect
 from tieout.connectors.postgres.checking.validity import rules_of
 from tieout.connectors.postgres.checking.violations import find_violations
+from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
 from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
+from tieout.connectors.wire import canonical_text
 from tieout.model.constraints import ConstraintInfo
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
+
+_DIALECT = PostgresDialect()
 
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -100,6 +106,29 @@ class PostgresChecker:
         if not isinstance(path, Unreadable):
             return path
         return index_only(self.url, index, self._moment.name(), path.reason)
+
+    def lookup(
+        self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
+    ) -> PostgresLookup | Unreadable:
+        return PostgresLookup(self.url, table, tuple(columns), tuple(indexes))
+
+    def unprobed(self, index: IndexInfo) -> str | None:
+        if any(column.included for column in index.columns):
+            return f"its copies of included columns are read whole or not at all: CHECK TABLE … INDEX {index.name}"
+        return None
+
+    def addresses_are_keys(self, table: Table) -> bool:
+        return False
+
+    def literal(self, column: Column, value: object) -> str | None:
+        return literal(value)
+
+    def canonical(self, column: Column, value: object) -> str | None:
+        return canonical_text(column, batch_of([[parsed(column, value)]], 1).column(0))
+
+    def literal_of(self, column: ScanColumn, text: str | None) -> str | None:
+        found = column.expression is None and _DIALECT.finds(column)
+        return "NULL" if text is None else _DIALECT.literal(column.column, text) if found else None
 
     def constraints(self, table: Table) -> list[ConstraintInfo]:
         return constraints_of(self._endpoint, table)

@@ -80,5 +80,6 @@ class PostgresSource:
 
 
 def _name(task: str) -> str:
-    """Slots have names of small letters, digits and _, and are a whole cluster's."""
-    return f"tieout_{blake2s(task.encode(), digest_size=8).hexdigest()}"
+    """Slots have names of small letters, digits and _, and are a whole cluster's. Those of checks say so."""
+    kind = "check_" if task.startswith("check:") else ""
+    return f"tieout_{kind}{blake2s(task.encode(), digest_size=8).hexdigest()}"

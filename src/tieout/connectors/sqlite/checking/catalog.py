@@ -36,6 +36,11 @@ def is_without_rowid(endpoint: SQLiteEndpoint, table: Table) -> bool:
     return bool(listed[table.name.name][4])
 
 
+def is_rowid(table: Table) -> bool:
+    """Whether the key is the rowid under another name: the only column that SQLite itself orders by its numbers."""
+    return len(table.key) == 1 and table.column(table.key[0]).order == "numeric"
+
+
 def address_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[ScanColumn, ...]:
     """What an entry has of its row: the rowid, or the key of a table without one. Empty if no name is left for it."""
     if is_without_rowid(endpoint, table):

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
@@ -17,12 +18,14 @@ from tieout.connectors.scan_values import ScanValues
 from tieout.connectors.sqlite.checking.catalog import (
     address_of,
     indexes_of,
+    is_rowid,
     is_without_rowid,
     rows_alone,
     scan_column,
 )
 from tieout.connectors.sqlite.checking.constraints import constraints_of
 from tieout.connectors.sqlite.checking.imposters import Imposters
+from tieout.connectors.sqlite.checking.lookup import SQLiteLookup, literal
 from tieout.connectors.sqlite.checking.own import integrity_check
 from tieout.connectors.sqlite.checking.schema.inspector import inspect
 from tieout.connectors.sqlite.checking.tree_order import KeyColumn, TreePath
@@ -32,11 +35,13 @@ from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
 from tieout.connectors.sqlite.faults import MALFORMED, translated
 from tieout.connectors.sqlite.session import connect
+from tieout.connectors.sqlite.snapshot import array_of
 from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.errors import ReadError
 from tieout.model.constraints import ConstraintInfo
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
 
 _DIALECT = SQLiteDialect()
 _COVERING = "USING COVERING INDEX"
@@ -134,6 +139,36 @@ class SQLiteChecker:
         scan = Scan(table, (*address, *columns), where=where, through=through)
         plan = self._endpoint.all(f"EXPLAIN QUERY PLAN {sql.select(_DIALECT, scan, '')}")
         return ScanPath(self._endpoint.reader(), scan, len(address), "; ".join(str(row[3]) for row in plan))
+
+    def lookup(
+        self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
+    ) -> SQLiteLookup | Unreadable:
+        address = address_of(self._endpoint, table)
+        if not address:
+            return Unreadable(_NO_NAME)
+        alone = rows_alone(self._endpoint, table)
+        by_index = not self.addresses_are_keys(table)
+        url = self._endpoint.url
+        return SQLiteLookup(url, table, address, tuple(columns), tuple(indexes), alone, by_index)
+
+    def unprobed(self, index: IndexInfo) -> str | None:
+        if _COVERING in self._covering(index).evidence:
+            return None
+        return f"SQLite reads it only with the rows: CHECK TABLE … INDEX {index.name} checks it whole, in a copy"
+
+    def addresses_are_keys(self, table: Table) -> bool:
+        return is_without_rowid(self._endpoint, table) or is_rowid(table)
+
+    def literal(self, column: Column, value: object) -> str | None:
+        return literal(value)
+
+    def canonical(self, column: Column, value: object) -> str | None:
+        return decode(scan_column(column).kind, array_of(scan_column(column), [value])).text(0)
+
+    def literal_of(self, column: ScanColumn, text: str | None) -> str | None:
+        is_text = column.column.type.name is TypeName.TEXT and not (text or "").startswith("\0")
+        found = column.expression is None and (is_text or _DIALECT.finds(column))
+        return "NULL" if text is None else _DIALECT.literal(column.column, text) if found else None
 
     def constraints(self, table: Table) -> list[ConstraintInfo]:
         return constraints_of(self._endpoint, table)

@@ -1,0 +1,88 @@
+"""Up to where in its log each table of an endpoint was checked, and for what; and the logs that were begun for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+
+from tieout.meta.database import Database
+from tieout.meta.ids import new_id
+from tieout.meta.ownership import now, touch
+from tieout.meta.schema import checked
+from tieout.model.positions import Position
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTable:
+    """`scope` is what of it is checked: one who checks some indexes has not checked the others. A log is one scope's.
+
+    `position` None: its log was begun, and the table was never checked whole since.
+    """
+
+    table: str
+    scope: str
+    log: str
+    position: str | None
+
+
+class CheckedPositions:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self, endpoint: str) -> list[CheckedTable]:
+        columns = (checked.c.table_name, checked.c.scope, checked.c.log, checked.c.position)
+        with self._database.read() as connection:
+            rows = connection.execute(select(*columns).where(checked.c.endpoint == endpoint))
+            return [CheckedTable(*row) for row in rows]
+
+    def of(self, endpoint: str, scope: str) -> dict[str, CheckedTable]:
+        """By table."""
+        return {each.table: each for each in self.all(endpoint) if each.scope == scope}
+
+    def begin(self, job_id: str, endpoint: str, scope: str, tables: Sequence[str]) -> str:
+        """The name of a log for these tables, which is known from now on. What was known of them is forgotten."""
+        at = now()
+        log = f"check:{new_id('l', at)}"
+        rows: list[dict[str, Any]] = [
+            {
+                "identity": _identity(endpoint, table, scope),
+                "endpoint": endpoint,
+                "table_name": table,
+                "scope": scope,
+                "log": log,
+                "position": None,
+                "updated_at": at,
+            }
+            for table in tables
+        ]
+        with self._database.write(survives_power_loss=True) as connection:
+            touch(connection, job_id)
+            connection.execute(delete(checked).where(checked.c.identity.in_([row["identity"] for row in rows])))
+            connection.execute(insert(checked), rows)
+        return log
+
+    def keep(self, job_id: str, log: str, positions: Mapping[str, str]) -> None:
+        """Kept for good when this returns: changes before these positions are not looked at again.
+
+        Not if another log was begun for a table meanwhile, or its check went further than this one.
+        """
+        with self._database.write(survives_power_loss=True) as connection:
+            touch(connection, job_id)
+            for table, position in positions.items():
+                this = (checked.c.log == log, checked.c.table_name == table)
+                before = connection.scalar(select(checked.c.position).where(*this))
+                if before is None or Position(position).reaches(Position(before)):
+                    connection.execute(update(checked).where(*this).values(position=position, updated_at=now()))
+
+    def forget(self, log: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(delete(checked).where(checked.c.log == log))
+
+
+def _identity(endpoint: str, table: str, scope: str) -> str:
+    return hashlib.sha256(json.dumps([endpoint, table, scope]).encode()).hexdigest()
