@@ -1,7 +1,6 @@
 """Every fault that a check is shown on, by engine: what makes it, each in a table of its own.
 
-To add one: a line in the list of its engine. Faults of constraints are listed, too, with `of="CHECK DATABASE"`: they
-are made and checked once CONSTRAINTS is true, which it is to be as soon as those checks are built.
+To add one: a line in the list of its engine.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any
 
 from tests.corruption import mariadb, postgres, sqlite
 
-CONSTRAINTS = True
 INDEXES, ALL = "INSPECT DATABASE", "CHECK DATABASE"
 
 WORDS = ("apple", "Apple", "öl", "zebra", "Zebra", "ol")
@@ -28,10 +26,6 @@ class Fault:
     fill: str
     make: Callable[[Any, str], None]
     of: str = INDEXES
-
-
-def chosen(faults: list[Fault]) -> list[Fault]:
-    return [fault for fault in faults if CONSTRAINTS or fault.of == INDEXES]
 
 
 SEVENTH = "id = 7"
@@ -185,6 +179,14 @@ MARIADB = [
         lambda database, table: mariadb.violated_check(database, table, SEVENTH, {"v": -1}),
         ALL,
     ),
+    Fault(
+        "orphaned",
+        "a row that refers to none (InnoDB)",
+        "CREATE TABLE {t} (id INT PRIMARY KEY, v INT, s CHAR(20))",
+        _MARIA_ROWS + "; UPDATE {t} SET v = 1; ALTER TABLE {t} ADD FOREIGN KEY (v) REFERENCES {t} (id)",
+        lambda database, table: mariadb.wrong_reference(database, table, SEVENTH, {"v": 77}),
+        ALL,
+    ),
 ]
 
 # ----------------------------------------------------------------------------------------------------- SQLite
@@ -240,6 +242,22 @@ SQLITE = [
         TABLE.replace("s varchar(20)", "s varchar(20) NOT NULL"),
         _LITE_ROWS,
         lambda database, table: sqlite.null_value(database, table, "s", SEVENTH),
+        ALL,
+    ),
+    Fault(
+        "twice",
+        "a key twice in a unique index",
+        TABLE + "; CREATE UNIQUE INDEX i_{t} ON {t} (v)",
+        _LITE_ROWS,
+        lambda database, table: sqlite.duplicate_entry(database, table, f"i_{table}", SEVENTH, {"id": 99}),
+        ALL,
+    ),
+    Fault(
+        "orphaned",
+        "a row that refers to none",
+        TABLE.replace("v int", "v int REFERENCES {t} (id)"),
+        _LITE_ROWS + "; UPDATE {t} SET v = 1",
+        lambda database, table: sqlite.wrong_reference(database, table, SEVENTH, {"v": 77}),
         ALL,
     ),
 ]
