@@ -70,7 +70,7 @@ def _until_half_way(process: subprocess.Popen[bytes], meta: str) -> str:
         assert process.poll() is None, "it ended before it was killed"
         with open_store(meta) as store:
             for job in store.jobs.list():
-                kept = store.check_units.get(job.id, "public.t", "index")
+                kept = store.check_units.get(job.id, ("public", "t"), "index")
                 if kept is not None and kept.state is not None:
                     return job.id
         time.sleep(0.05)

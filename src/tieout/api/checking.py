@@ -89,6 +89,9 @@ def resume_check(
     from tieout.scrub.options import CheckOptions
 
     kept = resumable_check(reference, meta)
+    if url is not None and not parse_url(url).is_same_place(parse_url(kept.source)):
+        message = f"job {kept.id} was of {kept.source}, not of {parse_url(url).redacted()}"
+        raise UsageError(message, "what it found holds for that one alone: start a new one")
     asked = dict(kept.request)
     statement, limit = asked.pop("statement"), asked.pop("limit")
     where = (spark, meta, listener)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieout.config.secrets import MASK
-from tieout.config.urls import EndpointUrl, parse_url
+from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tieout.meta import Job
 
 Sides = tuple[str | None, str | None]
-
-_SAME = ("scheme", "host", "port", "database", "path", "schema")
 
 
 def job_urls(here: Place, job: Job, typed: Sides) -> tuple[str, str]:
@@ -38,7 +36,7 @@ def job_url(here: Place, job: Job, option: str, typed: str | None) -> str:
 
 
 def _refuse_another_place(job: Job, url: str, before: str) -> None:
-    if not _same_place(parse_url(url), parse_url(before)):
+    if not parse_url(url).is_same_place(parse_url(before)):
         message = f"job {job.id} was of {before}, not of {parse_url(url).redacted()}"
         raise UsageError(message, "what it found holds for that one alone: start a new one")
 
@@ -51,7 +49,3 @@ def _url(here: Place, job: Job, option: str, typed: str | None, kept: str) -> st
         message = f"the password of {kept} is not kept with job {job.id}"
         raise UsageError(message, f"give {option} again: a URL, or the name of an endpoint in tieout.yaml")
     return kept
-
-
-def _same_place(one: EndpointUrl, other: EndpointUrl) -> bool:
-    return all(getattr(one, part) == getattr(other, part) for part in _SAME)

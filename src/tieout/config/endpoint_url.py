@@ -15,6 +15,7 @@ DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "postgresql": 5432}
 OBJECT_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """A path that begins like this (s3a://bucket) is Spark's to understand, whole."""
 
+_PLACE = ("scheme", "host", "port", "database", "path", "schema")
 _GUARDS: Mapping[str, float] = {"lock_timeout": 5.0, "statement_timeout": 600.0}
 
 
@@ -70,6 +71,10 @@ class EndpointUrl:
     def socket(self) -> str | None:
         """The server's Unix socket (PostgreSQL: its directory), which goes before host and port."""
         return self.params.get("socket")
+
+    def is_same_place(self, other: EndpointUrl) -> bool:
+        """Whether both lead to the same data, whoever goes there."""
+        return all(getattr(self, part) == getattr(other, part) for part in _PLACE)
 
     def redacted(self) -> str:
         """The URL as it may be shown: secrets as ***."""

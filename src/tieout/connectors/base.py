@@ -7,6 +7,7 @@ picklable, knows nothing of Spark and opens its own connections.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -127,6 +128,17 @@ class SendsRows(Protocol):
 
     def sent(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
         """The rows of a range, a value of bytes for each."""
+
+
+@runtime_checkable
+class Freezes(Protocol):
+    """A reader that can read several times at one moment."""
+
+    def freezes(self, scan: Scan) -> bool:
+        """Whether that is so for this table."""
+
+    def frozen(self) -> AbstractContextManager[Reader]:
+        """A reader, until the block ends, that sees the moment at which it began. Not picklable."""
 
 
 class MayStartOver(Protocol):

@@ -6,7 +6,8 @@ index itself. Each says how it is known to have taken that path.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
@@ -117,6 +118,17 @@ class Ordered(Protocol):
 
     def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
         """After another look."""
+
+
+@runtime_checkable
+class AtMoments(Protocol):
+    """A path of an engine that can show several reads one moment. `freezes`: if it does for this table."""
+
+    @property
+    def freezes(self) -> bool: ...
+
+    def frozen(self) -> AbstractContextManager[Callable[[Any], Any]]:
+        """In the block, what makes of a path of this table the same path at that moment. On executors."""
 
 
 @runtime_checkable

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tieout.connectors.base import Reader, Scan, ScanColumn
+from tieout.connectors.base import Freezes, Reader, Scan, ScanColumn
 from tieout.model.keys import Key, KeyRange, ranges_between
 
 if TYPE_CHECKING:
@@ -55,6 +56,16 @@ class ScanPath:
 
     def unseen(self, entries: int) -> None:
         """Nothing is hidden from who reads an index alone."""
+
+    @property
+    def freezes(self) -> bool:
+        return isinstance(self.reader, Freezes) and self.reader.freezes(self.scan)
+
+    @contextmanager
+    def frozen(self) -> Iterator[Callable[[ScanPath], ScanPath]]:
+        assert isinstance(self.reader, Freezes)
+        with self.reader.frozen() as reader:
+            yield lambda path: replace(path, reader=reader)
 
     def versions(self, part: KeyRange) -> None:
         """Statements read by snapshots: an entry that they see leads to a row that they see."""

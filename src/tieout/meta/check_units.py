@@ -28,22 +28,24 @@ class CheckUnits:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def get(self, job_id: str, table: str, family: str) -> KeptUnit | None:
+    """`table` is a name in parts."""
+
+    def get(self, job_id: str, table: Sequence[str], family: str) -> KeptUnit | None:
         query = select(check_units.c.rows_done, check_units.c.state, check_units.c.results)
         with self._database.read() as connection:
             row = connection.execute(query.filter_by(job_id=job_id, unit=_unit(table, family))).one_or_none()
         return None if row is None else KeptUnit(*row)
 
-    def keep(self, job_id: str, table: str, family: str, kept: KeptUnit) -> None:
+    def keep(self, job_id: str, table: Sequence[str], family: str, kept: KeptUnit) -> None:
         """In place of what was kept of it before."""
         unit = {"job_id": job_id, "unit": _unit(table, family)}
         values = {"rows_done": kept.rows, "state": kept.state, "results": kept.results}
         with self._database.write() as connection:
             touch(connection, job_id)
             connection.execute(delete(check_units).filter_by(**unit))
-            connection.execute(insert(check_units).values(**unit, table_name=table, family=family, **values))
+            connection.execute(insert(check_units).values(**unit, table_name=".".join(table), family=family, **values))
 
 
-def _unit(table: str, family: str) -> str:
+def _unit(table: Sequence[str], family: str) -> str:
     """A name of a length that every engine takes into a key."""
-    return hashlib.sha256(json.dumps([table, family]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([list(table), family]).encode()).hexdigest()

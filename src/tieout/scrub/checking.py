@@ -12,6 +12,7 @@ from tieout.connectors.checking import Checker
 from tieout.connectors.violations import exact_key
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
 from tieout.model.statements import EngineChecker, Family
+from tieout.model.tables import Table
 from tieout.scrub.checked import Checked, not_checked
 from tieout.scrub.constraints.checks import ConstraintChecks
 from tieout.scrub.indexes.checks import IndexChecks
@@ -46,7 +47,7 @@ class TableChecks:
         for family, check in families.items():
             if family in planned.families:
                 made = partial(self._made, family, check, planned)
-                yield from self.ledger.checked(str(planned.table.name), family, made)
+                yield from self.ledger.checked(_parts(planned.table), family, made)
 
     def _made(self, family: Family, check: Check, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         """What keeps one table from being read is no reason to leave the others; a server that is gone is."""
@@ -85,3 +86,7 @@ class TableChecks:
         if planned.unlisted is not None:
             yield not_checked(Family.INDEX, planned.table, None, planned.unlisted)
         yield from IndexChecks(self.spark, self.checker, self.options, unit).run(planned.table, planned.indexes)
+
+
+def _parts(table: Table) -> tuple[str, ...]:
+    return table.name.schema, table.name.name

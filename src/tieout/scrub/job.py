@@ -16,10 +16,12 @@ from tieout.model.check_documents import check_document
 from tieout.model.failures import ChangedSpan, CheckReport, Failure, Status
 from tieout.model.progress import Listener, silence
 from tieout.model.statements import CheckStatement, Family
+from tieout.report.words import plural
 from tieout.scrub.changed.round import OF_ROWS, ChangedRound
 from tieout.scrub.changed.spans import ChangedLog, scope_of
 from tieout.scrub.checked import Checked
 from tieout.scrub.checking import TableChecks
+from tieout.scrub.indexes.checks import ORDER_UNKNOWN
 from tieout.scrub.ledger import Ledger
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable, defined, plan
@@ -76,14 +78,15 @@ class CheckJob:
             checked.append(each)
             if each.result.status is not Status.NOT_CHECKED:
                 self.store.failures.record(job.id, self.shown, each.result, each.failures)
-        report = self._report(job, checked, started, time.monotonic() - began, checks.notes)
+        notes = [*checks.notes, *_unordered(checked)]
+        report = self._report(job, checked, started, time.monotonic() - began, notes)
         return replace(report, changed=tuple(spans))
 
     def _checked(self, checks: TableChecks, of_tables: Iterator[Checked]) -> Iterator[Checked]:
         """Definitions first: they may say why something else can't be read."""
         left_out = self.statement.changed and self.statement.families & OF_ROWS
         if Family.SCHEMA in self.statement.families and not left_out:
-            yield from checks.ledger.checked(self.checker.database, Family.SCHEMA, self._definitions)
+            yield from checks.ledger.checked((self.checker.database,), Family.SCHEMA, self._definitions)
         yield from of_tables
 
     def _changed(
@@ -139,3 +142,10 @@ class CheckJob:
             if left <= 0:
                 return
             time.sleep(min(left, _LOOK_SECONDS))
+
+
+def _unordered(checked: Sequence[Checked]) -> Iterator[str]:
+    """What `ok` does not say of an index is said once, for all of them."""
+    without = [each.result.name for each in checked if each.result.evidence and ORDER_UNKNOWN in each.result.evidence]
+    if without:
+        yield f"whether keys are in order was not checked in {plural(len(without), 'index')}"

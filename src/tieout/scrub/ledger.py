@@ -26,39 +26,45 @@ class Ledger:
     rest: Callable[[float], None]
     keeps: bool = True
 
-    def checked(self, table: str, family: Family, check: Callable[[Unit], Iterator[Checked]]) -> Iterator[Checked]:
-        """What a family's checks of a table come to: made now, or kept from before the job was stopped."""
-        kept = self.store.check_units.get(self.job_id, table, family.value) if self.keeps else None
+    def checked(
+        self, of: tuple[str, ...], family: Family, check: Callable[[Unit], Iterator[Checked]]
+    ) -> Iterator[Checked]:
+        """What a family's checks of a table come to: made now, or kept from before the job was stopped.
+
+        `of` is its name in parts: one that has dots in it is not another one's.
+        """
+        table = ".".join(of)
+        kept = self.store.check_units.get(self.job_id, of, family.value) if self.keeps else None
         if kept is not None and kept.results is not None:
             yield from map(_read, kept.results)
             return
         self.listener(Progress(family.value, table))
         made: list[Checked] = []
-        for found in check(self._unit(table, family, kept)):
+        for found in check(self._unit(of, family, kept)):
             each = found.detected_now()
             made.append(each)
             yield each
-        self._finish(table, family, made)
+        self._finish(of, family, made)
         self.listener(Progress("done", table))
 
-    def _unit(self, table: str, family: Family, kept: KeptUnit | None) -> Unit:
+    def _unit(self, of: tuple[str, ...], family: Family, kept: KeptUnit | None) -> Unit:
         def keep(state: bytes, rows: int, total: int | None) -> None:
-            self._keep(table, family, KeptUnit(rows, state, None))
-            self.listener(Progress(family.value, table, rows, total))
+            self._keep(of, family, KeptUnit(rows, state, None))
+            self.listener(Progress(family.value, ".".join(of), rows, total))
 
         return Unit(self.rest, None if kept is None else kept.state, keep)
 
-    def _finish(self, table: str, family: Family, made: Sequence[Checked]) -> None:
+    def _finish(self, of: tuple[str, ...], family: Family, made: Sequence[Checked]) -> None:
         rows = max((each.result.rows or 0 for each in made), default=0)
         results = [
             {"result": result_document(each.result), "failures": [failure_document(f) for f in each.failures]}
             for each in made
         ]
-        self._keep(table, family, KeptUnit(rows, None, results))
+        self._keep(of, family, KeptUnit(rows, None, results))
 
-    def _keep(self, table: str, family: Family, unit: KeptUnit) -> None:
+    def _keep(self, of: tuple[str, ...], family: Family, unit: KeptUnit) -> None:
         if self.keeps:
-            self.store.check_units.keep(self.job_id, table, family.value, unit)
+            self.store.check_units.keep(self.job_id, of, family.value, unit)
 
 
 def _read(document: dict[str, object]) -> Checked:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from tieout.config.nearest import suggestion
 from tieout.connectors.checking import Checker, IndexInfo
 from tieout.connectors.own_tables import is_own
-from tieout.errors import BusyError, MissingObjectError, ReadError, UnsupportedError, UsageError
+from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError, UsageError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.statements import CheckStatement, Family, Named
 from tieout.model.tables import Table, TableName
 
-_UNTOLD = (BusyError, ReadError)
-"""A table that is locked, or a catalog that is broken: no reason to leave the other tables."""
+_UNTOLD = (AccessError, BusyError, ReadError)
+"""A table that is locked or not for this user, or a catalog that is broken: no reason to leave the other tables."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from tests.integration.checking.checks import Checking
 from tieout import api
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
+from tieout.errors import UsageError
 from tieout.meta import JobState
 from tieout.model.failures import CheckVerdict, Status
 from tieout.scrub.indexes import digesting
@@ -169,3 +170,25 @@ def test_it_rests_between_batches(checking: Checking, monkeypatch: pytest.Monkey
     monkeypatch.setattr("tieout.scrub.job.CheckJob._rest", lambda self, job, seconds: rests.append(seconds))
     checking.run("CHECK TABLE orders INDEX by_a, by_b, by_c", pause=1.5)
     assert rests.count(1.5) == 1
+
+
+def test_a_check_goes_on_in_its_own_database_alone(
+    shop: Database, pg_db_b: Database, checking: Checking, spark: SparkSession
+) -> None:
+    def kill(progress: Progress) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        checking.run(STATEMENT, listener=kill)
+    with pytest.raises(UsageError, match="not of postgresql"):
+        api.resume_check("last", pg_db_b.url, spark=spark, meta=checking.meta)
+
+
+def test_names_with_dots_are_not_taken_for_another_table(db: Database, spark: SparkSession, tmp_path: Path) -> None:
+    db.execute('CREATE SCHEMA a; CREATE SCHEMA "a.b"')
+    db.execute('CREATE TABLE a."b.c" (x int PRIMARY KEY); CREATE TABLE "a.b".c (x int PRIMARY KEY)')
+    db.execute('INSERT INTO "a.b".c SELECT generate_series(1, 9)')
+    for table in ('a."b.c"', '"a.b".c'):
+        db.execute(f"ALTER TABLE {table} ADD CONSTRAINT large CHECK (x > 1) NOT VALID")
+    report = Checking(db.url, spark, tmp_path).run('CHECK TABLE a."b.c", "a.b".c CONSTRAINT large')
+    assert [check.status for check in report.checks] == [Status.OK, Status.FAILURES]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -207,3 +208,20 @@ def test_names_that_are_words_and_rows_without_a_key(db: Database, spark: SparkS
     (failure,) = checking.run('INSPECT TABLE "Order"').failures
     assert (failure.kind.value, failure.index, failure.primary_key) == ("missing_index_entry", "group Too", None)
     assert failure.details == {"row.when": "1961-02-03 00:00:00", "row.Select": "61"}
+
+
+def test_a_view_that_is_kept_and_copies_that_are_written_otherwise(
+    db: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    """1.0 and 1.00 are one number, and two things to have a copy of."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, n numeric, j json)")
+    db.execute("""INSERT INTO t SELECT n, 1.00, '{"a":1,"b":2}' FROM generate_series(1, 9) n""")
+    db.execute("CREATE INDEX by_id ON t (id) INCLUDE (n, j)")
+    db.execute("CREATE MATERIALIZED VIEW kept AS SELECT id, id * 10 AS v FROM t")
+    db.execute("CREATE INDEX by_v ON kept (v)")
+    checking = Checking(db.url, spark, tmp_path)
+    report = checking.run(f"INSPECT DATABASE {db.name}")
+    assert report.verdict is CheckVerdict.CLEAN
+    assert [(check.name, check.rows) for check in report.checks if check.table == "public.kept"] == [("by_v", 9)]
+    postgres.wrong_stored_value(db, "t", "by_id", "id = 5", {"n": Decimal("1.0")})
+    assert checking.found("INSPECT TABLE t") == [("wrong_stored_value", "by_id", {"id": "5"})]

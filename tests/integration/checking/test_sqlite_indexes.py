@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking
 from tieout.model.failures import CheckVerdict
+from tieout.scrub.indexes import checks, comparing, mismatches
+from tieout.scrub.indexes.digesting import IndexDigests
+from tieout.scrub.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,3 +136,74 @@ def test_names_that_are_words_and_rows_without_a_key(
     (failure,) = checking.run('INSPECT TABLE "Order"').failures
     assert (failure.kind.value, failure.index, failure.place) == ("missing_index_entry", "group Too", "62")
     assert failure.details == {"row.when": "1961-02-03", "row.Select": "61"}
+
+
+def test_spellings_of_one_value_are_two_keys(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path
+) -> None:
+    database = sqlite_db("spelt")
+    database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, j JSON)")
+    database.execute("CREATE INDEX by_d ON t (d); CREATE INDEX by_j ON t (j)")
+    database.executemany("INSERT INTO t VALUES (?, '2020-01-01', '{\"a\":1,\"b\":2}')", [(n,) for n in range(1, 9)])
+    sqlite.stale_entry(database, "t", "by_d", "id = 4", {"d": "2020-01-01 00:00:00"})
+    sqlite.stale_entry(database, "t", "by_j", "id = 5", {"j": '{"b":2,"a":1}'})
+    found = Checking(database.url, spark, tmp_path).found("INSPECT TABLE t")
+    assert found == [("stale_index_entry", "by_d", {"id": "4"}), ("stale_index_entry", "by_j", {"id": "5"})]
+
+
+def test_an_index_with_many_faults_does_not_hide_one_of_another(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = sqlite_db("many")
+    database.execute(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b); CREATE INDEX by_a ON t (a + 1); CREATE INDEX by_b ON t (b)"
+    )
+    database.executemany("INSERT INTO t VALUES (?, ?, ?)", [(n, n, n) for n in range(1, 101)])
+    sqlite.redeclared(database, "by_a", "a + 1", "a + 2")
+    sqlite.missing_entry(database, "t", "by_b", "id = 77")
+    for module in (mismatches, comparing, checks):
+        monkeypatch.setattr(module, "MOST", 10)
+    report = Checking(database.url, spark, tmp_path).run("INSPECT TABLE t")
+    assert {(check.name, check.failures) for check in report.checks} == {("by_a", 10), ("by_b", 1)}
+    assert [check.reason for check in report.checks if check.reason] == [
+        "looked at 10 places that are wrong: there may be more"
+    ]
+
+
+def test_a_value_that_goes_to_and_fro_while_it_is_checked(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table and index are read at two moments, and are wrong in the same way each time: a look at one moment tells."""
+    database = sqlite_db("flag")
+    database.execute(
+        "PRAGMA journal_mode = WAL; CREATE TABLE t (id INTEGER PRIMARY KEY, flag INT); CREATE INDEX by_flag ON t (flag)"
+    )
+    database.executemany("INSERT INTO t VALUES (?, 0)", [(n,) for n in range(1, 31)])
+    find = comparing.find_mismatches
+
+    def between(spark: SparkSession, tasks: Any) -> Any:
+        """The sides one after the other, with a change in between, unless they are looked at together."""
+        if any(isinstance(piece, TogetherAtOnce) for task in tasks for piece in task):
+            return find(spark, tasks)
+        flat = [piece for task in tasks for piece in task]
+        rows = [piece for piece in flat if isinstance(piece, ScanTable)]
+        entries = [piece for piece in flat if isinstance(piece, ScanIndex)]
+        return find(spark, [[*rows, Turn(str(database.path)), *entries, Turn(str(database.path))]])
+
+    monkeypatch.setattr(comparing, "find_mismatches", between)
+    monkeypatch.setattr(IndexDigests, "differing", lambda self: frozenset(range(64)))
+    report = Checking(database.url, spark, tmp_path).run("INSPECT TABLE t")
+    assert report.failures == ()
+    assert report.verdict is CheckVerdict.CLEAN
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Turns every flag."""
+
+    path: str
+
+    def run(self) -> Iterator[Any]:
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            connection.execute("UPDATE t SET flag = 1 - flag")
+        return iter(())

@@ -22,9 +22,15 @@ def only_by_rows(url: EndpointUrl) -> bool:
 
 def row_batches(url: EndpointUrl, statement: str) -> Iterator[pa.RecordBatch]:
     """Streams a query whose columns are integers, doubles, text and bytes."""
+    with translated(url), closing(connect(url)) as connection:
+        yield from batches_by(connection, url, statement)
+
+
+def batches_by(connection: Any, url: EndpointUrl, statement: str) -> Iterator[pa.RecordBatch]:
+    """The same, by a connection that is open."""
     from pymysql.cursors import SSCursor
 
-    with translated(url), closing(connect(url)) as connection, connection.cursor(SSCursor) as cursor:
+    with translated(url), connection.cursor(SSCursor) as cursor:
         cursor.execute(statement)
         names = [column[0] for column in cursor.description]
         while rows := cursor.fetchmany(_BATCH):

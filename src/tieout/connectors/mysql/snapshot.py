@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from tieout.connectors.mysql.arrow import arrow_batches
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import DriverPanic, translated
 from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.mysql.rows import only_by_rows, row_batches
+from tieout.connectors.mysql.rows import batches_by, only_by_rows, row_batches
 from tieout.connectors.mysql.sent import sent_rows
 from tieout.connectors.mysql.session import SETTINGS, connect
 from tieout.connectors.wire import key_of
@@ -36,6 +37,8 @@ class MySQLReader:
     url: EndpointUrl
     flavour: Flavour
     safe: bool = False
+    held: Any = None
+    """A connection that sees one moment, while it is held."""
 
     @property
     def _dialect(self) -> MySQLDialect:
@@ -57,7 +60,22 @@ class MySQLReader:
         if keys:
             yield from self._rows(scan, sql.among(self._dialect, scan, keys))
 
+    def freezes(self, scan: Scan) -> bool:
+        return (scan.table.engine or "").casefold() == "innodb"
+
+    @contextmanager
+    def frozen(self) -> Iterator[MySQLReader]:
+        with translated(self.url), closing(connect(self.url)) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+            yield replace(self, held=connection)
+
     def _rows(self, scan: Scan, condition: str) -> Iterator[pa.RecordBatch]:
+        if self.held is not None:
+            statement = sql.select(replace(self._dialect, safe=True), scan, condition)
+            for batch in batches_by(self.held, self.url, statement):
+                yield zero_moments(scan, batch)
+            return
         if only_by_rows(self.url):
             statement = sql.select(replace(self._dialect, safe=True), scan, condition)
             for batch in row_batches(self.url, statement):

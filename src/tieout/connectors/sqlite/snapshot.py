@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +30,8 @@ _BATCH = 20_000
 @dataclass(frozen=True)
 class SQLiteReader:
     url: EndpointUrl
+    held: sqlite3.Connection | None = None
+    """What sees one moment, while it is held."""
 
     def cautious(self) -> SQLiteReader:
         return self
@@ -42,17 +46,26 @@ class SQLiteReader:
         if keys:
             yield from self._rows(scan, sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
 
+    def freezes(self, scan: Scan) -> bool:
+        return True
+
+    @contextmanager
+    def frozen(self) -> Iterator[SQLiteReader]:
+        with translated(self.url), closing(connect(self.url)) as connection:
+            connection.execute("BEGIN")
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # the moment is that of the first read
+            yield replace(self, held=connection)
+
     def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
         names = [f"c{place}" for place in range(len(scan.columns))]
-        with translated(self.url):
-            connection = connect(self.url)
-            try:
-                cursor = connection.execute(statement)
-                while rows := cursor.fetchmany(_BATCH):
-                    arrays = [array_of(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
-                    yield pa.RecordBatch.from_arrays(arrays, names=names)
-            finally:
-                connection.close()
+        with translated(self.url), self._connection() as connection:
+            cursor = connection.execute(statement)
+            while rows := cursor.fetchmany(_BATCH):
+                arrays = [array_of(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
+        return closing(connect(self.url)) if self.held is None else nullcontext(self.held)
 
     def count(self, scan: Scan, keys: KeyRange) -> int:
         return int(self._row(sql.count(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))[0])

@@ -27,6 +27,8 @@ from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
 
+ORDER_UNKNOWN = "its order is not checked"
+
 
 @dataclass(frozen=True)
 class Found:
@@ -111,7 +113,7 @@ class IndexChecks:
             reason,
             compared.rows,
             len(failures),
-            f"{found.table_evidence}; {index.path.evidence}{'' if order else '; its order is not checked'}",
+            f"{found.table_evidence}; {index.path.evidence}{'' if order else f'; {ORDER_UNKNOWN}'}",
             found.seconds,
         )
         return Checked(result, failures)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from tieout.connectors.checking import AtMoments
 from tieout.errors import TieoutError
 from tieout.scrub.dealing import dealt
 from tieout.scrub.indexes.digesting import DigestStage, TableIndexes
 from tieout.scrub.indexes.mismatches import MOST, Mismatch, find_mismatches
-from tieout.scrub.indexes.reading import ScanIndex, ScanTable
+from tieout.scrub.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
 from tieout.scrub.indexes.settling import Places, settle
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
-from tieout.spark.work import Work
 
 
 @dataclass
@@ -53,7 +54,7 @@ class IndexComparison:
     def _settle(self, compared: list[Compared], wanted: list[frozenset[int]]) -> None:
         """What disagrees is looked at again: what is being written agrees at one of the looks, or changes."""
         suspects = self._mismatches(wanted)
-        cut = len(suspects) == MOST
+        found = Counter(index for index, _ in suspects)
 
         def again(places: Places) -> Places:
             concerned = {index for index, _ in places}
@@ -61,16 +62,32 @@ class IndexComparison:
 
         options = self.options
         settled = settle(suspects, again, options.recheck_times, lambda: self.unit.rest(options.recheck_after))
-        for mismatch in settled.mismatches:
+        for mismatch in self._at_one_moment(wanted, settled.mismatches):
             compared[mismatch.index].mismatches.append(mismatch)
         for index, _ in settled.unsettled:
             compared[index].unsettled += 1
-        for each in compared:
-            each.cut = cut and bool(each.mismatches)
+        for index, each in enumerate(compared):
+            each.cut = found[index] >= MOST
+
+    def _at_one_moment(self, wanted: Sequence[frozenset[int]], settled: Sequence[Mismatch]) -> Sequence[Mismatch]:
+        """Those that are wrong in one view of both sides, where the engine has such a thing.
+
+        A value that goes to and fro is wrong in the same way at two looks, if table and index are of two moments.
+        """
+        path = self.table.described_path
+        if not settled or not isinstance(path, AtMoments) or not path.freezes:
+            return settled
+        concerned = {mismatch.index for mismatch in settled}
+        work = self._work([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
+        return find_mismatches(self.spark, [[TogetherAtOnce(path, tuple(work))]])
 
     def _mismatches(self, wanted: Sequence[frozenset[int]]) -> Places:
+        found = find_mismatches(self.spark, dealt(self.spark, self._work(wanted)))
+        return {mismatch.place: mismatch for mismatch in found}
+
+    def _work(self, wanted: Sequence[frozenset[int]]) -> list[ScanTable | ScanIndex]:
         table, most = self.table, self._most
-        work: list[Work] = [
+        work: list[ScanTable | ScanIndex] = [
             ScanTable(table.described_path, table.described, part, self._buckets, tuple(wanted))
             for part in table.described_path.parts(most)
         ]
@@ -80,4 +97,4 @@ class IndexComparison:
             if wanted[number]
             for part in index.path.parts(most)
         ]
-        return {mismatch.place: mismatch for mismatch in find_mismatches(self.spark, dealt(self.spark, work))}
+        return work

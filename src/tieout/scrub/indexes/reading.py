@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.hashing import Words
 from tieout.connectors.base import ScanColumn, reading
-from tieout.connectors.checking import Path, TablePath, Versions
+from tieout.connectors.checking import AtMoments, Path, TablePath, Versions
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.tallies import Tally
 from tieout.spark.work import Cells
@@ -157,6 +157,19 @@ class ScanIndex:
             prints, places = _hashed(address, fields, self.buckets)
             rows = np.flatnonzero(_among(places, self.wanted))
             yield _cells(self.number, [ENTRY] * len(rows), rows, address, prints, fields, [])
+
+
+@dataclass(frozen=True)
+class TogetherAtOnce:
+    """Pieces that are read one after another, all of one moment. `path` knows how to hold it."""
+
+    path: AtMoments
+    pieces: tuple[ScanTable | ScanIndex, ...]
+
+    def run(self) -> Iterator[Cells]:
+        with self.path.frozen() as at_it:
+            for piece in self.pieces:
+                yield from replace(piece, path=at_it(piece.path)).run()
 
 
 def _paced(batches: Iterator[pa.RecordBatch], rows_per_second: float | None) -> Iterator[pa.RecordBatch]:

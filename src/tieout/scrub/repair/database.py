@@ -44,7 +44,7 @@ class Database:
 @contextmanager
 def opened(job: Job, url: EndpointUrl, *, lawful: bool = True) -> Iterator[Database]:
     """The URL must lead to where the job's did; the user may be another."""
-    if _place(parse_url(job.source)) != _place(url):
+    if not parse_url(job.source).is_same_place(url):
         raise UsageError(f"job {job.id} checked {job.source}, not {url.redacted()}", "give the same database again")
     with ExitStack() as stack:
         endpoint = stack.enter_context(closing(open_endpoint(url)))
@@ -57,7 +57,3 @@ def check_job(store: MetaStore, reference: str) -> Job:
     if job.kind is not JobKind.CHECK:
         raise UsageError(f"job {job.id} is a {job.kind}, not a check", "see `tieout jobs list`")
     return job
-
-
-def _place(url: EndpointUrl) -> tuple[object, ...]:
-    return url.scheme, url.host, url.port, url.database, url.path, url.schema

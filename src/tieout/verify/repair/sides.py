@@ -77,9 +77,5 @@ def parents_first(tables: Sequence[RepairTable]) -> list[RepairTable]:
 
 def _check_place(side: str, redacted: str, url: EndpointUrl) -> None:
     known = parse_url(redacted)
-    if _place(known) != _place(url):
+    if not known.is_same_place(url):
         raise UsageError(f"the job's {side} was {redacted}, not {url.redacted()}", "give the same database again")
-
-
-def _place(url: EndpointUrl) -> tuple[object, ...]:
-    return url.scheme, url.host, url.port, url.database, url.path, url.schema

@@ -8,7 +8,7 @@ from typing import Any
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.checking import IndexColumn, IndexInfo
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
-from tieout.model.kinds import Incomparable, common_kind
+from tieout.model.kinds import Form, Incomparable, Kind, common_kind
 from tieout.model.tables import Column, Table
 
 _INDEXES = """
@@ -38,7 +38,9 @@ def _info(row: tuple[Any, ...], attributes: Sequence[Column], table: Table) -> I
     columns = []
     unchecked = _unchecked(method, valid=valid, ready=ready)
     for place, column in enumerate(attributes):
-        kind = common_kind(column.type, column.type)
+        kind = common_kind(column.type, column.type, exact_scale=True)
+        if isinstance(kind, Kind) and kind.form is Form.JSON and column.type.native == "json":
+            kind = Kind(Form.TEXT)  # an entry has a copy of it as it was written
         if isinstance(kind, Incomparable):
             unchecked = unchecked or f"{texts[place]}: {kind.reason}"
             continue

@@ -35,11 +35,12 @@ _DIALECT = PostgresDialect()
 
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p') AND n.nspname = %s ORDER BY 1, 2"""
+WHERE c.relkind IN ('r', 'p', 'm') AND n.nspname = %s ORDER BY 1, 2"""
 
 _ALL_TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp_)'
+WHERE c.relkind IN ('r', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+  AND n.nspname !~ '^pg_(toast|temp_)'
 ORDER BY 1, 2"""
 
 _LEAVES = """
@@ -50,6 +51,9 @@ CROSS JOIN LATERAL (
   SELECT c.oid AS leaf WHERE c.relkind <> 'p'
   UNION ALL SELECT t.relid FROM pg_partition_tree(c.oid) t WHERE c.relkind = 'p' AND t.isleaf) AS found
 JOIN pg_class l ON l.oid = found.leaf JOIN pg_namespace n ON n.oid = l.relnamespace ORDER BY 1, 2"""
+
+_WITH_PAGES = ("r", "m")
+"""Tables, and views that are kept like tables."""
 
 _BLOCKS = """
 SELECT pg_relation_size(c.oid) / current_setting('block_size')::int8, c.relkind::text,
@@ -91,7 +95,7 @@ class PostgresChecker:
 
     def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> HeapPath | Unreadable:
         ((blocks, kind, inspector),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
-        if kind != "r":
+        if kind not in _WITH_PAGES:
             return Unreadable("it has no pages of its own")
         path = HeapPath(self.url, table.name, tuple(columns), int(blocks), inspector=inspector)
         if not addressed:
@@ -140,7 +144,7 @@ class PostgresChecker:
 
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> HeapValues | Unreadable:
         ((blocks, kind, _),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
-        if kind != "r":
+        if kind not in _WITH_PAGES:
             return Unreadable("it has no pages of its own")
         rules = rules_of(self._endpoint, table)
         return heap_values(HeapValues(self.url, table.name, tuple(rules), tuple(key), int(blocks)))

@@ -12,6 +12,8 @@ from tieout.connectors.postgres.session import connect
 from tieout.connectors.value_checking import OwnCheck, OwnFinding
 from tieout.model.tables import TableName
 
+_DAMAGE = ("XX", "22")
+"""Classes of SQLSTATE that tell of the data: what is corrupt, and values that can't be."""
 _NAME = "amcheck"
 _DIALECT = PostgresDialect()
 _SCHEMA = """
@@ -72,6 +74,9 @@ class _Amcheck:
         except psycopg.Error as error:
             if self._connection.closed:
                 raise
+            if not (error.sqlstate or "").startswith(_DAMAGE):
+                self._left_out.append(f"{what}: {first_line(str(error))} (run again)")
+                return None
             self._findings.append(OwnFinding(first_line(str(error)), index=index))
         return None
 

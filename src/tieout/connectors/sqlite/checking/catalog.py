@@ -31,6 +31,9 @@ def indexes_of(endpoint: SQLiteEndpoint, table: Table) -> list[IndexInfo]:
     return sorted(found, key=lambda info: info.name)
 
 
+_SPELT = frozenset({Form.DATE, Form.TIMESTAMP, Form.TIME, Form.UUID, Form.JSON})
+
+
 def is_without_rowid(endpoint: SQLiteEndpoint, table: Table) -> bool:
     listed = {row[1]: row for row in endpoint.all("PRAGMA main.table_list")}
     return bool(listed[table.name.name][4])
@@ -64,8 +67,13 @@ def rows_alone(endpoint: SQLiteEndpoint, table: Table) -> str:
 
 
 def scan_column(column: Column, expression: str | None = None) -> ScanColumn:
+    """As it is stored: two spellings of a day, a UUID or a document are one value to people, and two keys to SQLite."""
     kind = common_kind(column.type, column.type)
-    return ScanColumn(column, Kind(Form.OPAQUE) if isinstance(kind, Incomparable) else kind, expression)
+    if isinstance(kind, Incomparable):
+        kind = Kind(Form.OPAQUE)
+    elif kind.form in _SPELT:
+        kind = Kind(Form.TEXT)
+    return ScanColumn(column, kind, expression)
 
 
 def _info(endpoint: SQLiteEndpoint, table: Table, name: str, *, unique: bool, primary: bool) -> IndexInfo:
