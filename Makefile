@@ -47,7 +47,9 @@ test: setup-dev java servers ## every test
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
 test-faults: setup-dev java servers ## movers killed at every place, databases corrupted in every way (an hour; goes on where it was)
-	$(BIN)/pytest --all-faults tests/faults/moving tests/integration/moving/test_races.py tests/integration/corruption tests/integration/checking/test_while_writing.py tests/integration/checking/test_changed.py tests/integration/checking/test_changed_while_writing.py $(ARGS)
+	$(BIN)/pytest --all-faults tests/faults/moving tests/integration/moving/test_races.py tests/integration/corruption $(ARGS)
+	$(BIN)/pytest --all-faults tests/integration/checking/test_while_writing.py tests/integration/checking/test_changed.py tests/integration/checking/test_changed_while_writing.py $(ARGS)
+	$(BIN)/pytest --all-faults -m thorough tests $(ARGS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

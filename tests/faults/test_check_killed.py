@@ -30,12 +30,9 @@ api.check(sys.argv[1], "INSPECT TABLE t", spark=api.SparkSettings("local[2]"), m
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(300)
-def test_a_killed_check_is_resumed_without_reading_again(
-    pg_db: Database, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if not request.config.getoption("--all-faults"):
-        pytest.skip("starts a Spark of its own; what it takes to go on is in test_check_jobs")
+def test_a_killed_check_is_resumed_without_reading_again(pg_db: Database, spark: SparkSession, tmp_path: Path) -> None:
     for statement in (
         "CREATE EXTENSION pageinspect",
         "CREATE EXTENSION amcheck",

@@ -127,6 +127,7 @@ def own(server: Any) -> Iterator[Database]:
         yield database
 
 
+@pytest.mark.thorough
 def test_mariadb(own: Database, spark: SparkSession, tmp_path: Path) -> None:
     own.execute("""
         CREATE TABLE orders (id INT, region CHAR(2), sku VARCHAR(20), qty DECIMAL(8,2), at TIMESTAMP(3) NULL, f FLOAT,
@@ -245,6 +246,7 @@ def test_the_slot_is_dropped_and_old_values_that_nobody_tells_are_said(
     assert db.rows("SELECT count(*) FROM pg_publication") == [(0,)]
 
 
+@pytest.mark.thorough
 def test_a_log_that_is_gone_is_refused(mysql_db: Database, spark: SparkSession, tmp_path: Path) -> None:
     mysql_db.execute("CREATE TABLE orders (id INT PRIMARY KEY, sku INT, KEY by_sku (sku))")
     mysql_db.execute("INSERT INTO orders VALUES (1, 1)")

@@ -54,7 +54,7 @@ def key_of(failure: Failure) -> str | None:
     return None if failure.primary_key is None else failure.primary_key["id"]
 
 
-@pytest.mark.parametrize("engine", ["InnoDB", "Aria"])
+@pytest.mark.parametrize("engine", ["InnoDB", pytest.param("Aria", marks=pytest.mark.thorough)])
 def test_values_at_the_edge_of_every_type(mysql_db: Database, checking: Checking, engine: str) -> None:
     mysql_db.execute(HEALTHY.format(engine))
     mysql_db.execute(ROWS)
@@ -157,6 +157,7 @@ def test_a_table_without_a_key(mysql_db: Database, checking: Checking) -> None:
     assert left_out.status is Status.NOT_CHECKED
 
 
+@pytest.mark.thorough
 def test_what_the_server_says_comes_last(spark: SparkSession, tmp_path: Path) -> None:
     """CHECK TABLE marks an index that it finds wrong: by then, all tables have been read."""
     from tests.servers.mariadb import start_mariadb

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.corruption import postgres
 from tests.integration.checking.checks import Checking
 from tieout.model.failures import CheckVerdict
@@ -41,6 +43,7 @@ TYPES = {
 }
 
 
+@pytest.mark.thorough
 def test_every_type_is_in_its_order(db: Database, spark: SparkSession, tmp_path: Path) -> None:
     """Nothing but PostgreSQL's own order of each type, either way, with NULLs at either end."""
     columns = ", ".join(f"c{place} {name}" for place, name in enumerate(TYPES))

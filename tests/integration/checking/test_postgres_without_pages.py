@@ -121,12 +121,14 @@ def test_what_the_table_hides_is_told(shop: Database, checking: Checking) -> Non
     assert check.reason.endswith("VACUUM the table, or let this user use pageinspect")
 
 
+@pytest.mark.thorough
 def test_a_missing_entry_is_found_on_any_page(shop: Database, checking: Checking) -> None:
     postgres.missing_entry(shop, "orders", "by_sku", "id = 1003")
     shop.execute("DELETE FROM orders WHERE id % 50 = 0")
     assert checking.found("CHECK TABLE orders INDEX by_sku") == [("missing_index_entry", "by_sku", ID)]
 
 
+@pytest.mark.thorough
 def test_two_that_are_alike_can_not_be_told_apart(shop: Database, checking: Checking) -> None:
     shop.execute("CREATE INDEX by_sku_too ON orders (sku)")
     shop.execute("VACUUM orders")
@@ -139,6 +141,7 @@ def test_two_that_are_alike_can_not_be_told_apart(shop: Database, checking: Chec
     assert [(each.kind.value, each.index) for each in report.failures] == [("missing_index_entry", read.name)]
 
 
+@pytest.mark.thorough
 def test_pageinspect_that_others_may_use(shop: Database, checking: Checking) -> None:
     shop.execute("CREATE EXTENSION pageinspect")
     (check,) = checking.run("CHECK TABLE orders INDEX by_sku").checks

@@ -23,6 +23,9 @@ CHECK = "INSPECT TABLE t"
 T = "SELECT * FROM t USE INDEX () ORDER BY id"
 
 
+pytestmark = pytest.mark.thorough
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Any]:
     """Of its own: it is stopped to be spoilt."""

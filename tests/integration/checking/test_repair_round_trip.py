@@ -63,7 +63,7 @@ def test_sqlite(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession,
     round_trip(database, Mending(database.url, tmp_path, spark))
 
 
-@pytest.mark.parametrize("engine", ["mariadb", "postgres"])
+@pytest.mark.parametrize("engine", [pytest.param("mariadb", marks=pytest.mark.thorough), "postgres"])
 def test_servers(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, engine: str) -> None:
     database: Database = request.getfixturevalue({"mariadb": "mysql_db", "postgres": "db"}[engine])
     recipes = {"mariadb": mariadb, "postgres": postgres}[engine]

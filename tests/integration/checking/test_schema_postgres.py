@@ -227,6 +227,7 @@ def test_an_index_that_is_being_built_is_told_and_no_failure(pg_db: Database, us
     assert checked.result.reason == "index slow is being built, or dropped, at this moment"
 
 
+@pytest.mark.thorough
 def test_an_index_that_is_being_rebuilt(pg_db: Database) -> None:
     pg_db.execute("CREATE TABLE t (id int, v int); CREATE INDEX slow ON t (v)")
     with _is_built(pg_db, "REINDEX INDEX CONCURRENTLY slow", "slow_ccnew"):

@@ -31,7 +31,10 @@ ROWS = 2000
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     seeds = range(20 if metafunc.config.getoption("all_faults") else 1)
     metafunc.parametrize("seed", seeds)
-    metafunc.parametrize("engine", ["db", "mysql_db", "sqlite_db"])
+    # One engine; `make test-faults` has them all.
+    metafunc.parametrize(
+        "engine", ["db", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("mysql_db", "sqlite_db"))]
+    )
 
 
 def test_no_failure(
