@@ -191,6 +191,11 @@ def test_violated_constraints(own: Database, tmp_path: Path) -> None:
     assert own.rows("SELECT * FROM files") == [(1, 1), (3, None)]
     assert own.rows("SELECT * FROM parents WHERE id = 88") == [(88, "new", "none")]
 
+    own.execute("INSERT INTO t (id, p, q, u, n) VALUES (50, 88, 1, 'later', 'x')")
+    undone = mending.undo()
+    assert counts(undone) == {"done": 5, "skipped": 1, "kept": 2}
+    assert f"1 row of {t} would lose what it refers to: id=50" in "\n".join(undone.messages)
+    own.execute("DELETE FROM t WHERE id = 50")
     undone = mending.undo()
     assert counts(undone) == {"done": 6, "kept": 2}
     assert sorted(own.rows("SELECT * FROM files")) == sorted(files)

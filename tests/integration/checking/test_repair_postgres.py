@@ -189,8 +189,12 @@ def test_violated_constraints(pg_db: Database, broken: tuple[Mending, str]) -> N
     kept = pg_db.rows("SELECT row_values FROM tieout_quarantine WHERE table_name = 'public.keyless'")
     assert [json.loads(values) for (values,) in kept] == [{"v": "20", "w": "b"}]
 
+    pg_db.execute("INSERT INTO t (id, p, q, u, n) VALUES (50, 88, 1, 'later', 'x')")
     undone = mending.undo()
-    assert counts(undone) == {"done": 4, "kept": 2, "failed": 2}
+    assert counts(undone) == {"done": 3, "skipped": 1, "kept": 2, "failed": 2}
+    assert "1 row of public.t would lose what it refers to: id=50" in "\n".join(undone.messages)
+    pg_db.execute("DELETE FROM t WHERE id = 50")
+    assert counts(mending.undo()) == {"done": 4, "kept": 2, "failed": 2}
     assert set(undone.notes) == {
         "positive of public.t is NOT VALID now: rows break it",
         "small of public.keyless is NOT VALID now: rows break it",

@@ -304,3 +304,35 @@ def test_an_entry_that_is_there_again(shop: SqliteDatabase, tmp_path: Path) -> N
     assert (counts(applied), applied.exit_code) == ({"done": 1, "skipped": 1}, 1)
     assert "the failure is gone: by_qty has an entry of the row now" in applied.messages[0]
     assert shop.rows("SELECT id FROM orders NOT INDEXED WHERE id IN (3, 4)") == [(3,)]
+
+
+def test_a_parent_that_others_refer_to_by_now_stays(broken: tuple[SqliteDatabase, Mending, str]) -> None:
+    """Undo works with foreign keys off: what it took away from under a lawful row would make an orphan of it."""
+    database, mending, job = broken
+    mending.plan(job, "foreign_key_violation=insert_parent", **{"parents.name": "new"})
+    mending.apply()
+    database.execute("INSERT INTO t (id, p, q, u, n) VALUES (50, 88, 1, 'z', 'x')")
+    undone = mending.undo()
+    assert (counts(undone), undone.exit_code) == ({"done": 1, "skipped": 1, "kept": 1}, 1)
+    assert "not undone: 1 row of main.t would lose what it refers to: id=50" in "\n".join(undone.messages)
+    assert [row[0] for row in database.rows(PARENTS)] == [1, 88]
+    assert [row[:4:2] for row in database.rows("PRAGMA foreign_key_check")] == [("t", "parents")], "as before"
+    database.execute("DELETE FROM t WHERE id = 50")
+    assert counts(mending.undo()) == {"done": 2, "kept": 1}
+    assert [row[0] for row in database.rows(PARENTS)] == [1]
+
+
+def test_a_value_that_others_refer_to_by_now_stays(sqlite_db: Callable[[str], SqliteDatabase], tmp_path: Path) -> None:
+    database = sqlite_db("values")
+    database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, q INTEGER UNIQUE CHECK (q > 0))")
+    database.execute(
+        "CREATE TABLE child (id INTEGER PRIMARY KEY, q INTEGER REFERENCES t (q)); INSERT INTO t VALUES (1, 1)"
+    )
+    sqlite.violated_check(database, "t", "id = 1", {"q": -3})
+    mending = Mending(database.url, tmp_path)
+    mending.plan(mending.told(violation("check_violation", "check_1", "q", 1, "-3")), "check_violation=replace", q="5")
+    assert counts(mending.apply()) == {"done": 1}
+    database.execute("INSERT INTO child VALUES (1, 5)")
+    undone = mending.undo()
+    assert (counts(undone), undone.exit_code) == ({"skipped": 1}, 1)
+    assert database.rows("SELECT q FROM t") == [(5,)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.repairing import Repairer
 from tieout.connectors.writing import Refused, Row
 from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange
 from tieout.meta.failures import FailureState, KeptFailure
@@ -19,7 +21,7 @@ from tieout.scrub.repair.database import Database, check_job, opened
 from tieout.scrub.repair.deciding import Decided, decide
 from tieout.scrub.repair.ghosts import Ghost, ghosts
 from tieout.scrub.repair.rows import RowTable, row_table
-from tieout.scrub.repair.wishes import Impossible, Wish, given_value, merged, parent_of, wish
+from tieout.scrub.repair.wishes import Impossible, Wish, given_value, merged, parent_of, row_key, wish
 from tieout.verify.repair.looking import Found, Unwritable
 
 BATCH = 200
@@ -295,6 +297,7 @@ class _Planner:
                 if first is not change:
                     assert first.details is not None
                     first.details["failures"].append(each.id)
+                    first.details["children"].extend((change.details or {})["children"])
         return list(made.values())
 
     def _parent(self, each: Decided) -> RepairChange:
@@ -319,7 +322,8 @@ class _Planner:
         key = {name: row[name] for name in reference.to}
         child = dict(zip(reference.columns, values, strict=True))
         still = [{"refers": each.failure.table, "key": dict(each.failure.primary_key or {}), "values": child}]
-        return _insert(parent, key, row, [each.id], [] if each.failure.primary_key is None else still)
+        change = _insert(parent, key, row, [each.id], [] if each.failure.primary_key is None else still)
+        return replace(change, details={**(change.details or {}), "children": _named(each, table, self._repairer)})
 
     def _restored(self) -> list[RepairChange]:
         wanted: list[Ghost] = []
@@ -374,6 +378,14 @@ def _rebuild(statements: Sequence[str], indexes: Sequence[tuple[str, Sequence[De
 def _insert(table: Table, key: Row, row: Row, failures: list[str], still: list[dict[str, Any]]) -> RepairChange:
     details = {"failures": failures, "still": still}
     return RepairChange(str(table.name), ChangeAction.INSERT, key, None, dict(row), details=details)
+
+
+def _named(each: Decided, table: Table, repairer: Repairer) -> list[dict[str, Any]]:
+    """The row that lacks a parent, if it can be told from others."""
+    try:
+        return [{"table": str(table.name), "key": dict(row_key(each, table, repairer))}]
+    except Impossible:
+        return []
 
 
 def _is_as_seen(each: Wish, row: Row, exact: Row) -> bool:

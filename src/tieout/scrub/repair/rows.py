@@ -57,7 +57,7 @@ def row_table(table: Table, repairer: Repairer, key: Sequence[str]) -> RowTable 
         table = replace(table, columns=(*table.columns, place))
     elif not set(key) <= set(table.column_names):
         return f"{', '.join(key)} is no key of it any more"
-    columns = [ScanColumn(table.column(name), _found_by(table.column(name))) for name in key]
+    columns = [ScanColumn(table.column(name), found_by(table.column(name))) for name in key]
     shown, exact = {}, {}
     for column in table.columns:
         if column is place:
@@ -71,6 +71,6 @@ def row_table(table: Table, repairer: Repairer, key: Sequence[str]) -> RowTable 
     return RowTable(table, tuple(key), Scan(table, tuple(columns), tuple(range(len(key)))), shown, exact)
 
 
-def _found_by(column: Column) -> Kind:
+def found_by(column: Column) -> Kind:
     kind = common_kind(column.type, column.type)
     return kind if isinstance(kind, Kind) else Kind(Form.OPAQUE)

@@ -14,6 +14,7 @@ from tieout.model.repairs import RepairResult
 from tieout.scrub.repair.changing import Ended, transact
 from tieout.scrub.repair.database import Database, check_job, opened
 from tieout.scrub.repair.quarantine import Copy, Quarantine
+from tieout.scrub.repair.referring import referred_to
 from tieout.scrub.repair.rows import RowTable, row_table
 from tieout.verify.repair.looking import Unwritable
 from tieout.verify.repair.passes import BACKWARDS
@@ -111,7 +112,7 @@ class Undoing:
             return End.REFUSED, "there is no copy of it in quarantine"
         if copy.undone:
             return End.ALREADY, None
-        reason = self._has_changed(change, copy, rows)
+        reason = self._has_changed(change, copy, rows) or referred_to(self.database, change, copy, rows)
         if reason is not None:
             return End.CHANGED, reason
         self._put_back(change, copy, rows)
