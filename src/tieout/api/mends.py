@@ -29,12 +29,17 @@ def plan_mends(
     """Keeps a plan that would end the failures of a check. Reads the database, changes nothing.
 
     `choose` says by the name of a kind of failure, or by a failure's id, how it is mended; `values` are what
-    columns are set to where a value is replaced or a parent inserted.
+    columns are set to where a value is replaced or a parent inserted. A table with triggers is left alone, unless
+    `choose` has {"triggers": "run"}.
     """
     from tieout.scrub.repair import plan_mends
 
-    choices = {_chosen(name): _choice(text) for name, text in (choose or {}).items()}
-    decisions = Decisions(choices, dict(values or {}))
+    chosen = dict(choose or {})
+    triggers = chosen.pop("triggers", None)
+    if triggers not in (None, "run"):
+        raise UsageError(f"triggers={triggers} says nothing", "triggers=run accepts that they run")
+    choices = {_chosen(name): _choice(text) for name, text in chosen.items()}
+    decisions = Decisions(choices, dict(values or {}), triggers=triggers is not None)
     with open_store(meta) as store:
         return plan_mends(store, job, parse_url(url), decisions, table=table, listener=listener)
 

@@ -45,7 +45,7 @@ def plan(
         typer.Option(
             "--choose",
             metavar="FAILURE=CHOICE",
-            help="How failures of a check are mended, by their name or id: missing_index_entry=create.",
+            help="How failures of a check are mended, by name or id: missing_index_entry=create; or triggers=run.",
         ),
     ] = None,
     values: Annotated[

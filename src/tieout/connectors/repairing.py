@@ -23,6 +23,14 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """`event`: INSERT, UPDATE or DELETE. One of several events is told several times."""
+
+    name: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
 class Suspension:
     """Statements between which a row may break a constraint, and what people have to know of it afterwards."""
 
@@ -33,6 +41,12 @@ class Suspension:
 
 class Repairer(Writer, Protocol):
     """Opened lawful, its statements are held to the constraints of rows; one that undoes puts back what broke them."""
+
+    rewritten_by: Sequence[str]
+    """The events of the statements of `rewriting`."""
+
+    def triggers(self, table: Table) -> Sequence[Trigger]:
+        """People's own, that a change of a row may set off in this session."""
 
     def place(self, table: Table) -> Column | None:
         """What stands for a column, and is the place of a row as failures have it; None if rows have none."""

@@ -15,10 +15,12 @@ class Decisions:
     """What people have decided: `choices` by the name of a kind of failure or by a failure's id.
 
     `values` are for what is replaced, and for parents that are inserted: by COLUMN or TABLE.COLUMN, canonical text.
+    `triggers`: rows are changed although triggers run, whatever those change elsewhere.
     """
 
     choices: Mapping[str, Choice] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    triggers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,15 +170,23 @@ def test_violated_constraints(own: Database, tmp_path: Path) -> None:
     )
     first, second, _ = mending.ids(job)["foreign_key_violation"]
     one = mending.ids(job)["check_violation"][1]
-    plan = mending.plan(
-        job,
+    choices = (
         "foreign_key_violation=set_default",
         f"{first}=set_null",
         f"{second}=insert_parent",
         "check_violation=set_null",
         f"{one}=delete",
-        **{"parents.name": "new"},
     )
+    own.execute("CREATE TRIGGER on_parents BEFORE INSERT ON parents FOR EACH ROW SET @seen = 1")
+    own.execute("CREATE TRIGGER on_t BEFORE DELETE ON t FOR EACH ROW SET @seen = 1")
+    plan = mending.plan(job, *choices, **{"parents.name": "new"})
+    assert {(each.failure, each.reason.partition(" that")[0]) for each in plan.left} == {
+        ("foreign_key_violation", f"{own.name}.parents has a trigger on_parents (INSERT)"),
+        ("wrong_generated_value", f"{t} has a trigger on_t (DELETE)"),
+    }, "a row is deleted and inserted again to be computed anew"
+    own.execute("DROP TRIGGER on_parents")
+    own.execute("DROP TRIGGER on_t")
+    plan = mending.plan(job, *choices, **{"parents.name": "new"})
     assert (plan.undecided, plan.left) == ((), ())
     applied = mending.apply()
     assert (counts(applied), applied.messages) == ({"done": 8}, ())

@@ -159,8 +159,7 @@ def test_violated_constraints(pg_db: Database, broken: tuple[Mending, str]) -> N
     before, rest = pg_db.rows(T), pg_db.rows(REST)
     first, second, _ = mending.ids(job)["foreign_key_violation"]
     keyless = mending.ids(job)["check_violation"][1]
-    plan = mending.plan(
-        job,
+    choices = (
         "foreign_key_violation=set_default",
         f"{first}=set_null",
         f"{second}=insert_parent",
@@ -168,9 +167,16 @@ def test_violated_constraints(pg_db: Database, broken: tuple[Mending, str]) -> N
         f"{keyless}=delete",
         "unique_violation=keep_last",
         "not_null_violation=delete",
-        q="30",
-        **{"parents.name": "new"},
     )
+    values = {"q": "30", "parents.name": "new"}
+    pg_db.execute("CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$")
+    pg_db.execute("CREATE TRIGGER own BEFORE INSERT OR DELETE ON parents FOR EACH ROW EXECUTE FUNCTION nothing()")
+    plan = mending.plan(job, *choices, **values)
+    assert [(each.id, each.reason.partition(" that")[0]) for each in plan.left] == [
+        (second, "public.parents has a trigger own (INSERT)")
+    ]
+    pg_db.execute("ALTER TABLE parents DISABLE TRIGGER own")
+    plan = mending.plan(job, *choices, **values)
     assert (plan.undecided, plan.left) == ((), ())
     assert len(plan.changes) == 8, "what is wrong with one row is mended at once"
     applied = mending.apply()
@@ -189,6 +195,7 @@ def test_violated_constraints(pg_db: Database, broken: tuple[Mending, str]) -> N
     kept = pg_db.rows("SELECT row_values FROM tieout_quarantine WHERE table_name = 'public.keyless'")
     assert [json.loads(values) for (values,) in kept] == [{"v": "20", "w": "b"}]
 
+    pg_db.execute("ALTER TABLE parents ENABLE TRIGGER own")  # none that runs in the session that undoes
     pg_db.execute("INSERT INTO t (id, p, q, u, n) VALUES (50, 88, 1, 'later', 'x')")
     undone = mending.undo()
     assert counts(undone) == {"done": 3, "skipped": 1, "kept": 2, "failed": 2}

@@ -336,3 +336,43 @@ def test_a_value_that_others_refer_to_by_now_stays(sqlite_db: Callable[[str], Sq
     undone = mending.undo()
     assert (counts(undone), undone.exit_code) == ({"skipped": 1}, 1)
     assert database.rows("SELECT q FROM t") == [(5,)]
+
+
+def test_triggers_run_only_if_somebody_accepts_it(broken: tuple[SqliteDatabase, Mending, str]) -> None:
+    """What a trigger changes elsewhere is in no quarantine."""
+    database, mending, job = broken
+    database.execute("CREATE TABLE logged (id INTEGER); INSERT INTO logged VALUES (1), (3)")
+    database.execute(
+        """CREATE TRIGGER "after update" AFTER DELETE ON T BEGIN DELETE FROM logged WHERE id = old.id; END"""
+    )
+    choices = ("foreign_key_violation=delete", "check_violation=replace")
+    plan = mending.plan(job, *choices, q="30")
+    assert sorted((each.failure, each.where) for each in plan.left) == [
+        ("foreign_key_violation", "fk0 id=1"),
+        ("foreign_key_violation", "fk0 id=2"),
+        ("invalid_view", ""),
+    ]
+    assert {each.reason for each in plan.left if each.failure == "foreign_key_violation"} == {
+        "main.t has a trigger after update (DELETE) that would run: "
+        "drop or disable it first, or plan with --choose triggers=run"
+    }
+    assert [each.what for each in plan.changes if each.action != "rebuild"] == ["id=3: q = 30", "id=6: written again"]
+    database.execute("CREATE TRIGGER late UPDATE OF q ON t BEGIN DELETE FROM logged; END")
+    applied = mending.apply()
+    assert counts(applied)["failed"] == 2, "one that came after the plan"
+    assert "main.t has a trigger late (UPDATE) that would run" in applied.messages[0]
+    assert len(database.rows("SELECT * FROM logged")) == 2
+
+    database.execute("DROP TRIGGER late")
+    assert counts(mending.apply())["done"] == 2
+    database.execute("CREATE TRIGGER late UPDATE ON t BEGIN DELETE FROM logged; END")
+    assert counts(mending.undo()) == {"failed": 1, "kept": 1}
+    database.execute("DROP TRIGGER late")
+    assert counts(mending.undo()) == {"done": 1, "kept": 1}
+    assert len(database.rows("SELECT * FROM logged")) == 2
+
+    mending.plan(job, *choices, "triggers=run", q="30")
+    assert counts(mending.apply())["done"] >= 3
+    assert database.rows("SELECT id FROM logged") == [(3,)]
+    with pytest.raises(UsageError, match="triggers=yes says nothing"):
+        mending.plan(job, "triggers=yes")

@@ -14,6 +14,7 @@ from tieout.scrub.repair.database import Database
 from tieout.scrub.repair.entries import places_in
 from tieout.scrub.repair.quarantine import Copy, Quarantine
 from tieout.scrub.repair.rows import RowTable, row_table
+from tieout.scrub.repair.triggers import Triggers
 from tieout.verify.repair.looking import Unwritable
 from tieout.verify.repair.transaction import ATTEMPTS, End
 
@@ -33,6 +34,7 @@ class RowChanges:
     def __post_init__(self) -> None:
         self._entries: dict[tuple[str, str], set[str]] = {}
         self._wanted: dict[tuple[str, str], set[str]] = {}
+        self._triggers = Triggers(self.repairer)
 
     @property
     def repairer(self) -> Repairer:
@@ -49,8 +51,9 @@ class RowChanges:
         if table is None:
             return End.REFUSED, "the table is not there any more"
         rows = row_table(table, self.repairer, tuple(change.key))
-        if isinstance(rows, str):
-            return End.REFUSED, rows
+        reason = rows if isinstance(rows, str) else self._triggers.at_apply(table, change)
+        if isinstance(rows, str) or reason is not None:
+            return End.REFUSED, reason
         self.quarantine.make()
         return transact(self.repairer, lambda: self._attempt(change, rows))
 

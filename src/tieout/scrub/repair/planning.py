@@ -21,6 +21,7 @@ from tieout.scrub.repair.database import Database, check_job, opened
 from tieout.scrub.repair.deciding import Decided, decide
 from tieout.scrub.repair.ghosts import Ghost, ghosts
 from tieout.scrub.repair.rows import RowTable, row_table
+from tieout.scrub.repair.triggers import ACCEPTED, Triggers
 from tieout.scrub.repair.wishes import Impossible, Wish, given_value, merged, parent_of, row_key, wish
 from tieout.verify.repair.looking import Found, Unwritable
 
@@ -92,6 +93,7 @@ class _Planner:
         self._decided = decided
         self._decisions = decisions
         self._listener = listener
+        self._triggers = Triggers(self._repairer)
         self._open: dict[str, OpenFailure] = {}
         self._left: dict[str, OpenFailure] = {}
         self._vanished: set[str] = set()
@@ -106,6 +108,8 @@ class _Planner:
         first = [change for wish, change in rows if wish.goes_first]
         others = [change for wish, change in rows if not wish.goes_first]
         planned = [*first, *rebuilds, *self._parents(), *others, *self._restored(), *self._sequences()]
+        if self._decisions.triggers:
+            planned = [replace(each, details={**(each.details or {}), ACCEPTED: True}) for each in planned]
         return [
             *planned,
             *self._undone(ChangeState.UNDECIDED, self._open),
@@ -138,11 +142,24 @@ class _Planner:
                 self._left[each.id] = each.open("the table is not there any more")
             elif each.choice is None:
                 self._open[each.id] = each.open(each.remedy.suggestion)
+            elif (runs := self._triggers_of(each)) is not None:
+                self._left[each.id] = each.open(runs)
         for ghost in self._ghosts:
             reason = ghost.unrestorable()
             if ghost.choice is Choice.RESTORE and reason is not None:
                 for entry in ghost.entries:
                     self._open[entry.id] = entry.open(f"can't be restored: {reason}")
+
+    def _triggers_of(self, each: Decided) -> str | None:
+        table = self._database.table(each.failure.table)
+        if self._decisions.triggers or table is None:
+            return None
+        if each.choice is Choice.INSERT_PARENT:
+            try:
+                table = self._database.table(str(parent_of(each, table, self._repairer).table))
+            except Impossible:
+                return None  # said when the parent is looked for
+        return None if table is None else self._triggers.set_off_by(table, each.choice)
 
     def _undone(self, state: ChangeState, failures: dict[str, OpenFailure]) -> list[RepairChange]:
         by_id = {each.id: each.failure for each in self._decided}

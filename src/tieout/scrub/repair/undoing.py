@@ -16,6 +16,7 @@ from tieout.scrub.repair.database import Database, check_job, opened
 from tieout.scrub.repair.quarantine import Copy, Quarantine
 from tieout.scrub.repair.referring import referred_to
 from tieout.scrub.repair.rows import RowTable, row_table
+from tieout.scrub.repair.triggers import Triggers
 from tieout.verify.repair.looking import Unwritable
 from tieout.verify.repair.passes import BACKWARDS
 from tieout.verify.repair.running import messages_of, running
@@ -67,6 +68,7 @@ class Undoing:
     def run(self) -> None:
         """In passes, as long as one undoes something: rows may stand in each other's way."""
         repairer = self.database.repairer
+        self._triggers = Triggers(repairer)
         self._quarantine = Quarantine(repairer, self.database.endpoint.default_schema(), self.plan.id)
         undone = True
         while undone:
@@ -112,6 +114,9 @@ class Undoing:
             return End.REFUSED, "there is no copy of it in quarantine"
         if copy.undone:
             return End.ALREADY, None
+        runs = self._triggers.at_undo(rows.table, change)
+        if runs is not None:
+            return End.REFUSED, runs
         reason = self._has_changed(change, copy, rows) or referred_to(self.database, change, copy, rows)
         if reason is not None:
             return End.CHANGED, reason

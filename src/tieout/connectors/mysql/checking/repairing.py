@@ -11,7 +11,14 @@ from tieout.connectors.mysql.checking.catalog import is_clustered
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.writer import MySQLWriter, open_writer
-from tieout.connectors.repairing import Parent, Suspension, duplicates_of, quarantine_definition, quarantine_table
+from tieout.connectors.repairing import (
+    Parent,
+    Suspension,
+    Trigger,
+    duplicates_of,
+    quarantine_definition,
+    quarantine_table,
+)
 from tieout.connectors.writing import Refused, Row, TryAgain
 from tieout.model.tables import Column, Table, TableName
 
@@ -21,6 +28,10 @@ _PARENT = """
 SELECT referenced_table_schema, referenced_table_name, column_name, referenced_column_name
 FROM information_schema.key_column_usage WHERE table_schema = %s AND table_name = %s AND constraint_name = %s
   AND referenced_table_name IS NOT NULL ORDER BY ordinal_position"""
+
+_TRIGGERS = """
+SELECT trigger_name, event_manipulation FROM information_schema.triggers
+WHERE event_object_schema = %s AND event_object_table = %s ORDER BY 1, 2"""
 
 _INDEXES = "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
 
@@ -34,6 +45,8 @@ def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> MySQLRepairer:
 
 
 class MySQLRepairer(MySQLWriter):
+    rewritten_by = ("DELETE", "INSERT")
+
     @classmethod
     def of(cls, writer: MySQLWriter) -> MySQLRepairer:
         return cls(writer.url, writer._connection, writer.statements.dialect.flavour, writer._most_bytes)
@@ -42,6 +55,10 @@ class MySQLRepairer(MySQLWriter):
         self._run("SET SESSION foreign_key_checks = 0")
         if self.statements.dialect.flavour is Flavour.MARIADB:
             self._run("SET SESSION check_constraint_checks = 0")
+
+    def triggers(self, table: Table) -> Sequence[Trigger]:
+        """Those that the user may see: it takes the TRIGGER privilege."""
+        return [Trigger(*row) for row in self._all(_TRIGGERS, [table.name.schema, table.name.name])]
 
     def place(self, table: Table) -> Column | None:
         return None

@@ -10,7 +10,14 @@ from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.writer import PostgresWriter
-from tieout.connectors.repairing import Parent, Suspension, duplicates_of, quarantine_definition, quarantine_table
+from tieout.connectors.repairing import (
+    Parent,
+    Suspension,
+    Trigger,
+    duplicates_of,
+    quarantine_definition,
+    quarantine_table,
+)
 from tieout.connectors.writing import Refused, Row, TryAgain
 from tieout.errors import AccessError
 from tieout.model.tables import Column, Table, TableName
@@ -35,6 +42,16 @@ FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n O
 JOIN pg_class p ON p.oid = c.confrelid JOIN pg_namespace q ON q.oid = p.relnamespace
 WHERE c.contype = 'f' AND n.nspname = %s AND t.relname = %s AND c.conname = %s"""
 
+# A partition may have triggers of its own. What runs depends on the session: a replica's are others.
+_TRIGGERS = """
+SELECT DISTINCT g.tgname, e.event
+FROM pg_trigger g JOIN (VALUES (4, 'INSERT'), (8, 'DELETE'), (16, 'UPDATE')) AS e(bit, event) ON g.tgtype & e.bit <> 0,
+  pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE n.nspname = %s AND t.relname = %s AND NOT g.tgisinternal
+  AND (g.tgrelid = t.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(t.oid)))
+  AND g.tgenabled::text IN ('A', CASE current_setting('session_replication_role') WHEN 'replica' THEN 'R' ELSE 'O' END)
+ORDER BY 1, 2"""
+
 _DEFINITION = """
 SELECT c.conname, pg_get_constraintdef(c.oid), c.convalidated FROM pg_constraint c
 JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
@@ -53,6 +70,7 @@ def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> PostgresRepairer:
 
 
 class PostgresRepairer(PostgresWriter):
+    rewritten_by = ("UPDATE",)
     _suspended: tuple[str, ...] = ("c", "f")
 
     def ask_no_trigger(self) -> None:
@@ -62,6 +80,9 @@ class PostgresRepairer(PostgresWriter):
         except AccessError:
             return
         self._suspended = ("c",)
+
+    def triggers(self, table: Table) -> Sequence[Trigger]:
+        return [Trigger(*row) for row in self._all(_TRIGGERS, [table.name.schema, table.name.name])]
 
     def place(self, table: Table) -> Column | None:
         return Column("ctid", LogicalType(TypeName.OPAQUE, "tid"), nullable=False, generated=True)

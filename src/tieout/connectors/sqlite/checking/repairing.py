@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import changes
-from tieout.connectors.repairing import Parent, Suspension, duplicates_of, quarantine_definition, quarantine_table
+from tieout.connectors.repairing import (
+    Parent,
+    Suspension,
+    Trigger,
+    duplicates_of,
+    quarantine_definition,
+    quarantine_table,
+)
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect
 from tieout.connectors.sqlite.session import connect
@@ -21,6 +29,13 @@ _ROWID = LogicalType(TypeName.INTEGER, "rowid", 64)
 _ROWID_NAMES = ("rowid", "_rowid_", "oid")
 
 _PARENT = 'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq'
+_TRIGGERS = """
+SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
+_EVENT = re.compile(
+    r"""\s*CREATE\s+TRIGGER\s+(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^]]*\]|[^\s"'`\[]+)\s*"""
+    r"(?:BEFORE\s|AFTER\s|INSTEAD\s+OF\s)?\s*(INSERT|UPDATE|DELETE)\b",
+    re.IGNORECASE,
+)
 _KEY = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"
 
 
@@ -35,8 +50,18 @@ def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> SQLiteRepairer:
 
 
 class SQLiteRepairer(SQLiteWriter):
+    rewritten_by = ("UPDATE",)
+
     def __init__(self, url: EndpointUrl, connection: sqlite3.Connection) -> None:
         super().__init__(url, connection)
+
+    def triggers(self, table: Table) -> Sequence[Trigger]:
+        """By the text of their definitions; of one that can't be read, every event is told."""
+        found = []
+        for name, text in self._all(_TRIGGERS, [table.name.name]):
+            event = _EVENT.match(text or "")
+            found += [Trigger(name, each) for each in ([event[1].upper()] if event else ("INSERT", "UPDATE", "DELETE"))]
+        return found
 
     def place(self, table: Table) -> Column | None:
         if self._is_without_rowid(table):
