@@ -16,7 +16,7 @@ from tieout.cli.output import result_stream, say
 from tieout.cli.place import Place, place
 from tieout.cli.telling import Telling, progress_to_stderr
 from tieout.config.secrets import scrub
-from tieout.errors import StatementError, UsageError
+from tieout.errors import TieoutError, UsageError
 from tieout.report.errors import error_line
 from tieout.report.render import OutputFormat
 
@@ -173,14 +173,14 @@ def _prompt(session: _Session) -> int:
         try:
             for each in _statements(text, None):
                 code = session.run(each)
-        except StatementError as error:
+        except TieoutError as error:
             say(scrub(error_line(error)))
             code = 2
     return code
 
 
 def _typed() -> Iterator[str]:
-    """What was typed up to each semicolon."""
+    """What was typed up to each semicolon, or up to the end of input."""
     import readline  # noqa: F401 - lines can be edited, and come again
 
     kept = ""
@@ -189,8 +189,12 @@ def _typed() -> Iterator[str]:
             line = input("... " if kept else "check> ")
         except EOFError:
             say("")
+            if kept:
+                yield kept
             return
         if line.strip().lower() in ("exit", "quit", "\\q"):
+            if kept:
+                say("what was typed without a semicolon was not run")
             return
         kept = f"{kept}\n{line}" if kept else line
         if kept.rstrip().endswith(";"):
