@@ -53,7 +53,7 @@ class Failures:
         self._database = database
 
     def record(self, job_id: str, endpoint: str, check: CheckResult, found: Sequence[Failure]) -> None:
-        """What a check that was made has found; what it found before, and not now, is gone.
+        """What a check that was made has found; what it found before, and not now, is gone, unless it was cut.
 
         One that was resolved and is seen again is open again. One that is ignored stays so.
         """
@@ -63,11 +63,9 @@ class Failures:
             touch(connection, job_id)
             at = now()
             known = _known(connection, list(documents))
-            connection.execute(
-                update(failures)
-                .where(failures.c.of_check == of_check, failures.c.gone_since.is_(None))
-                .values(gone_since=at)
-            )
+            if not check.cut:
+                of_it = failures.c.of_check == of_check, failures.c.gone_since.is_(None)
+                connection.execute(update(failures).where(*of_it).values(gone_since=at))
             for identity, document in documents.items():
                 if identity in known:
                     _see_again(connection, identity, job_id, document, at)

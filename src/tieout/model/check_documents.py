@@ -52,6 +52,7 @@ def result_document(check: CheckResult) -> dict[str, Any]:
         "evidence": check.evidence,
         "seconds": round(check.seconds, 3),
         "enforcement": None if check.enforcement is None else check.enforcement.value,
+        "cut": check.cut,
     }
 
 
@@ -68,6 +69,7 @@ def result_from(document: Mapping[str, Any]) -> CheckResult:
         document["evidence"],
         document["seconds"],
         None if document["enforcement"] is None else Enforcement(document["enforcement"]),
+        document.get("cut", False),
     )
 
 

@@ -91,7 +91,8 @@ class CheckResult:
     """One check: of an index, a constraint, a table's schema or its values. `reason` says why it was not made.
 
     `evidence` is how it is known that the index was read, and by what path the table was. `enforcement` is how far the
-    engine itself holds rows to a constraint.
+    engine itself holds rows to a constraint. `cut`: it did not reach all that is wrong; what it did not find may be
+    there all the same.
     """
 
     family: Family
@@ -104,6 +105,7 @@ class CheckResult:
     evidence: str | None = None
     seconds: float = 0.0
     enforcement: Enforcement | None = None
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

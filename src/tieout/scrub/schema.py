@@ -74,6 +74,7 @@ class SchemaChecks:
             failures=len(failures),
             evidence=", ".join(f"{noun}: {count:,}" for noun, count in inspection.looked_at.items()) or None,
             seconds=seconds,
+            cut=bool(inspection.left_out),
         )
         return Checked(result, failures)
 

@@ -183,3 +183,16 @@ def test_rows_that_can_not_be_read(shop: SqliteDatabase, checking: Checking) -> 
     assert [each.primary_key for each in values] == [{"id": n} for n in ("7", "8", "300", "444")]
     (check,) = [check for check in report.checks if check.name == "values"]
     assert check.rows == 500
+
+
+def test_a_check_that_stops_says_so(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path
+) -> None:
+    """At 10,000 values of a part."""
+    database = sqlite_db("cut")
+    database.execute(f"""
+        CREATE TABLE t (id INTEGER PRIMARY KEY, n INT);
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i - 1 FROM n WHERE i > -10100)
+        INSERT INTO t SELECT i, 'x' FROM n UNION ALL SELECT {2**40}, 1""")
+    report = Checking(database.url, spark, tmp_path).run("CHECK TABLE t VALIDITY", limit=1)
+    assert [each.name for each in report.checks if each.cut] == ["values"]

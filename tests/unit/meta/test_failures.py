@@ -71,6 +71,14 @@ def test_one_that_its_check_does_not_find_any_more_is_gone(store: MetaStore, job
     assert [each.kind for each in store.failures.list()] == ["missing_index_entry"]
 
 
+def test_what_a_check_did_not_reach_is_not_gone(store: MetaStore, job: Job) -> None:
+    store.failures.record(job.id, AT, CHECK, [MISSING, DANGLING])
+    store.failures.record(job.id, AT, replace(CHECK, cut=True), [DANGLING])
+    assert len(store.failures.list()) == 2
+    store.failures.record(job.id, AT, CHECK, [DANGLING])
+    assert len(store.failures.list()) == 1
+
+
 def test_another_database_has_failures_of_its_own(store: MetaStore, job: Job) -> None:
     store.failures.record(job.id, AT, CHECK, [MISSING])
     store.failures.record(job.id, "postgresql://other/shop", CHECK, [MISSING])

@@ -221,6 +221,7 @@ def _checked(
         compared.rows + compared.entries.get(number, 0),
         len(failures),
         *how,
+        cut=bool(reasons),
     )
     return Checked(result, failures)
 

@@ -95,5 +95,6 @@ def _checked(constraint: ConstraintInfo, settled: Settled, naming: Naming, evide
         evidence,
         seconds,
         constraint.enforcement,
+        cut=reason is not None,
     )
     return Checked(result, failures)

@@ -105,6 +105,7 @@ class IndexChecks:
             status, reason = Status.NOT_CHECKED, f"its order can't be told: {order.error}"
         if compared.cut or (order and order.cut):
             reason = f"looked at {MOST if compared.cut else MOST_DISORDERS:,} places that are wrong: there may be more"
+            status = status if failures else Status.NOT_CHECKED
         result = CheckResult(
             Family.INDEX,
             str(info.table.name),
@@ -115,6 +116,7 @@ class IndexChecks:
             len(failures),
             f"{found.table_evidence}; {index.path.evidence}{'' if order else f'; {ORDER_UNKNOWN}'}",
             found.seconds,
+            cut=reason is not None,
         )
         return Checked(result, failures)
 

@@ -31,6 +31,7 @@ def own_checked(checker: Checker, table: Table, options: CheckOptions) -> Checke
         len(failures),
         check.statement or None,
         time.monotonic() - started,
+        cut=check.unchecked is not None,
     )
     return Checked(result, failures)
 

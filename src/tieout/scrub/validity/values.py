@@ -52,6 +52,7 @@ class ValueChecks:
             len(failures),
             path.evidence,
             time.monotonic() - started,
+            cut=cut,
         )
         yield Checked(result, failures)
         for column, reason in path.unjudged:
