@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from tieout.meta.references import find
 from tieout.meta.schema import failures
 from tieout.model.check_documents import failure_document, failure_from
 from tieout.model.failures import CheckResult, Failure, FailureKind
+from tieout.model.statements import Family
 
 _AT_ONCE = 500
 _TELLING = ("entry.", "rule", "message")
@@ -58,7 +60,8 @@ class Failures:
         One that was resolved and is seen again is open again. One that is ignored stays so.
         """
         of_check = _hash(endpoint, check.family.value, check.table, check.name)
-        documents = {_identity(endpoint, failure): failure_document(failure) for failure in found}
+        identities = _identities(endpoint, check, found)
+        documents = {each: failure_document(failure) for each, failure in zip(identities, found, strict=True)}
         with self._database.write() as connection:
             touch(connection, job_id)
             at = now()
@@ -150,12 +153,26 @@ def _see_again(connection: Connection, identity: str, job_id: str, document: Map
     connection.execute(seen.where(failures.c.state == FailureState.RESOLVED).values(state=FailureState.OPEN))
 
 
-def _identity(endpoint: str, failure: Failure) -> str:
+def _identities(endpoint: str, check: CheckResult, found: Sequence[Failure]) -> Sequence[str]:
+    """Of rows that nothing tells apart but their values, those that are equal are told apart by their number."""
+    seen: Counter[str] = Counter()
+    identities = []
+    for failure in found:
+        placeless = failure.primary_key is None and failure.place is None
+        # What is told of a definition may be another at every look: how far a sequence is.
+        identity = _identity(endpoint, failure, by_details=placeless and check.family is not Family.SCHEMA)
+        number = seen[identity] if placeless else 0
+        seen[identity] += 1
+        identities.append(_hash(identity, number) if number else identity)
+    return identities
+
+
+def _identity(endpoint: str, failure: Failure, *, by_details: bool) -> str:
     """By the row's key if it has one: its address changes with every update. Several rows may break one primary key."""
     where = dict(failure.primary_key) if failure.primary_key is not None else failure.place
     if failure.kind is FailureKind.PRIMARY_KEY_VIOLATION:
         where = failure.place or where
-    told = {name: value for name, value in failure.details.items() if name.startswith(_TELLING)}
+    told = {name: value for name, value in failure.details.items() if by_details or name.startswith(_TELLING)}
     about = (failure.table, failure.columns, failure.index, failure.constraint)
     return _hash(endpoint, failure.kind.value, *about, where, told)
 

@@ -100,6 +100,31 @@ def test_what_people_say(store: MetaStore, job: Job) -> None:
         store.failures.get("f-nothing")
 
 
+def test_rows_without_key_and_place_are_told_apart(store: MetaStore, job: Job) -> None:
+    """By their values; and equal ones by their number."""
+    check = replace(CHECK, family=Family.CONSTRAINT, name="positive")
+    nowhere = replace(MISSING, kind=FailureKind.CHECK_VIOLATION, primary_key=None, place=None, index=None)
+    found = [replace(nowhere, details={"qty": value}) for value in ("-1", "-2", "-1", "-1")]
+    store.failures.record(job.id, AT, check, found)
+    first = {each.id: each.found["details"]["qty"] for each in store.failures.list()}
+    assert sorted(first.values()) == ["-1", "-1", "-1", "-2"]
+    store.failures.record(job.id, AT, check, found[::-1])
+    again = {each.id: each.found["details"]["qty"] for each in store.failures.list(gone=True)}
+    assert again == first, "seen again, they are the same"
+    store.failures.record(job.id, AT, check, found[1:3])
+    assert sorted(each.found["details"]["qty"] for each in store.failures.list()) == ["-1", "-2"]
+    store.failures.record(job.id, AT, OTHER, [MISSING, MISSING])
+    assert len(store.failures.list()) == 3, "one row, told of twice"
+
+
+def test_a_definition_stays_the_same_one_whatever_is_told_of_it(store: MetaStore, job: Job) -> None:
+    check = replace(CHECK, family=Family.SCHEMA, name=None)
+    behind = replace(MISSING, kind=FailureKind.SEQUENCE_BEHIND, primary_key=None, place=None, details={"next": "7"})
+    store.failures.record(job.id, AT, check, [behind])
+    store.failures.record(job.id, AT, check, [replace(behind, details={"next": "8"})])
+    assert len(store.failures.list(gone=True)) == 1
+
+
 def test_many_at_once(store: MetaStore, job: Job) -> None:
     many = [replace(MISSING, primary_key={"id": str(number)}) for number in range(1200)]
     store.failures.record(job.id, AT, CHECK, many)
