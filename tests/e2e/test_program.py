@@ -48,6 +48,7 @@ def test_the_demo_moves_a_shop_and_finds_and_repairs_every_fault(program: Tieout
     assert (tmp_path / "shop" / "target.db").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_json_in_a_pipe_and_a_reader_that_has_seen_enough(start, pair):
@@ -95,6 +96,7 @@ def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
     assert f"job {job} is a verification that is done" in again.err
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_paused_and_cancelled_from_another_terminal(start, program: Tieout, pair):

@@ -46,6 +46,7 @@ def settled(text: str) -> str:
     return text.strip()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_block_does_what_the_tutorial_says(tmp_path: Path) -> None:

@@ -54,7 +54,6 @@ FEW = [
     in {
         ("mariadb-postgres", "exactly-once", "before-commit"),
         ("postgres-mariadb", "at-least-once", "after-merge"),
-        ("mariadb-mariadb", "at-most-once", "after-source-commit"),
         ("postgres-postgres", "exactly-once", "chunk-after-commit"),
     }
 ]

@@ -222,6 +222,7 @@ def test_postgres(db: Database, spark: SparkSession, tmp_path: Path) -> None:
     assert checking.run(statement).verdict is CheckVerdict.CLEAN
 
 
+@pytest.mark.thorough
 def test_the_slot_is_dropped_and_old_values_that_nobody_tells_are_said(
     db: Database, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -299,6 +300,7 @@ def test_a_round_that_does_not_end_is_made_again(
     }
 
 
+@pytest.mark.thorough
 def test_rounds_go_on_where_the_last_one_ended(
     small: SqliteDatabase, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,7 @@ def test_every_kind_at_once(shop: Database, checking: Checking) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_only_some_rows(shop: Database, spark: SparkSession) -> None:
     mariadb.violated_check(shop, "Order", "id IN (110, 111)", {"qty": 0})
     mariadb.duplicate_entry(shop, "Order", "start_of_note", "id = 20", {"id": 1020, "sku": "twenty", "note": "020m"})

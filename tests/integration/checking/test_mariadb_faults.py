@@ -63,7 +63,7 @@ def test_innodb(
     assert Checking(own.url, spark, tmp_path).found("INSPECT TABLE t") == found
 
 
-@pytest.mark.parametrize("engine", ["Aria", "MyISAM"])
+@pytest.mark.parametrize("engine", ["Aria", pytest.param("MyISAM", marks=pytest.mark.thorough)])
 def test_a_stale_entry_without_addresses(own: Database, spark: SparkSession, tmp_path: Path, engine: str) -> None:
     """An entry that no row is like, and a row that no entry is like: which is whose, only the file knows."""
     corrupt(own, engine, "stale_entry", {"v": 5})

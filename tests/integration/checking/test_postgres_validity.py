@@ -121,6 +121,7 @@ def test_faults_of_every_kind(db: Database, checking: Checking) -> None:
     assert by_column["code",].details["value"] == "far too long"
 
 
+@pytest.mark.thorough
 def test_rows_without_a_key_and_a_function_that_changed(db: Database, checking: Checking) -> None:
     db.execute("CREATE FUNCTION half(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT n / 2'")
     db.execute("""

@@ -70,6 +70,7 @@ def test_entries(db: Database, spark: SparkSession, tmp_path: Path) -> None:
     assert counts(mending.undo()) == {"failed": 1}, "the index is right, and unique"
 
 
+@pytest.mark.thorough
 def test_a_row_that_two_indexes_still_know(db: Database, spark: SparkSession, tmp_path: Path) -> None:
     db.execute("""
         CREATE TABLE orders (id int PRIMARY KEY, sku text NOT NULL, qty numeric(9,2), note text DEFAULT 'new');

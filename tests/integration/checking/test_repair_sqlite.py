@@ -267,7 +267,7 @@ getattr(api, action)("last", url, meta=meta)
 """
 
 
-@pytest.mark.parametrize("point", ["before", "after"])
+@pytest.mark.parametrize("point", [pytest.param("before", marks=pytest.mark.thorough), "after"])
 def test_killed_between_commit_and_record(broken: tuple[SqliteDatabase, Mending, str], point: str) -> None:
     """What is in quarantine was committed: it is neither done twice nor lost."""
     database, mending, job = broken
