@@ -406,8 +406,8 @@ def _named(each: Decided, table: Table, repairer: Repairer) -> list[dict[str, An
 
 
 def _is_as_seen(each: Wish, row: Row, exact: Row) -> bool:
-    """Whether the row still has what the check saw in it."""
-    if any(row[name] != value for name, value in each.seen.items() if name in row):
+    """Whether the row still has what the check saw in it: checks of indexes show a value as it is written."""
+    if any(value not in (row[name], exact.get(name, row[name])) for name, value in each.seen.items() if name in row):
         return False
     values = [(decided.value, decided.failure.columns[0]) for decided in each.failures if decided.value is not None]
     return all(_begins_with(value, row.get(name)) or _begins_with(value, exact.get(name)) for value, name in values)
