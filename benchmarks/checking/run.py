@@ -20,7 +20,8 @@ from benchmarks.rows import make_rows
 from benchmarks.settings import Settings, settings_from
 from benchmarks.sheet import Measurement, Sheet, Timed
 from tests.servers.mariadb import start_mariadb
-from tests.servers.postgres import start_postgres
+from tests.servers.postgres import INSTALLED, start_postgres
+from tests.servers.process import program
 from tests.servers.server import Database, Server
 from tieout import api
 from tieout.config.urls import parse_url
@@ -123,7 +124,7 @@ def _table_side(spark: SparkSession, database: Database, indexes: Sequence[str])
         (table,) = checker.describe([TableName(checker.default_schema(), TABLE)])
         infos = [info for info in checker.indexes(table) if info.name in indexes]
         read = table_columns(infos)
-        path = checker.table_path(table, read.columns)
+        path = checker.table_path(table, read.columns, addressed=True)
         assert not isinstance(path, Unreadable), path
         started = time.perf_counter()
         parts = path.parts(max(1, spark.sparkContext.defaultParallelism))
@@ -134,7 +135,15 @@ def _table_side(spark: SparkSession, database: Database, indexes: Sequence[str])
 
 def _amcheck(database: Database, indexes: Sequence[str]) -> Timed:
     server = database.server
-    command = ["pg_amcheck", "--heapallindexed", "--no-dependent-toast", "-h", server.host, "-p", str(server.port)]
+    command = [
+        program("postgres", INSTALLED).resolve().with_name("pg_amcheck"),
+        "--heapallindexed",
+        "--no-dependent-toast",
+        "-h",
+        server.host,
+        "-p",
+        str(server.port),
+    ]
     command += ["-U", server.user, "-d", database.name, *(f"--index={index}" for index in indexes)]
     started = time.perf_counter()
     environment = {**os.environ, "PGPASSWORD": server.password}
