@@ -285,6 +285,12 @@ def as_parent(dialect: sql.Dialect, compared: str, parent: str, child: Column, v
     return dialect.literal(child, value) + compared.removeprefix(f"p.{dialect.quote(parent)}")
 
 
+def named_source(dialect: sql.Dialect, table: TableName, alias: str | None) -> str:
+    """A table in FROM, however it is read."""
+    named = dialect.table(table)
+    return named if alias is None else f"{named} AS {alias}"
+
+
 def plainly_grouped(columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
     return f"SELECT {columns} FROM {source} WHERE {condition} GROUP BY {', '.join(keys)}"
 

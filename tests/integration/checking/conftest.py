@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.servers.server import Database
+
+if TYPE_CHECKING:
+    from tests.servers.mariadb import MariaDB
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -24,3 +29,19 @@ def db(pg_db: Database) -> Database:
         CREATE DOMAIN tiny AS numeric CHECK (value < 10);
         CREATE DOMAIN small AS tiny CHECK (value > -10)""")
     return pg_db
+
+
+@pytest.fixture(scope="module")
+def spoilt_mariadb() -> Iterator[MariaDB]:
+    """A server that is stopped to be spoilt: no other file's."""
+    from tests.servers.mariadb import start_mariadb
+
+    server = start_mariadb(time_zone="+00:00", server_id=9)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own(spoilt_mariadb: MariaDB) -> Iterator[Database]:
+    with spoilt_mariadb.fresh_database() as database:
+        yield database

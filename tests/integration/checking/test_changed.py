@@ -111,22 +111,6 @@ def test_sqlite(shop: SqliteDatabase, spark: SparkSession, tmp_path: Path) -> No
 # ------------------------------------------------------------------------------------------------------ MariaDB
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    """One that can be stopped."""
-    from tests.servers.mariadb import start_mariadb
-
-    server = start_mariadb(time_zone="+00:00", server_id=9)
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def own(server: Any) -> Iterator[Database]:
-    with server.fresh_database() as database:
-        yield database
-
-
 @pytest.mark.thorough
 def test_mariadb(own: Database, spark: SparkSession, tmp_path: Path) -> None:
     own.execute("""

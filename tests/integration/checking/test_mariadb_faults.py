@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,21 +22,6 @@ TABLE = """
 CREATE TABLE t (id INT PRIMARY KEY, v INT, s VARCHAR(20), KEY i (v), KEY other (s)) ENGINE={}"""
 
 KEY = {"id": "7"}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    from tests.servers.mariadb import start_mariadb
-
-    server = start_mariadb(time_zone="+00:00", server_id=9)
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def own(server: Any) -> Iterator[Database]:
-    with server.fresh_database() as database:
-        yield database
 
 
 def corrupt(database: Database, engine: str, recipe: str, *values: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,22 +23,6 @@ T = "SELECT * FROM t USE INDEX () ORDER BY id"
 
 
 pytestmark = pytest.mark.thorough
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    """Of its own: it is stopped to be spoilt."""
-    from tests.servers.mariadb import start_mariadb
-
-    server = start_mariadb(time_zone="+00:00", server_id=11)
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def own(server: Any) -> Iterator[Database]:
-    with server.fresh_database() as database:
-        yield database
 
 
 def test_entries_of_innodb(own: Database, spark: SparkSession, tmp_path: Path) -> None:

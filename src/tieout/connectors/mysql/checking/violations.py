@@ -25,6 +25,7 @@ from tieout.connectors.violations import (
     as_parent,
     exact_columns,
     exact_key,
+    named_source,
     plainly_grouped,
     question,
     unaskable,
@@ -86,8 +87,7 @@ class MySQLSpelling:
         return f"{self.indexed_source(table, alias)} USE INDEX ()"
 
     def indexed_source(self, table: TableName, alias: str | None = None) -> str:
-        named = self.dialect.table(table)
-        return named if alias is None else f"{named} AS {alias}"
+        return named_source(self.dialect, table, alias)
 
     def is_null(self, expression: str) -> str:
         # IS NULL of a column that is NOT NULL is false before a row is read; a NULLIF may be NULL whatever is in it.

@@ -16,7 +16,16 @@ from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.violations import Asked, OnlyRows, Violations, numbered, plainly_grouped, question, unaskable
+from tieout.connectors.violations import (
+    Asked,
+    OnlyRows,
+    Violations,
+    named_source,
+    numbered,
+    plainly_grouped,
+    question,
+    unaskable,
+)
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName
@@ -62,8 +71,7 @@ class SQLiteSpelling:
         return f"{self.indexed_source(table, alias)} {self.alone[table]}"
 
     def indexed_source(self, table: TableName, alias: str | None = None) -> str:
-        named = _DIALECT.table(table)
-        return named if alias is None else f"{named} AS {alias}"
+        return named_source(_DIALECT, table, alias)
 
     def is_null(self, expression: str) -> str:
         # IS NULL of a column that is NOT NULL is false before a row is read.
