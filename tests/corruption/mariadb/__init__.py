@@ -22,7 +22,7 @@ from tests.corruption.mariadb.entries import (
     wrong_row_entry,
 )
 from tests.corruption.mariadb.session import unguarded
-from tests.corruption.mariadb.values import redeclared_table
+from tests.corruption.mariadb.values import redeclared_as_twin, redeclared_table
 
 __all__ = [
     "broken_view",
@@ -35,6 +35,7 @@ __all__ = [
     "no_member",
     "orphaned_rows",
     "own_checker",
+    "redeclared_as_twin",
     "redeclared_table",
     "sequence_behind",
     "stale_entry",

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 def redeclared_table(database: Database, table: str, statement: str) -> None:
     """The server takes the table for what `statement` makes as `twin`; its rows are as they were."""
     database.execute(statement)
+    redeclared_as_twin(database, table)
+
+
+def redeclared_as_twin(database: Database, table: str) -> None:
+    """The same, of a `twin` that is there. Indexes are as they were, too: in the order of what they were made with."""
     form = declaration(database, "twin")
     database.execute("DROP TABLE twin")
     declare(database, table, form)

@@ -17,12 +17,22 @@ _INDEXES = """
 SELECT index_name, non_unique, index_type, column_name, sub_part, collation
 FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s ORDER BY index_name, seq_in_index"""
 
+_PARTITIONS = """
+SELECT COALESCE(subpartition_name, partition_name) FROM information_schema.partitions
+WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL
+ORDER BY partition_ordinal_position, subpartition_ordinal_position"""
+
 
 def indexes_of(endpoint: MySQLEndpoint, table: Table) -> list[IndexInfo]:
     """The indexes of a table, in the order of their names. InnoDB's primary key is the table itself: none of them."""
     rows = endpoint.all(_INDEXES, [table.name.schema, table.name.name])
     found = [_info(str(name), list(parts), table) for name, parts in groupby(rows, key=itemgetter(0))]
     return [info for info in found if not (info.primary and is_clustered(table))]
+
+
+def partitions_of(endpoint: MySQLEndpoint, table: Table) -> tuple[str, ...]:
+    """The smallest ones, each with indexes of its own; none if the table is in one piece."""
+    return tuple(str(name) for (name,) in endpoint.all(_PARTITIONS, [table.name.schema, table.name.name]))
 
 
 def is_clustered(table: Table) -> bool:

@@ -11,8 +11,9 @@ from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.inspecting import Inspection
-from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered
+from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered, partitions_of
 from tieout.connectors.mysql.checking.constraints import constraints_of
+from tieout.connectors.mysql.checking.key_order import KeyOrderPath
 from tieout.connectors.mysql.checking.lookup import MySQLLookup, literal
 from tieout.connectors.mysql.checking.own import MARKS, check_table
 from tieout.connectors.mysql.checking.schema.inspector import inspect
@@ -80,7 +81,17 @@ class MySQLChecker:
         words = f"key {plan['key']}, {plan['Extra'] or 'with the rows'}"
         if plan["key"] != index.name or "Using index" not in str(plan["Extra"]):
             return Unreadable(f"the server would not read it from the index alone: {words}")
-        return ScanPath(self._endpoint.reader(), scan, len(_address(index.table)), words)
+        return KeyOrderPath(
+            self._endpoint.reader(),
+            scan,
+            len(_address(index.table)),
+            words,
+            url=self._endpoint.url,
+            flavour=self._endpoint.flavour,
+            index=index.name,
+            descending=tuple(column.descending for column in index.columns),
+            partitions=partitions_of(self._endpoint, index.table),
+        )
 
     def _explained(self, table: Table, columns: Sequence[ScanColumn], through: str) -> tuple[Scan, dict[str, object]]:
         """The scan, and what the server says of how it would go about it."""
