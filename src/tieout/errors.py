@@ -76,6 +76,10 @@ class ReadError(EndpointError):
     code = "read"
 
 
+class DamagedIndexError(ReadError):
+    code = "damaged-index"
+
+
 class LogLostError(EndpointError):
     code = "log-lost"
 

@@ -39,7 +39,8 @@ class IndexColumn:
 class IndexInfo:
     """An index as the catalog has it. `where` is the condition of a partial one, in the engine's SQL.
 
-    `unchecked` is why it can't be checked, if it can't.
+    `shortened` are columns of which it has only the beginning, and how much: none of `columns`. `unchecked` is why it
+    can't be checked, if it can't.
     """
 
     name: str
@@ -50,6 +51,11 @@ class IndexInfo:
     where: str | None = None
     definition: str = ""
     unchecked: str | None = None
+    shortened: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return (*(column.name for column in self.columns), *(name for name, _ in self.shortened))
 
 
 class Path(Protocol):
@@ -118,6 +124,22 @@ class Ordered(Protocol):
 
     def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
         """After another look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfound:
+    """A row that an index does not lead to: its address, and the beginnings of columns that it should be found by."""
+
+    address: Values
+    beginnings: Values
+
+
+@runtime_checkable
+class Sought(Protocol):
+    """A path that does not show all that its entries hold: rows are looked up by the rest."""
+
+    def unfound(self) -> list[Unfound]:
+        """The rows, of one moment, that are not found by what they are. On executors."""
 
 
 @runtime_checkable

@@ -54,8 +54,9 @@ class ScanPath:
     def cautious(self) -> ScanPath:
         return replace(self, reader=self.reader.cautious())
 
-    def unseen(self, entries: int) -> None:
+    def unseen(self, entries: int) -> str | None:
         """Nothing is hidden from who reads an index alone."""
+        return None
 
     @property
     def freezes(self) -> bool:

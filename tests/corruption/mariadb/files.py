@@ -82,15 +82,16 @@ def pages_of(database: Database, table: str, index: str) -> Pages:
         return Pages(path, number, _read(path, number))
 
 
-def put_back(database: Database, pages: Pages) -> None:
-    """The index is again as it was: its pages are put back whole, and those that it has got since lie unused."""
+def put_back(database: Database, *several: Pages) -> None:
+    """The indexes are again as they were: their pages are put back whole, and those that they got since lie unused."""
     with stopped(database.server):
-        if pages.content.keys() - _read(pages.path, pages.index).keys():
-            raise NotDone("pages of the index were given away; change fewer rows")
-        with pages.path.open("r+b") as file:
-            for place, page in pages.content.items():
-                file.seek(place)
-                file.write(page)
+        for pages in several:
+            if pages.content.keys() - _read(pages.path, pages.index).keys():
+                raise NotDone("pages of the index were given away; change fewer rows")
+            with pages.path.open("r+b") as file:
+                for place, page in pages.content.items():
+                    file.seek(place)
+                    file.write(page)
 
 
 def purge(database: Database) -> None:

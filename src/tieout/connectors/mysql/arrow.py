@@ -37,8 +37,9 @@ def arrow_batches(url: EndpointUrl, statement: str, row_bytes: int | None) -> It
         # A Rust panic is no Exception; it must not take the worker with it.
         if type(error).__name__ != "PanicException":
             raise
-        # That is also how it says that the server hung up in the middle of a stream.
-        raise translate_arrow(url, str(error)) if "IoError" in str(error) else DriverPanic(str(error)) from None
+        # That is also how it says that the server hung up, or met something, in the middle of a stream.
+        of_server = any(word in str(error) for word in ("IoError", "MySqlError"))
+        raise translate_arrow(url, str(error)) if of_server else DriverPanic(str(error)) from None
 
 
 @contextmanager

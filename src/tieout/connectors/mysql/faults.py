@@ -11,6 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.errors import (
     AccessError,
     BusyError,
+    DamagedIndexError,
     EndpointError,
     FullError,
     MissingObjectError,
@@ -36,6 +37,7 @@ _BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
     # A view that was begun before the table got its new form can't be read any more; a new one can.
     1412: (BusyError, "run again: the table was changed while it was read"),
     1205: (BusyError, "another session holds a lock on it; run again, or give ?lock_timeout= more time"),
+    1034: (DamagedIndexError, "CHECK TABLE … INDEX tells more; rebuild the index"),
     1969: (ReadError, "the statement took too long; give ?statement_timeout= more time"),
     3024: (ReadError, "the statement took too long; give ?statement_timeout= more time"),
     1040: (UnreachableError, "the server has no connection free; set ?connections= lower"),
@@ -78,7 +80,7 @@ def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
 
 def translate_arrow(url: EndpointUrl, text: str) -> EndpointError:
     """An error of connectorx, which has only words."""
-    found = re.search(r"ERROR (\d+) \(\w+\): (.*?)\s*}?$", text, re.DOTALL)
+    found = re.search(r"ERROR (\d+) \(\w+\): (.*?)(?:\s*}\)*)?\s*$", text, re.DOTALL)
     if found:
         return translate(url, int(found[1]), found[2])
     lowered = text.lower()

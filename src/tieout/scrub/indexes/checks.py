@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from tieout.connectors.checking import Checker, Follows, IndexInfo, TablePath, Unreadable
 from tieout.connectors.kept import kept_open
 from tieout.connectors.violations import exact_key
-from tieout.model.failures import CheckResult, Status
+from tieout.errors import DamagedIndexError
+from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table
 from tieout.report.words import plural
@@ -24,6 +25,7 @@ from tieout.scrub.indexes.mismatches import MOST, Mismatch
 from tieout.scrub.indexes.ordering import MOST as MOST_DISORDERS
 from tieout.scrub.indexes.ordering import OrderFound, find_disorder, order_failure
 from tieout.scrub.indexes.projection import table_columns
+from tieout.scrub.indexes.seeking import SeekFound, find_unfound, seek_failures
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
 
@@ -32,10 +34,11 @@ ORDER_UNKNOWN = "its order is not checked"
 
 @dataclass(frozen=True)
 class Found:
-    """What there is to say of one index. `order` is None where nothing tells it."""
+    """What there is to say of one index. `order` is None where nothing tells it, `sought` if no row is looked up."""
 
     compared: Compared
     order: OrderFound | None
+    sought: SeekFound | None
     key: tuple[str, ...]
     table_evidence: str
     seconds: float
@@ -77,16 +80,20 @@ class IndexChecks:
         compared = IndexComparison(self.spark, indexes, self.options, self.unit).run()
         paths_through = [index.path for index in readable]
         orders = find_disorder(self.spark, paths_through, self.unit.rest, self.options.recheck_after)
+        sought = find_unfound(self.spark, paths_through)
         seconds = time.monotonic() - started
-        for number, (index, each, order) in enumerate(zip(readable, compared, orders, strict=True)):
+        for number, (index, each) in enumerate(zip(readable, compared, strict=True)):
             if isinstance(index.path, Follows) and each.mismatches:
                 projection = described.projections[number]
                 each.mismatches = followed(index.path, index.info, described, projection, each.mismatches)
-            found = Found(each, order, tuple(column.name for column in key), indexes.path.evidence, seconds)
+            names = tuple(column.name for column in key)
+            found = Found(each, orders[number], sought[number], names, indexes.path.evidence, seconds)
             yield self._checked(index, found)
 
     def _checked(self, index: ReadableIndex, found: Found) -> Checked:
-        info, compared, order = index.info, found.compared, found.order
+        info, compared, order, sought = index.info, found.compared, found.order, found.sought
+        if isinstance(compared.error, DamagedIndexError):
+            return self._damaged(index, found, compared.error)
         if compared.error is not None:
             return not_checked(Family.INDEX, info.table, info.name, str(compared.error))
         classifier = Classifier(self.checker.database, info, found.key, self.checker.address_text)
@@ -94,6 +101,9 @@ class IndexChecks:
         failures = tuple(failure for each in mismatches for failure in classifier.failures(each))
         if order is not None:
             failures += tuple(order_failure(self.checker.database, info, each) for each in order.disorders)
+        if sought is not None:
+            known = {mismatch.address for mismatch in mismatches}
+            failures += tuple(seek_failures(self.checker.database, info, sought.rows, known, self.checker.address_text))
         status, reason = Status.FAILURES if failures else Status.OK, None
         if compared.unsettled:
             reason = f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
@@ -103,6 +113,8 @@ class IndexChecks:
             status, reason = Status.NOT_CHECKED, unseen
         if order and order.error and not failures:
             status, reason = Status.NOT_CHECKED, f"its order can't be told: {order.error}"
+        if sought and sought.error and not failures:
+            status, reason = Status.NOT_CHECKED, f"rows can't be looked up through it: {sought.error}"
         if compared.cut or (order and order.cut):
             reason = f"looked at {MOST if compared.cut else MOST_DISORDERS:,} places that are wrong: there may be more"
             status = status if failures else Status.NOT_CHECKED
@@ -114,11 +126,37 @@ class IndexChecks:
             reason,
             compared.rows,
             len(failures),
-            f"{found.table_evidence}; {index.path.evidence}{'' if order else f'; {ORDER_UNKNOWN}'}",
+            f"{found.table_evidence}; {index.path.evidence}{'' if order or sought else f'; {ORDER_UNKNOWN}'}",
             found.seconds,
             cut=reason is not None,
         )
         return Checked(result, failures)
+
+    def _damaged(self, index: ReadableIndex, found: Found, error: DamagedIndexError) -> Checked:
+        """The server would not go on: what else is wrong with the index is not known."""
+        info, reason = index.info, error.message.rpartition(": ")[2]
+        failure = Failure(
+            FailureKind.INVALID_INDEX,
+            self.checker.database,
+            str(info.table.name),
+            info.column_names,
+            index=info.name,
+            details={"reason": reason},
+        )
+        evidence = f"{found.table_evidence}; {index.path.evidence}"
+        result = CheckResult(
+            Family.INDEX,
+            str(info.table.name),
+            info.name,
+            Status.FAILURES,
+            "the server could not read all of it: there may be more",
+            found.compared.rows,
+            1,
+            evidence,
+            found.seconds,
+            cut=True,
+        )
+        return Checked(result, (failure,))
 
 
 def by_address(mismatch: Mismatch) -> list[tuple[bool, int, str]]:

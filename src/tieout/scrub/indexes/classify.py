@@ -53,9 +53,9 @@ class Classifier:
     def _failure(
         self, kind: FailureKind, mismatch: Mismatch, row: RowThere | None, entry: EntryThere | None
     ) -> Failure:
-        columns = self._names
+        columns: Sequence[str] = self._index.column_names
         if kind in (FailureKind.WRONG_STORED_VALUE, FailureKind.STALE_INDEX_ENTRY) and row and entry:
-            columns = [self._names[place] for place in _places(row.values, entry.values)] or self._names
+            columns = [self._names[place] for place in _places(row.values, entry.values)] or columns
         details: dict[str, str | None] = {}
         for what, found in (("row", row), ("entry", entry)):
             if found is not None:

@@ -42,15 +42,26 @@ def is_clustered(table: Table) -> bool:
 
 def _info(name: str, parts: Sequence[tuple[Any, ...]], table: Table) -> IndexInfo:
     columns: list[IndexColumn] = []
+    shortened: list[tuple[str, int]] = []
     unchecked = None
     for _, _, method, column_name, prefix, collation in parts:
         reason, column = _column(table, method, column_name, prefix)
         unchecked = unchecked or reason
-        if column is not None:
+        if column is not None and prefix is not None:
+            shortened.append((column.name, int(prefix)))
+        elif column is not None:
             columns.append(IndexColumn(column.name, column, descending=collation == "D"))
-    definition = ", ".join(column.name for column in columns)
+    definition = ", ".join(f"{part[3]}({part[4]:d})" if part[4] else str(part[3]) for part in parts)
     return IndexInfo(
-        name, table, tuple(columns), not parts[0][1], name == "PRIMARY", None, f"({definition})", unchecked
+        name,
+        table,
+        tuple(columns),
+        not parts[0][1],
+        name == "PRIMARY",
+        None,
+        f"({definition})",
+        unchecked,
+        tuple(shortened),
     )
 
 
@@ -64,6 +75,11 @@ def _column(table: Table, method: str, name: str | None, prefix: int | None) -> 
     kind = common_kind(column.type, column.type)
     if isinstance(kind, Incomparable):
         return f"{name}: {kind.reason}", None
-    if prefix is not None:
-        return f"it has only the first {prefix} of {name}, which the server reads from no index alone", None
+    if prefix is not None and not is_clustered(table):
+        return (
+            f"it has only the first {prefix} of {name}, and {table.engine} does not tell which rows it leads to",
+            None,
+        )
+    if prefix is not None and not table.key:
+        return f"it has only the first {prefix} of {name}, and rows have no key to be looked up with", None
     return None, ScanColumn(column, kind)

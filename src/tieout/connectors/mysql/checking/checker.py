@@ -16,6 +16,7 @@ from tieout.connectors.mysql.checking.constraints import constraints_of
 from tieout.connectors.mysql.checking.key_order import KeyOrderPath
 from tieout.connectors.mysql.checking.lookup import MySQLLookup, literal
 from tieout.connectors.mysql.checking.own import MARKS, check_table
+from tieout.connectors.mysql.checking.prefixes import PrefixPath, everything, fails_at_dangling
 from tieout.connectors.mysql.checking.schema.inspector import inspect
 from tieout.connectors.mysql.checking.validity import rules_of
 from tieout.connectors.mysql.checking.violations import find_violations
@@ -30,6 +31,8 @@ from tieout.model.constraints import ConstraintInfo
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table, TableName
+
+_PRIMARY = "FORCE INDEX (PRIMARY)"
 
 
 def open_checker(url: EndpointUrl) -> MySQLChecker:
@@ -64,13 +67,13 @@ class MySQLChecker:
         return indexes_of(self._endpoint, table)
 
     def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> ScanPath | Unreadable:
-        primary = is_clustered(table) and any(index.primary for index in table.indexes)
-        scan, plan = self._explained(table, columns, "FORCE INDEX (PRIMARY)" if primary else "USE INDEX ()")
+        through = _rows_alone(table)
+        scan, plan = self._explained(table, columns, through)
         if plan["type"] != "ALL" and plan["key"] != "PRIMARY":
             return Unreadable(f"the server would read the table through the index {plan['key']}")
         by = "through its primary key, which is the table" if plan["key"] else "row by row"
         cuts: tuple[Key, ...] = ()
-        if primary and len(table.key) == 1:
+        if through == _PRIMARY and len(table.key) == 1:
             cuts = tuple((value,) for value in table.sampled_keys[1:-1])
             scan = replace(scan, key=(0,), ordered_by=(0,))
         return ScanPath(self._endpoint.reader(), scan, len(_address(table)), f"{table.name.name} {by}", cuts)
@@ -79,8 +82,13 @@ class MySQLChecker:
         through = f"FORCE INDEX ({self._dialect.quote(index.name)})"
         scan, plan = self._explained(index.table, [column.read for column in index.columns], through)
         words = f"key {plan['key']}, {plan['Extra'] or 'with the rows'}"
-        if plan["key"] != index.name or "Using index" not in str(plan["Extra"]):
-            return Unreadable(f"the server would not read it from the index alone: {words}")
+        if plan["key"] == index.name and "Using index" in str(plan["Extra"]):
+            return self._in_order(index, scan, words) if not index.shortened else self._sought(index, scan, words)
+        if index.shortened and not index.columns:
+            return self._with_rows(index, scan)
+        return Unreadable(f"the server would not read it from the index alone: {words}")
+
+    def _in_order(self, index: IndexInfo, scan: Scan, words: str) -> ScanPath:
         return KeyOrderPath(
             self._endpoint.reader(),
             scan,
@@ -91,6 +99,28 @@ class MySQLChecker:
             index=index.name,
             descending=tuple(column.descending for column in index.columns),
             partitions=partitions_of(self._endpoint, index.table),
+        )
+
+    def _with_rows(self, index: IndexInfo, scan: Scan) -> ScanPath | Unreadable:
+        """An index of beginnings alone, which the server uses only to get at rows."""
+        scan = replace(scan, where=everything(self._dialect, index.table.column(index.shortened[0][0])))
+        plan = self._endpoint.explain(sql.select(self._dialect, scan, ""))
+        words = f"key {plan['key']}, {plan['type']}, with the rows"
+        if plan["key"] != index.name or plan["type"] != "range":
+            return Unreadable(f"the server would not go through all of it: {words}")
+        return self._sought(index, scan, words)
+
+    def _sought(self, index: IndexInfo, scan: Scan, words: str) -> ScanPath:
+        return PrefixPath(
+            self._endpoint.reader(),
+            scan,
+            len(_address(index.table)),
+            f"{words}, and every row looked up through it",
+            url=self._endpoint.url,
+            flavour=self._endpoint.flavour,
+            index=index,
+            rows=_rows_alone(index.table),
+            sees_dangling=fails_at_dangling(self._endpoint.flavour, self._endpoint.version),
         )
 
     def _explained(self, table: Table, columns: Sequence[ScanColumn], through: str) -> tuple[Scan, dict[str, object]]:
@@ -109,7 +139,7 @@ class MySQLChecker:
         return MySQLLookup(url, flavour, table, _address(table), tuple(columns), tuple(indexes))
 
     def unprobed(self, index: IndexInfo) -> str | None:
-        return None
+        return "it holds only the beginning of columns: CHECK TABLE checks it whole" if index.shortened else None
 
     def addresses_are_keys(self, table: Table) -> bool:
         return is_clustered(table)
@@ -148,7 +178,7 @@ class MySQLChecker:
             tuple(key),
             tuple(key) if ordered else (),
             path.scan.through or "",
-            "FORCE INDEX (PRIMARY)",
+            _PRIMARY,
             path.evidence,
             f"{self._endpoint.url.redacted()}: ",
             tuple(unjudged),
@@ -174,6 +204,12 @@ def _address(table: Table) -> tuple[ScanColumn, ...]:
     columns = [table.column(name) for name in table.key]
     kinds = [common_kind(column.type, column.type) for column in columns]
     return tuple(ScanColumn(c, kind) for c, kind in zip(columns, kinds, strict=True) if isinstance(kind, Kind))
+
+
+def _rows_alone(table: Table) -> str:
+    """SQL: the way to the rows that leads through no index but the table itself."""
+    clustered = is_clustered(table) and any(index.primary for index in table.indexes)
+    return _PRIMARY if clustered else "USE INDEX ()"
 
 
 def _any_column(table: Table) -> ScanColumn:

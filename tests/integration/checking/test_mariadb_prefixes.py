@@ -1,0 +1,144 @@
+"""Indexes of MariaDB that hold only the beginning of columns. All faults are made in one stop of the server."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.corruption.mariadb.files import pages_of, purge, put_back
+from tests.integration.checking.checks import Checking
+from tieout.config.urls import parse_url
+from tieout.connectors.checking import Sought, Unreadable
+from tieout.connectors.mysql.checking.prefixes import fails_at_dangling
+from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.registry import open_checker
+from tieout.model.failures import Status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.server import Database
+
+TABLE = """CREATE TABLE {} (id INT PRIMARY KEY, name VARCHAR(60) {}, v INT,
+    KEY begins (name(4)), KEY after_v (v, name(4)), KEY before_v (name(4), v))"""
+# Half of them begin alike, in letters of both cases; one has what sorts below a space.
+ROWS = """INSERT INTO {} SELECT seq, CASE WHEN seq = 60 THEN CHAR(9)
+    WHEN seq % 2 THEN CONCAT(IF(seq % 4 = 1, 'äbcd', 'ÄBCD'), seq)
+    ELSE CONCAT(CHAR(64 + seq DIV 4 USING utf8mb4), seq, 'xyz') END, seq % 2 FROM seq_1_to_100"""
+
+
+def faulty(database: Database, null: str) -> list[tuple[str, str, str, str]]:
+    """What is wrong then: kind, table, index and key."""
+    changes = {
+        "stale": "UPDATE stale SET name = 'other' WHERE id = 8",
+        "crowd": "UPDATE crowd SET name = 'zzzz' WHERE id = 7; UPDATE crowd SET name = 'äbcdX' WHERE id = 10",
+        "missing": "INSERT INTO missing VALUES (101, 'new', 0), (102, 'äbcdnew', 1)",
+        "dangling": "DELETE FROM dangling WHERE id IN (7, 8)",
+    }
+    for table in ("clean", *changes):
+        database.execute(TABLE.format(table, null))
+        database.execute(ROWS.format(table))
+    purge(database)
+    pages = [pages_of(database, table, index) for table in changes for index in ("begins", "after_v", "before_v")]
+    for statements in changes.values():
+        for statement in statements.split("; "):
+            database.execute(statement)
+    put_back(database, *pages)
+    keys = {"stale": [8], "crowd": [7, 10], "missing": [101, 102]}
+    kinds = {"crowd": "stale", "stale": "stale", "missing": "missing"}
+    indexes = ("begins", "after_v", "before_v")
+    # At an entry that leads to no row, the server itself fails: it reads none without its row, nor tells which.
+    dangling = [("invalid_index", "dangling", index, "None") for index in indexes]
+    return sorted(
+        [
+            (f"{kinds[table]}_index_entry", table, index, str(key))
+            for table, each in keys.items()
+            for index in indexes
+            for key in each
+        ]
+        + dangling
+    )
+
+
+@pytest.mark.parametrize("null", ["NOT NULL", pytest.param("NULL", marks=pytest.mark.thorough)])
+def test_what_is_wrong(own: Database, spark: SparkSession, tmp_path: Path, null: str) -> None:
+    expected = faulty(own, null)
+    report = Checking(own.url, spark, tmp_path).run("CHECK TABLE clean, stale, crowd, missing, dangling")
+    assert sorted(map(told, report.failures)) == expected
+    status = {(check.table.rpartition(".")[2], check.name): (check.status, check.reason) for check in report.checks}
+    for index in ("begins", "after_v", "before_v"):
+        assert status["clean", index] == (Status.OK, None)
+
+
+def told(failure: Any) -> tuple[str, str, str, str]:
+    key = (failure.primary_key or {}).get("id")
+    return failure.kind.value, failure.table.rpartition(".")[2], failure.index, str(key)
+
+
+COLUMNS = {
+    "text_null": "TEXT COLLATE utf8mb4_unicode_ci NULL",
+    "no_pad": "VARCHAR(99) COLLATE utf8mb4_unicode_520_nopad_ci NOT NULL",
+    "general": "VARCHAR(99) COLLATE utf8mb4_general_ci NOT NULL",
+    "newest": "TEXT COLLATE utf8mb4_uca1400_ai_ci NOT NULL",
+    "bytes": "BLOB NOT NULL",
+    "binary_null": "VARBINARY(99)",
+    "latin": "VARCHAR(99) CHARACTER SET latin1 COLLATE latin1_german2_ci NOT NULL",
+    "two_bytes": "CHAR(99) CHARACTER SET ucs2 NOT NULL",
+}
+VALUES = [
+    "",
+    " ",
+    "\t",
+    "\t\t\t\t\t\t",
+    "\0",
+    "\0\0\0\0\0\0",
+    "ß",
+    "ss",
+    "sss",
+    "äaaaaa",
+    "Äaaaab",
+    "x" * 90,
+    "a%_\\'",
+    "\x7f",
+    "ÿÿÿÿÿ",
+]
+
+
+def test_a_clean_table_of_any_text(own: Database) -> None:
+    """Every row is found, and the whole index is gone through: no value is below the least."""
+    for name, kind in COLUMNS.items():
+        own.execute(f"CREATE TABLE {name} (a INT, b INT, v {kind}, PRIMARY KEY (a, b), KEY i (v(3)), KEY j (a, v(3)))")
+        for a, value in enumerate([*VALUES, *([None] if "null" in name else [])]):
+            for b in range(40 if a % 2 else 2):
+                own.execute(
+                    f"INSERT INTO {name} VALUES (%s, %s, %s)",
+                    a,
+                    b,
+                    value.encode("latin1") if value and name.startswith("b") else value,
+                )
+    with closing(open_checker(parse_url(own.url))) as checker:
+        for table in checker.describe(checker.tables()):
+            rows = own.rows(f"SELECT COUNT(*) FROM {table.name.name}")[0][0]
+            for info in checker.indexes(table):
+                path = checker.index_path(info)
+                assert not isinstance(path, Unreadable), (path, table.name)
+                assert isinstance(path, Sought)
+                assert path.unfound() == []
+                read = sum(batch.num_rows for part in path.parts(1) for batch in path.read(part))
+                assert read == rows, (table.name, info.name)
+
+
+@pytest.mark.parametrize(
+    ("flavour", "version", "known"),
+    [
+        (Flavour.MARIADB, "10.11.6-MariaDB-0+deb12u1", True),
+        (Flavour.MARIADB, "5.5.5-11.4.2-MariaDB", True),
+        (Flavour.MARIADB, "10.5.23-MariaDB", False),
+        (Flavour.MYSQL, "8.0.36", False),
+    ],
+)
+def test_a_server_that_may_pass_over_entries_without_rows(flavour: Flavour, version: str, known: bool) -> None:
+    assert fails_at_dangling(flavour, version) is known
