@@ -20,7 +20,8 @@ SHOWN_BYTES = 200
 class ValueRule:
     """`broken` is a condition in the engine's SQL: true of a row whose value is wrong. `says` is the rule in words.
 
-    `shown` are what to tell of such a row: names, and expressions that give bytes or text.
+    `shown` are what to tell of such a row: names, and expressions that give bytes or text. `constraint` is what the
+    checks of constraints call it, if it is one.
     """
 
     kind: FailureKind

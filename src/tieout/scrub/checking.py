@@ -21,6 +21,7 @@ from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable
 from tieout.scrub.units import Unit
 from tieout.scrub.validity.own import OWN, own_checked
+from tieout.scrub.validity.told import told_by
 from tieout.scrub.validity.values import ValueChecks
 
 Check = Callable[[PlannedTable, Unit], Iterator[Checked]]
@@ -39,15 +40,19 @@ class TableChecks:
     """What the report is to say of all tables."""
 
     def run(self, planned: PlannedTable) -> Iterator[Checked]:
+        """Constraints before values, which leave to them what is theirs."""
+        before: list[Checked] = []
         families: dict[Family, Check] = {
             Family.INDEX: self._indexes,
             Family.CONSTRAINT: self._constraints,
-            Family.VALIDITY: self._values,
+            Family.VALIDITY: partial(self._values, before),
         }
         for family, check in families.items():
             if family in planned.families:
                 made = partial(self._made, family, check, planned)
-                yield from self.ledger.checked(_parts(planned.table), family, made)
+                for checked in self.ledger.checked(_parts(planned.table), family, made):
+                    before.append(checked)
+                    yield checked
 
     def _made(self, family: Family, check: Check, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         """What keeps one table from being read is no reason to leave the others; a server that is gone is."""
@@ -62,9 +67,9 @@ class TableChecks:
     def _constraints(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         yield from ConstraintChecks(self.spark, self.checker, self.options, unit.rest).run(planned.constraints)
 
-    def _values(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
-        key = exact_key(planned.table)
-        yield from ValueChecks(self.spark, self.checker, self.options, unit.rest).run(planned.table, key)
+    def _values(self, before: Sequence[Checked], planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
+        checks = ValueChecks(self.spark, self.checker, self.options, unit.rest)
+        yield from checks.run(planned.table, exact_key(planned.table), told_by(before))
 
     def last(self, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
         """What is left for the end: the engine's own checker. On some engines, what it finds can't be read any more."""

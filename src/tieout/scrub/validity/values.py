@@ -18,6 +18,7 @@ from tieout.model.tables import Table
 from tieout.scrub.checked import Checked, not_checked
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.validity.judging import Found, JudgeValues
+from tieout.scrub.validity.told import Told
 from tieout.spark.work import Work, run_work
 
 VALUES = "values"
@@ -33,21 +34,25 @@ class ValueChecks:
     options: CheckOptions
     rest: Callable[[float], None]
 
-    def run(self, table: Table, key: Sequence[ScanColumn]) -> Iterator[Checked]:
-        """The check; and for each column that some rule can't be asked of, one that was not made."""
+    def run(self, table: Table, key: Sequence[ScanColumn], told: Told) -> Iterator[Checked]:
+        """The check; and for each column that some rule can't be asked of, one that was not made.
+
+        It finds nothing that was `told`.
+        """
         path = self.checker.value_path(table, key)
         if isinstance(path, Unreadable):
             yield not_checked(Family.VALIDITY, table, VALUES, path.reason)
             return
         started = time.monotonic()
         found, rows, cut = self._settled(path)
-        failures = tuple(_failure(self.checker.database, table, path, each) for each in found)
+        named = [_failure(self.checker.database, table, path, each) for each in found]
+        failures = tuple(failure for failure in named if failure not in told)
         result = CheckResult(
             Family.VALIDITY,
             str(table.name),
             VALUES,
             Status.FAILURES if failures else Status.NOT_CHECKED if cut else Status.OK,
-            f"stopped at {len(failures):,} values that are wrong: there may be more" if cut else None,
+            f"stopped at {len(named):,} values that are wrong: there may be more" if cut else None,
             rows,
             len(failures),
             path.evidence,

@@ -143,13 +143,22 @@ def _constraint(row: tuple[Any, ...], table: Table) -> ConstraintInfo:
     )
 
 
+def domain_check_name(column: str, constraint: str) -> str:
+    """Of two columns with one domain, each has its own."""
+    return f"{column}_{constraint}"
+
+
+def domain_not_null_name(column: str, domain: str) -> str:
+    return f"{column}_{domain}_not_null"
+
+
 def _of_domains(endpoint: PostgresEndpoint, table: Table) -> Iterator[ConstraintInfo]:
     not_null = set()
     for column, domain, never_null, name, expression, valid, base in _rows(endpoint, _DOMAINS, table):
         if never_null and (column, domain) not in not_null:
             not_null.add((column, domain))
             yield ConstraintInfo(
-                f"{column}_{domain}_not_null",
+                domain_not_null_name(column, domain),
                 ConstraintKind.NOT_NULL,
                 table,
                 (column,),
@@ -159,7 +168,7 @@ def _of_domains(endpoint: PostgresEndpoint, table: Table) -> Iterator[Constraint
             # VALUE is no reserved word: it is the name of a column here.
             value = f"(SELECT {expression} FROM (SELECT {_DIALECT.quote(column)}::{base} AS value) AS domain)"
             yield ConstraintInfo(
-                f"{column}_{name}",
+                domain_check_name(column, name),
                 ConstraintKind.CHECK,
                 table,
                 (column,),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tieout.connectors.postgres.checking.constraints import domain_check_name, domain_not_null_name
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
 from tieout.connectors.value_checking import SHOWN_BYTES, ValueRule
@@ -51,7 +52,9 @@ _HEADER = 4
 
 @dataclass
 class _Column:
-    """A column by the type that its domains are over. `checks` are those of the domains, with their names."""
+    """A column by the type that its domains are over. `checks` are those of the domains, with their names; `not_null`
+    are domains, by their names in the catalog and in SQL.
+    """
 
     name: str
     type: str = ""
@@ -59,7 +62,7 @@ class _Column:
     fixed: bool = False
     modifier: int = -1
     checks: list[tuple[str, str]] = field(default_factory=list)
-    not_null: list[str] = field(default_factory=list)
+    not_null: list[tuple[str, str]] = field(default_factory=list)
 
 
 def rules_of(endpoint: PostgresEndpoint, table: Table) -> list[ValueRule]:
@@ -74,7 +77,7 @@ def _columns(rows: list[tuple[Any, ...]]) -> list[_Column]:
         column = columns.setdefault(number, _Column(name))
         if category == "d":
             column.checks += [(constraint, expression) for constraint, expression in checks or ()]
-            column.not_null += [native] if not_null else []
+            column.not_null += [(type_name, native)] if not_null else []
         else:
             column.type, column.native, column.modifier = type_name, native, modifier
             column.fixed = length > 0 and category != "e"
@@ -97,9 +100,11 @@ def _rules(column: _Column) -> Iterator[ValueRule]:
         yield _digits(column, name)
     for constraint, expression in column.checks:
         of_value = _VALUE.sub(lambda found: name if found[0] == "VALUE" else found[0], expression)
-        yield _rule(column, FailureKind.INVALID_VALUE, f"of its domain: {expression}", f"NOT ({of_value})", constraint)
-    for domain in column.not_null:
-        yield _rule(column, FailureKind.INVALID_VALUE, f"{domain} has no NULL", f"{name} IS NULL")
+        told_as = domain_check_name(column.name, constraint)
+        yield _rule(column, FailureKind.INVALID_VALUE, f"of its domain: {expression}", f"NOT ({of_value})", told_as)
+    for domain, native in column.not_null:
+        told_as = domain_not_null_name(column.name, domain)
+        yield _rule(column, FailureKind.INVALID_VALUE, f"{native} has no NULL", f"{name} IS NULL", told_as)
 
 
 def _rule(column: _Column, kind: FailureKind, says: str, broken: str, constraint: str | None = None) -> ValueRule:
