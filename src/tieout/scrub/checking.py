@@ -9,6 +9,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from tieout.connectors.checking import Checker
+from tieout.connectors.moments import let_go_after
 from tieout.connectors.violations import exact_key
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
 from tieout.model.statements import EngineChecker, Family
@@ -90,7 +91,8 @@ class TableChecks:
     def _indexes(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         if planned.unlisted is not None:
             yield not_checked(Family.INDEX, planned.table, None, planned.unlisted)
-        yield from IndexChecks(self.spark, self.checker, self.options, unit).run(planned.table, planned.indexes)
+        with let_go_after(self.checker):
+            yield from IndexChecks(self.spark, self.checker, self.options, unit).run(planned.table, planned.indexes)
 
 
 def _parts(table: Table) -> tuple[str, ...]:

@@ -11,8 +11,13 @@ import pytest
 
 from tests.corruption import postgres
 from tests.integration.checking.checks import Checking
+from tests.integration.moving.troubles import until
 from tests.servers.server import PASSWORD
+from tieout.connectors.postgres.checking.checker import PostgresChecker
+from tieout.meta import Wanted
 from tieout.model.failures import CheckReport, CheckVerdict, Status
+from tieout.model.progress import Progress
+from tieout.verify.ending import Interrupted, Stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +111,51 @@ def test_faults_of_every_kind(shop: Database, checking: Checking) -> None:
     assert {each.details["row.a"] for each in report.failures if each.index == "by_a"} == {"2"}
     # To look where an entry leads has not marked it as dead.
     assert checking.found("CHECK TABLE orders INDEX orders_pkey") == [("dangling_index_entry", "orders_pkey", None)]
+
+
+HOLDERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name LIKE 'tieout%' AND backend_xmin IS NOT NULL"""
+
+
+def until_held(shop: Database, moments: int) -> None:
+    """A session that was closed is there for a little while."""
+    until(lambda: shop.rows(HOLDERS) == [(moments,)], seconds=20)
+
+
+def test_a_moment_is_held_for_one_table(shop: Database, checking: Checking) -> None:
+    """Longer, and it would keep the server from clearing away what was changed since."""
+    shop.execute("CREATE TABLE secret (id int PRIMARY KEY)")
+    told: list[tuple[str, str | None]] = []
+
+    def listen(progress: Progress) -> None:
+        reads = progress.rows_done > 0
+        until_held(shop, 1 if reads else 0)
+        told.append(("reads" if reads else progress.stage, progress.table))
+
+    report = checking.run(f"INSPECT DATABASE {shop.name}", listener=listen)
+    assert by_name(report)["secret_pkey"] is Status.NOT_CHECKED
+    assert by_name(report)["by_a"] is by_name(report)["by_sku"] is Status.OK
+    assert told == [
+        *((stage, f"public.{table}") for table in ("loose", "orders") for stage in ("index", "reads", "done")),
+        *((stage, "public.secret") for stage in ("index", "done")),
+    ]
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt(), Stopped(Wanted.PAUSE)], ids=["interrupted", "paused"])
+def test_a_check_that_ends_before_it_is_done_holds_nothing(
+    shop: Database, checking: Checking, ends: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PostgresChecker, "close", lambda checker: checker._endpoint.close())
+
+    def listen(progress: Progress) -> None:
+        if progress.rows_done:
+            until_held(shop, 1)
+            raise ends
+
+    with pytest.raises(Interrupted):
+        checking.run("CHECK TABLE orders INDEX by_sku", listener=listen)
+    until_held(shop, 0)
 
 
 def test_what_the_table_hides_is_told(shop: Database, checking: Checking) -> None:

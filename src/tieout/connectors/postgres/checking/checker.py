@@ -159,6 +159,9 @@ class PostgresChecker:
         number = int(address[0] or 0)
         return f"({number // OFFSETS},{number % OFFSETS})"
 
+    def let_go(self) -> None:
+        self._moment.let_go()
+
     def close(self) -> None:
-        self._moment.close()
+        self.let_go()
         self._endpoint.close()

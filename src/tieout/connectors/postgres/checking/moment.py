@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
@@ -17,7 +17,7 @@ _IDLE = {"idle_in_transaction_session_timeout": "0"}
 
 
 class Moment:
-    """Held from when it is first asked for until `close`."""
+    """Held from when it is first asked for until `let_go`. After that, it is another one."""
 
     def __init__(self, url: EndpointUrl) -> None:
         self._url = url
@@ -26,15 +26,18 @@ class Moment:
 
     def name(self) -> str:
         if self._connection is None:
-            with translated(self._url):
-                self._connection = connect(self._url, "tieout driver", _IDLE)
-                self._connection.execute(_BEGIN)
-                self._name = str(self._connection.execute("SELECT pg_export_snapshot()").fetchone()[0])
+            with translated(self._url), ExitStack() as opened:
+                connection = opened.enter_context(closing(connect(self._url, "tieout driver", _IDLE)))
+                connection.execute(_BEGIN)
+                (self._name,) = connection.execute("SELECT pg_export_snapshot()").fetchone()
+                opened.pop_all()
+                self._connection = connection
         return self._name
 
-    def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+    def let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 @contextmanager
