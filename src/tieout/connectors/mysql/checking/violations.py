@@ -18,18 +18,9 @@ from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
-from tieout.connectors.violations import (
-    Asked,
-    OnlyRows,
-    Violations,
-    as_parent,
-    exact_columns,
-    exact_key,
-    named_source,
-    plainly_grouped,
-    question,
-    unaskable,
-)
+from tieout.connectors.violation_spelling import as_parent, named_source, plainly_grouped
+from tieout.connectors.violation_statements import Asked, question, unaskable
+from tieout.connectors.violations import OnlyRows, Violations, exact_columns, exact_key
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName

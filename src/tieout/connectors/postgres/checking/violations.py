@@ -17,19 +17,9 @@ from tieout.connectors.postgres.endpoint import PostgresEndpoint
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.postgres.snapshot import unwrapped
-from tieout.connectors.violations import (
-    EVERY_ROW,
-    Asked,
-    OnlyRows,
-    Part,
-    Violations,
-    as_parent,
-    exact_columns,
-    exact_key,
-    numbered,
-    question,
-    unaskable,
-)
+from tieout.connectors.violation_spelling import as_parent, named_source, numbered
+from tieout.connectors.violation_statements import EVERY_ROW, Asked, question, unaskable
+from tieout.connectors.violations import OnlyRows, Part, Violations, exact_columns, exact_key
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, TableName
@@ -97,8 +87,7 @@ class PostgresSpelling:
         return _DIALECT
 
     def source(self, table: TableName, alias: str | None = None) -> str:
-        named = f"{'' if table in self.whole else 'ONLY '}{self.dialect.table(table)}"
-        return named if alias is None else f"{named} AS {alias}"
+        return f"{'' if table in self.whole else 'ONLY '}{named_source(self.dialect, table, alias)}"
 
     def indexed_source(self, table: TableName, alias: str | None = None) -> str:
         return self.source(table, alias)

@@ -16,16 +16,9 @@ from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.violations import (
-    Asked,
-    OnlyRows,
-    Violations,
-    named_source,
-    numbered,
-    plainly_grouped,
-    question,
-    unaskable,
-)
+from tieout.connectors.violation_spelling import named_source, numbered, plainly_grouped
+from tieout.connectors.violation_statements import Asked, question, unaskable
+from tieout.connectors.violations import OnlyRows, Violations
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName
