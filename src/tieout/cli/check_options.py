@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tieout.cli import how_options as how
 from tieout.config.durations import parse_duration
 from tieout.model.statements import EngineChecker
-
-_HOW = "How"
 
 Url = Annotated[
     str | None, typer.Argument(metavar="URL", help="The database: a URL or an endpoint's name.", show_default=False)
@@ -43,58 +42,19 @@ Forget = Annotated[
     bool,
     typer.Option("--forget", help="Drop what CHANGED keeps at the database (slots, triggers) and what it knows of it."),
 ]
-MaxRowsPerSecond = Annotated[
-    int | None,
-    typer.Option(
-        "--max-rows-per-second", metavar="N", min=1, help="How fast to read at most, all in all.", rich_help_panel=_HOW
-    ),
-]
+MaxRowsPerSecond = Annotated[int | None, how.max_rows_per_second("all in all")]
 Pause = Annotated[
-    float | None,
-    typer.Option(
-        "--pause",
-        metavar="TIME",
-        parser=parse_duration,
-        rich_help_panel=_HOW,
-        help="How long to rest between two batches (not at all unless given).",
-    ),
+    float | None, how.time_option("--pause", "How long to rest between two batches (not at all unless given).")
 ]
-RecheckAfter = Annotated[
-    float | None,
-    typer.Option(
-        "--recheck-after",
-        metavar="TIME",
-        parser=parse_duration,
-        rich_help_panel=_HOW,
-        help="How long to wait before what seems wrong is looked at again (2s unless given).",
-    ),
-]
-RecheckTimes = Annotated[
-    int | None,
-    typer.Option(
-        "--recheck-times",
-        metavar="N",
-        min=1,
-        help="How often it is looked at again, until two looks agree (3 times unless given).",
-        rich_help_panel=_HOW,
-    ),
-]
+RecheckAfter = Annotated[float | None, how.recheck_after("what seems wrong")]
+RecheckTimes = Annotated[int | None, how.recheck_times(1, ", until two looks agree")]
 EngineCheckerOption = Annotated[
     EngineChecker | None,
-    typer.Option(
+    how.option(
         "--engine-checker",
-        show_default=False,
-        rich_help_panel=_HOW,
-        help="The engine's own checker: safe (unless given), where it only reads; extended, also where it marks what it"
+        "The engine's own checker: safe (unless given), where it only reads; extended, also where it marks what it"
         " finds as corrupted; none.",
+        show_default=False,
     ),
 ]
-Resume = Annotated[
-    str | None,
-    typer.Option(
-        "--resume",
-        metavar="JOB",
-        help="Go on with a check that was interrupted, paused or failed.",
-        rich_help_panel=_HOW,
-    ),
-]
+Resume = Annotated[str | None, how.resume("a check")]

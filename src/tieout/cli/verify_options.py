@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from tieout.config.durations import parse_duration, parse_positive_duration
+from tieout.cli import how_options as how
+from tieout.config.durations import parse_positive_duration
 
-_WHICH, _ROWS, _HOW, _WHAT = "Which tables", "Which rows and columns", "How", "What to do with the result"
+_WHICH, _ROWS, _WHAT = "Which tables", "Which rows and columns", "What to do with the result"
 
 Task = Annotated[str | None, typer.Argument(metavar="TASK", help="A task of tieout.yaml.", show_default=False)]
 Source = Annotated[
@@ -82,65 +83,25 @@ Expressions = Annotated[
 
 StrategyName = Annotated[
     Literal["auto", "native", "pushdown", "pull"] | None,
-    typer.Option(
-        "--strategy", help="Where rows are hashed; auto chooses by what fits and costs least.", rich_help_panel=_HOW
-    ),
+    how.option("--strategy", "Where rows are hashed; auto chooses by what fits and costs least."),
 ]
 HashBits = Annotated[
     Literal["64", "128"] | None,
-    typer.Option(
-        "--hash-bits", help="Of the engine's own hash (64 unless given); pull always has 128.", rich_help_panel=_HOW
-    ),
+    how.option("--hash-bits", "Of the engine's own hash (64 unless given); pull always has 128."),
 ]
-CountsOnly = Annotated[
-    bool, typer.Option("--counts-only", help="Compare numbers of rows and nothing else.", rich_help_panel=_HOW)
-]
-ExactScale = Annotated[bool, typer.Option("--exact-scale", help="1.0 and 1.00 are different.", rich_help_panel=_HOW)]
+CountsOnly = Annotated[bool, how.option("--counts-only", "Compare numbers of rows and nothing else.")]
+ExactScale = Annotated[bool, how.option("--exact-scale", "1.0 and 1.00 are different.")]
 ChunkSeconds = Annotated[
     float | None,
-    typer.Option(
-        "--chunk-seconds",
-        metavar="TIME",
-        parser=parse_positive_duration,
-        rich_help_panel=_HOW,
-        help="How long reading a chunk should take (1s unless given).",
+    how.time_option(
+        "--chunk-seconds", "How long reading a chunk should take (1s unless given).", parse_positive_duration
     ),
 ]
-ChunkRows = Annotated[
-    int | None, typer.Option("--chunk-rows", metavar="N", min=1, help="Rows in a chunk, instead.", rich_help_panel=_HOW)
-]
-MaxRowsPerSecond = Annotated[
-    int | None,
-    typer.Option(
-        "--max-rows-per-second", metavar="N", min=1, help="How fast to read at most, each side.", rich_help_panel=_HOW
-    ),
-]
-RecheckAfter = Annotated[
-    float | None,
-    typer.Option(
-        "--recheck-after",
-        metavar="TIME",
-        parser=parse_duration,
-        rich_help_panel=_HOW,
-        help="How long to wait before a difference in a live table is looked at again (2s unless given).",
-    ),
-]
-RecheckTimes = Annotated[
-    int | None,
-    typer.Option(
-        "--recheck-times",
-        metavar="N",
-        min=0,
-        help="How often it is looked at again (3 times unless given).",
-        rich_help_panel=_HOW,
-    ),
-]
-Resume = Annotated[
-    str | None,
-    typer.Option(
-        "--resume", metavar="JOB", help="Go on with a job that was interrupted, paused or failed.", rich_help_panel=_HOW
-    ),
-]
+ChunkRows = Annotated[int | None, how.number_option("--chunk-rows", "Rows in a chunk, instead.")]
+MaxRowsPerSecond = Annotated[int | None, how.max_rows_per_second("each side")]
+RecheckAfter = Annotated[float | None, how.recheck_after("a difference in a live table")]
+RecheckTimes = Annotated[int | None, how.recheck_times(0)]
+Resume = Annotated[str | None, how.resume("a job")]
 
 Limit = Annotated[
     str | None,

@@ -1,0 +1,40 @@
+"""Options of how a command goes about it. `check` and `verify` have the same, each in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from tieout.config.durations import parse_duration
+
+HOW = "How"
+
+
+def option(name: str, words: str, **more: Any) -> Any:
+    return typer.Option(name, help=words, rich_help_panel=HOW, **more)
+
+
+def time_option(name: str, words: str, parser: Callable[[str], float] = parse_duration) -> Any:
+    return option(name, words, metavar="TIME", parser=parser)
+
+
+def number_option(name: str, words: str, least: int = 1) -> Any:
+    return option(name, words, metavar="N", min=least)
+
+
+def max_rows_per_second(words: str) -> Any:
+    return number_option("--max-rows-per-second", f"How fast to read at most, {words}.")
+
+
+def recheck_after(what: str) -> Any:
+    return time_option("--recheck-after", f"How long to wait before {what} is looked at again (2s unless given).")
+
+
+def recheck_times(least: int, until: str = "") -> Any:
+    return number_option("--recheck-times", f"How often it is looked at again{until} (3 times unless given).", least)
+
+
+def resume(what: str) -> Any:
+    return option("--resume", f"Go on with {what} that was interrupted, paused or failed.", metavar="JOB")
