@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import HashSpec, Scan, StartOver
+from tieout.connectors.bounds import cut
 from tieout.connectors.mysql.arrow import arrow_batches
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import DriverPanic, translated
@@ -20,7 +21,6 @@ from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.rows import batches_by, only_by_rows, row_batches
 from tieout.connectors.mysql.sent import sent_rows
 from tieout.connectors.mysql.session import SETTINGS, connect
-from tieout.connectors.wire import key_of
 from tieout.errors import ReadError
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
@@ -111,17 +111,14 @@ class MySQLReader:
         return Digest(int(row[0]), (int(row[2]) + (int(row[3]) << 64)) % MODULUS)
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
-        found: list[Key] = []
+        dialect = replace(self._dialect, safe=True)
+
+        def next_bound(left: KeyRange) -> Any:
+            cursor.execute(sql.bound(dialect, scan, left, rows))
+            return cursor.fetchone()
+
         with translated(self.url), connect(self.url) as connection, connection.cursor() as cursor:
-            while len(found) < most:
-                cursor.execute(sql.bound(replace(self._dialect, safe=True), scan, keys, rows))
-                row = cursor.fetchone()
-                key = None if row is None else key_of(scan, row)
-                if key is None:
-                    break
-                found.append(key)
-                keys = KeyRange(key, keys.high)
-        return found
+            return cut(scan, keys, most, next_bound)
 
     def activity(self) -> str | None:
         """How many rows the server has written. MySQL counts temporary tables too: it errs on the safe side."""

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import HashSpec, Scan
+from tieout.connectors.bounds import cut
 from tieout.connectors.kept import lease
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
-from tieout.connectors.wire import key_of
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
 
@@ -62,16 +62,11 @@ class PostgresReader:
         return Digest(int(row[0]), total % MODULUS)
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
-        found: list[Key] = []
+        def next_bound(left: KeyRange) -> Any:
+            return connection.execute(sql.bound(_DIALECT, scan, left, rows)).fetchone()
+
         with translated(self.url), lease(self._libpq_url, self._connect) as connection:
-            while len(found) < most:
-                row = connection.execute(sql.bound(_DIALECT, scan, keys, rows)).fetchone()
-                key = None if row is None else key_of(scan, row)
-                if key is None:
-                    break
-                found.append(key)
-                keys = KeyRange(key, keys.high)
-        return found
+            return cut(scan, keys, most, next_bound)
 
     def activity(self) -> str | None:
         current = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END"

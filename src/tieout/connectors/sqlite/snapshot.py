@@ -14,10 +14,10 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.bounds import cut
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
-from tieout.connectors.wire import key_of
 from tieout.errors import UnsupportedError
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
@@ -74,15 +74,7 @@ class SQLiteReader:
         raise UnsupportedError("SQLite has no hash functions")
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
-        found: list[Key] = []
-        while len(found) < most:
-            row = self._row(sql.bound(_DIALECT, scan, keys, rows))
-            key = None if row is None else key_of(scan, row)
-            if key is None:
-                break
-            found.append(key)
-            keys = KeyRange(key, keys.high)
-        return found
+        return cut(scan, keys, most, lambda left: self._row(sql.bound(_DIALECT, scan, left, rows)))
 
     def activity(self) -> str | None:
         """Size and time of the file and of its write-ahead log."""
