@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from tieout.connectors import sql
 from tieout.connectors.own_tables import QUARANTINE
-from tieout.connectors.writing import Row, Writer
+from tieout.connectors.writing import Refused, Row, TryAgain, Writer
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 
@@ -102,6 +103,15 @@ def duplicates_of(dialect: sql.Dialect, table: Table, columns: Sequence[str], th
     return (
         f"SELECT {listed} FROM {source} WHERE {known} GROUP BY {listed} HAVING COUNT(*) > 1 ORDER BY {listed} LIMIT 5"
     )
+
+
+@contextmanager
+def refused_if_in_the_way() -> Iterator[None]:
+    """For statements that are not tried again."""
+    try:
+        yield
+    except TryAgain as waiting:
+        raise Refused(f"another transaction is in the way: {waiting}") from None
 
 
 def quarantine_table(schema: str) -> Table:

@@ -18,8 +18,9 @@ from tieout.connectors.repairing import (
     duplicates_of,
     quarantine_definition,
     quarantine_table,
+    refused_if_in_the_way,
 )
-from tieout.connectors.writing import Refused, Row, TryAgain
+from tieout.connectors.writing import Refused, Row
 from tieout.model.tables import Column, Table, TableName
 
 _REBUILT = "tieout_rebuilt"
@@ -159,10 +160,8 @@ class MySQLRepairer(MySQLWriter):
         return quarantine_definition(self._dialect.table(quarantine_table(schema).name), "LONGTEXT", options)
 
     def run(self, statement: str) -> None:
-        try:
+        with refused_if_in_the_way():
             self._run(statement)
-        except TryAgain as waiting:
-            raise Refused(f"another transaction is in the way: {waiting}") from None
 
     def _name(self, table: Table) -> str:
         return self._dialect.table(table.name)

@@ -17,6 +17,7 @@ from tieout.connectors.repairing import (
     duplicates_of,
     quarantine_definition,
     quarantine_table,
+    refused_if_in_the_way,
 )
 from tieout.connectors.writing import Refused, Row, TryAgain
 from tieout.errors import AccessError
@@ -190,7 +191,5 @@ class PostgresRepairer(PostgresWriter):
         return quarantine_definition(_DIALECT.table(quarantine_table(schema).name), "TEXT")
 
     def run(self, statement: str) -> None:
-        try:
+        with refused_if_in_the_way():
             self._run(statement)
-        except TryAgain as waiting:
-            raise Refused(f"another transaction is in the way: {waiting}") from None

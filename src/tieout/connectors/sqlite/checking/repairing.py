@@ -15,12 +15,13 @@ from tieout.connectors.repairing import (
     duplicates_of,
     quarantine_definition,
     quarantine_table,
+    refused_if_in_the_way,
 )
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.writer import SQLiteWriter
-from tieout.connectors.writing import Refused, Row, TryAgain
+from tieout.connectors.writing import Row
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 
@@ -137,10 +138,8 @@ class SQLiteRepairer(SQLiteWriter):
         return quarantine_definition(_DIALECT.table(quarantine_table(schema).name), "TEXT")
 
     def run(self, statement: str) -> None:
-        try:
+        with refused_if_in_the_way():
             self._run(statement)
-        except TryAgain as waiting:
-            raise Refused(f"another transaction is in the way: {waiting}") from None
 
     def _is_without_rowid(self, table: Table) -> bool:
         return self._all("SELECT wr FROM pragma_table_list(?)", [table.name.name]) == [(1,)]
