@@ -40,12 +40,7 @@ def _against_native(source: Capabilities, target: Capabilities, pairs: Sequence[
         return f"{source.family} and {target.family} hash differently"
     if not source.native_hash:
         return f"{source.family} has no hash of its own that could say equal"
-    for pair in pairs:
-        if not pair.plain:
-            return f"column {pair.source.name} has a tolerance or an expression"
-        if not pair.same_type:
-            return f"column {pair.source.name} is {pair.source.type} here and {pair.target.type} there"
-    return None
+    return _against_hashes(pairs)
 
 
 def _against_pushdown(source: Capabilities, target: Capabilities, pairs: Sequence[ColumnPair]) -> str | None:
@@ -53,6 +48,11 @@ def _against_pushdown(source: Capabilities, target: Capabilities, pairs: Sequenc
         return f"{source.family} and {target.family} write values as different text"
     if not source.sql_hash:
         return f"{source.family} has no cryptographic hash in SQL"
+    return _against_hashes(pairs)
+
+
+def _against_hashes(pairs: Sequence[ColumnPair]) -> str | None:
+    """Of equal values there may be two that an engine hashes differently."""
     for pair in pairs:
         if not pair.plain:
             return f"column {pair.source.name} has a tolerance or an expression"

@@ -74,21 +74,12 @@ def _checked(constraint: ConstraintInfo, settled: Settled, naming: Naming, evide
     if settled.error is not None:
         return constraint_not_checked(constraint, str(settled.error))
     failures = tuple(naming.failures(constraint, settled.breakers))
-    status, reason = Status.FAILURES if failures else Status.OK, None
-    if settled.unsettled:
-        reason = f"{plural(settled.unsettled, 'row')} broke it at the last look and at none before"
-        status = status if failures else Status.NOT_CHECKED
-    if settled.unlisted:
-        reason = "the engine counts rows that break something here, and lists none of them"
-        status = status if failures else Status.NOT_CHECKED
-    if settled.cut:
-        reason = f"looked at {MOST:,} rows that break it: there may be more"
-        status = status if failures else Status.NOT_CHECKED
+    reason = _reason(settled)
     result = CheckResult(
         Family.CONSTRAINT,
         str(constraint.table.name),
         constraint.name,
-        status,
+        Status.FAILURES if failures else Status.OK if reason is None else Status.NOT_CHECKED,
         reason,
         settled.rows,
         len(failures),
@@ -98,3 +89,14 @@ def _checked(constraint: ConstraintInfo, settled: Settled, naming: Naming, evide
         cut=reason is not None,
     )
     return Checked(result, failures)
+
+
+def _reason(settled: Settled) -> str | None:
+    """Why there may be more to say of a constraint than was found; None: there is not."""
+    if settled.cut:
+        return f"looked at {MOST:,} rows that break it: there may be more"
+    if settled.unlisted:
+        return "the engine counts rows that break something here, and lists none of them"
+    if settled.unsettled:
+        return f"{plural(settled.unsettled, 'row')} broke it at the last look and at none before"
+    return None
