@@ -8,23 +8,11 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import arrived, followed, until
+from tests.integration.moving.two_tables import ONE, begin
 from tieout import api
 from tieout.errors import UnsupportedError
 from tieout.model.positions import Position
 from tieout.move.mover import Mover
-
-ONE = "CREATE TABLE one (id INT PRIMARY KEY, a INT)"
-TWO = "CREATE TABLE two (id INT PRIMARY KEY, a INT)"
-
-
-def begin(moving: Moving) -> Moving:
-    for statement in (ONE, TWO):
-        moving.source.execute(statement)
-    for table in ("one", "two"):
-        moving.source.executemany(f"INSERT INTO {table} VALUES (%s, 0)", [(n,) for n in range(20)])
-    asked = moving.asking("one", "two")
-    asked.run()
-    return asked
 
 
 def test_an_added_column_is_followed(moving: Moving) -> None:
@@ -105,12 +93,7 @@ def test_a_task_whose_tables_are_all_stopped(mariadb_to_postgres: Moving) -> Non
 
 def stopped_by(moving: Moving, *statements: str, table: str = ONE) -> dict[str, str | None]:
     """What stopped the tables; what was changed before the statements has arrived, and the other table goes on."""
-    for statement in (table, TWO):
-        moving.source.execute(statement)
-    for name in ("one", "two"):
-        moving.source.executemany(f"INSERT INTO {name} VALUES (%s, 0)", [(n,) for n in range(20)])
-    asked = moving.asking("one", "two")
-    asked.run()
+    asked = begin(moving, table)
     moving.source.execute("UPDATE one SET a = 1 WHERE id = 3")
     for statement in statements:
         moving.source.execute(statement)

@@ -8,25 +8,14 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import arrived, followed, until
+from tests.integration.moving.two_tables import ONE, begin
 from tieout import api
 
-ONE = "CREATE TABLE one (id INT PRIMARY KEY, a INT)"
-TWO = "CREATE TABLE two (id INT PRIMARY KEY, a INT)"
 PARTITIONED = f"{ONE} PARTITION BY RANGE (id)"
 LOW = "CREATE TABLE low PARTITION OF one FOR VALUES FROM (0) TO (10)"
 HIGH = "CREATE TABLE high PARTITION OF one FOR VALUES FROM (10) TO (20)"
 
 pytestmark = pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
-
-
-def begin(moving: Moving, *statements: str) -> Moving:
-    for statement in (*statements, TWO):
-        moving.source.execute(statement)
-    for table in ("one", "two"):
-        moving.source.executemany(f"INSERT INTO {table} VALUES (%s, 0)", [(n,) for n in range(20)])
-    asked = moving.asking("one", "two")
-    asked.run()
-    return asked
 
 
 def status_of(moving: Moving) -> dict[str, Any]:
