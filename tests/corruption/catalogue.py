@@ -154,6 +154,9 @@ def _maria(
     return Fault(name, f"{words} ({engine})", _MARIA.format(index, engine), _MARIA_ROWS, make)
 
 
+_PREFIX = "CREATE TABLE {t} (id INT PRIMARY KEY, v INT, s CHAR(20), KEY i_{t} (s(2)))"
+_SORTED = "(id INT PRIMARY KEY, v INT, s CHAR(20) COLLATE {}, KEY i_upgraded (s))"
+
 MARIADB = [
     _maria("missing", "an entry is missing", mariadb.missing_entry),
     _maria("marked", "an entry is marked as that of a deleted row", mariadb.delete_marked_entry),
@@ -171,6 +174,29 @@ MARIADB = [
     _maria("aria_missing", "an entry is missing", mariadb.missing_entry, engine="Aria"),
     _maria("myisam_stale", "an entry of what its row was before", mariadb.stale_entry, OTHER, engine="MyISAM"),
     _maria("myisam_missing", "an entry is missing", mariadb.missing_entry, engine="MyISAM"),
+    Fault(
+        "prefix_stale",
+        "an entry of what its row was before, in a prefix index (InnoDB)",
+        _PREFIX,
+        _MARIA_ROWS,
+        lambda database, table: mariadb.stale_entry(database, table, f"i_{table}", SEVENTH, {"s": "other"}),
+    ),
+    Fault(
+        "prefix_dangling",
+        "an entry whose row is gone, in a prefix index (InnoDB)",
+        _PREFIX,
+        _MARIA_ROWS,
+        lambda database, table: mariadb.dangling_entry(database, table, f"i_{table}", SEVENTH),
+    ),
+    Fault(
+        "upgraded",
+        "a collation that sorts otherwise since (InnoDB)",
+        "CREATE TABLE {t} " + _SORTED.format("utf8mb4_bin"),
+        "INSERT INTO {t} VALUES " + ", ".join(f"({n}, {n}, '{word}')" for n, word in enumerate(WORDS)),
+        lambda database, table: mariadb.redeclared_table(
+            database, table, "CREATE TABLE twin " + _SORTED.format("utf8mb4_general_ci")
+        ),
+    ),
     Fault(
         "unchecked",
         "a row that a CHECK forbids (InnoDB)",
