@@ -74,12 +74,37 @@ def test_a_clean_table(shop: Database, checking: Checking) -> None:
     assert by_name(report) == clean | {"nothing": Status.NOT_CHECKED}
     told = {check.name: (check.evidence, check.reason) for check in report.checks}
     assert told["by_day"] == (
-        "Tid Range Scan on orders; Index Only Scan using by_day, without addresses; its order is not checked",
+        "Tid Range Scan on orders; Index Only Scan using by_day, without addresses",
         None,
     )
     assert told["nothing"][1] == (
         f"{WHY}; without that, the server may compute NULLIF(qty, qty) anew instead of reading it"
     )
+
+
+def test_entries_in_the_wrong_order(shop: Database, checking: Checking) -> None:
+    """The planner takes the order of an index for granted; entries are compared as they come."""
+    shop.execute("CREATE COLLATION words (provider = icu, locale = 'en')")
+    shop.execute("""CREATE TABLE t (id int PRIMARY KEY, w text COLLATE words, n int);
+        INSERT INTO t SELECT n, s, n FROM unnest(ARRAY['apple', 'Apple', 'öl', 'zebra', 'Zebra', 'ol', NULL])
+        WITH ORDINALITY AS u(s, n); CREATE INDEX by_w ON t (w, n); CREATE INDEX down ON t (w DESC NULLS LAST);
+        CREATE INDEX by_n ON t (n) INCLUDE (w); CREATE INDEX by_pattern ON t (id, w text_pattern_ops)""")
+    shop.execute(f"GRANT SELECT ON t TO u_{shop.name}")
+    shop.execute("VACUUM t")
+    statement = "CHECK TABLE t INDEX by_w, down, by_n, by_pattern"
+    report = checking.run(statement)
+    assert by_name(report) == dict.fromkeys(("by_w", "down", "by_n", "by_pattern"), Status.OK)
+    assert [c.name for c in report.checks if "order is not checked" in (c.evidence or "")] == ["by_pattern"]
+    postgres.changed_collation(shop, "words", "sv")
+    shop.execute("UPDATE pg_index SET indoption = '3' WHERE indexrelid = 'by_n'::regclass")
+    report = checking.run(statement)
+    assert {each.kind.value for each in report.failures} == {"index_order"}
+    found = sorted((str(each.index), *each.details.values()) for each in report.failures if each.index != "by_n")
+    assert found == [("by_w", "öl", "3", "zebra", "4"), ("down", "zebra", "öl")]
+    backwards = {
+        (each.details["first.n"], each.details["second.n"]) for each in report.failures if each.index == "by_n"
+    }
+    assert backwards == {(str(n), str(n + 1)) for n in range(1, 7)}
 
 
 def test_faults_of_every_kind(shop: Database, checking: Checking) -> None:

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan
-from tieout.connectors.checking import Disorder, Values
+from tieout.connectors.checking import Disorder
 from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.kept import lease
 from tieout.connectors.mysql.dialect import MySQLDialect
@@ -22,6 +21,7 @@ from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
+from tieout.connectors.neighbours import ComparesNeighbours, neighbours
 from tieout.connectors.scan_path import ScanPath
 from tieout.errors import UnsupportedError
 from tieout.model.types import TypeName
@@ -40,7 +40,7 @@ _BY_NUMBER = {
 
 
 @dataclass(frozen=True)
-class KeyOrderPath(ScanPath):
+class KeyOrderPath(ScanPath, ComparesNeighbours):
     """A path whose scan goes through an index from its begin to its end; `descending` for each of its columns.
 
     Each of the table's `partitions` has an index of its own.
@@ -63,18 +63,9 @@ class KeyOrderPath(ScanPath):
             if not self._found(connection, part, f"{self.order_statement(part, described=False)} LIMIT 1"):
                 return []
             rows = self._found(connection, part, self.order_statement(part, described=True))
-        if not rows:
-            return []
-        wide = len(self.columns)
-        firsts, seconds = (self._texts([row[at : at + wide] for row in rows]) for at in (0, wide))
-        return [Disorder(a, b, "one after the other") for a, b in zip(firsts, seconds, strict=True)]
-
-    def disorders(self, parts: Sequence[list[Disorder]]) -> list[Disorder]:
-        return [each for part in parts for each in part]
-
-    def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
-        again = {each for part in self.order_parts(1) for each in self.order_of(part)}
-        return [each for each in suspects if each in again]
+        columns = (*self.columns, *self.columns)
+        batch = zero_moments(Scan(self.scan.table, columns), batch_of(rows, len(columns)))
+        return neighbours(self.columns, batch.columns)
 
     def order_statement(self, part: Scan, *, described: bool) -> str:
         """SQL: entries that should be before the one that they come after. If `described`, the columns of both."""
@@ -132,11 +123,6 @@ class KeyOrderPath(ScanPath):
         if plan["key"] != self.index or not in_order or "filesort" in extra or "temporary" in extra:
             words = f"type {plan['type']}, key {plan['key']}, {extra}"
             raise UnsupportedError(f"the server would not go through it as it stands: {words}")
-
-    def _texts(self, rows: Sequence[Sequence[Any]]) -> list[Values]:
-        batch = zero_moments(Scan(self.scan.table, self.columns), batch_of(rows, len(self.columns)))
-        fields = [decode(column.kind, values) for column, values in zip(self.columns, batch.columns, strict=True)]
-        return [tuple(field.text(row) for field in fields) for row in range(len(rows))]
 
 
 def _done(assignments: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from tieout.connectors.postgres.checking.heap import HeapPath, explain_heap
 from tieout.connectors.postgres.checking.heap_values import HeapValues, heap_values
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.checking.index_only import IndexOnlyScan, index_only
+from tieout.connectors.postgres.checking.index_only_order import in_order
 from tieout.connectors.postgres.checking.index_pages import IndexPages, index_pages
 from tieout.connectors.postgres.checking.lookup import PostgresLookup, literal, parsed
 from tieout.connectors.postgres.checking.moment import Moment
@@ -109,7 +110,8 @@ class PostgresChecker:
         path = index_pages(self.url, index)
         if not isinstance(path, Unreadable):
             return path
-        return index_only(self.url, index, self._moment.name(), path.reason)
+        scan = index_only(self.url, index, self._moment.name(), path.reason)
+        return scan if isinstance(scan, Unreadable) else in_order(scan)
 
     def lookup(
         self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]

@@ -24,7 +24,7 @@ from tieout.connectors.sql import wires
 from tieout.errors import AccessError
 
 _DIALECT = PostgresDialect()
-_ALONE = {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
+ALONE = {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
 # A bitmap scan follows entries and, unlike an index scan, marks none of them as dead: the next check finds them, too.
 _FOLLOWING = {"enable_seqscan": "off", "enable_indexscan": "off", "enable_indexonlyscan": "off"}
 
@@ -45,6 +45,10 @@ class IndexOnlyScan:
         return tuple(column.read for column in self.index.columns)
 
     @property
+    def keys(self) -> tuple[IndexColumn, ...]:
+        return tuple(column for column in self.index.columns if not column.included)
+
+    @property
     def extent(self) -> None:
         return None
 
@@ -58,14 +62,14 @@ class IndexOnlyScan:
         return self
 
     def read(self, part: None) -> Iterator[pa.RecordBatch]:
-        with cursor_at(self.url, self.moment, _ALONE, arrow=True) as cursor:
+        with cursor_at(self.url, self.moment, ALONE, arrow=True) as cursor:
             cursor.execute(self._statement())
             for batch in cursor.fetch_record_batch():
                 yield unwrapped(batch)
 
     def unseen(self, entries: int) -> str | None:
         """A second scan counts: where the server looked nothing up in the table, it left nothing out."""
-        plan = self._explained(self._statement(), _ALONE, "ANALYZE, TIMING OFF, ")
+        plan = self.explained(self._statement(), ALONE, "ANALYZE, TIMING OFF, ")
         fetched, there = int(plan["Heap Fetches"]), int(plan["Actual Rows"])
         if fetched:
             return (
@@ -82,8 +86,8 @@ class IndexOnlyScan:
             return None
         equal = [_equal(column, value) for column, value in zip(self.index.columns, values, strict=True)]
         listed = f"{ADDRESS_SQL} AS address, {wires(_DIALECT, columns)}"
-        statement = f"SELECT {listed} FROM ONLY {self._table}{self._where([e for e in equal if e])}"
-        plan = self._explained(statement, _FOLLOWING)
+        statement = f"SELECT {listed} FROM ONLY {self.table_sql}{self.where_sql([e for e in equal if e])}"
+        plan = self.explained(statement, _FOLLOWING)
         (below,) = plan.get("Plans", [{}])
         if below.get("Index Name") != self.index.name or "Filter" in plan or "Index Cond" not in below:
             return None
@@ -92,25 +96,24 @@ class IndexOnlyScan:
             return cursor.fetch_arrow_table()
 
     def plan(self) -> dict[str, Any]:
-        return self._explained(self._statement(), _ALONE)
+        return self.explained(self._statement(), ALONE)
 
     def _statement(self) -> str:
         # The order is that of the index. It keeps the planner from an index that has these columns in another one.
-        keys = [column for column in self.index.columns if not column.included]
-        order = ", ".join(f"{_DIALECT.quote(key.name)}{_order(key)}" for key in keys)
-        statement = f"SELECT {wires(_DIALECT, self.columns)} FROM ONLY {self._table}{self._where([])}"
+        order = ", ".join(f"{_DIALECT.quote(key.name)}{order_of_key(key)}" for key in self.keys)
+        statement = f"SELECT {wires(_DIALECT, self.columns)} FROM ONLY {self.table_sql}{self.where_sql()}"
         return f"{statement} ORDER BY {order}" if self.is_ordered else statement
 
-    def _where(self, conditions: Sequence[str]) -> str:
+    def where_sql(self, conditions: Sequence[str] = ()) -> str:
         """With the condition of a partial index: the planner takes it for granted, and asks no row for it."""
         parts = [*conditions, *([f"({self.index.where})"] if self.index.where else [])]
         return f" WHERE {' AND '.join(parts)}" if parts else ""
 
     @property
-    def _table(self) -> str:
+    def table_sql(self) -> str:
         return _DIALECT.table(self.index.table.name)
 
-    def _explained(self, statement: str, settings: Mapping[str, str], options: str = "") -> dict[str, Any]:
+    def explained(self, statement: str, settings: Mapping[str, str], options: str = "") -> dict[str, Any]:
         with cursor_at(self.url, self.moment, settings, arrow=False) as cursor:
             (plan,) = cursor.execute(f"EXPLAIN ({options}FORMAT JSON) {statement}").fetchone()
         found: dict[str, Any] = plan[0]["Plan"]
@@ -138,7 +141,7 @@ def index_only(url: EndpointUrl, index: IndexInfo, moment: str, why: str) -> Ind
     return replace(scan, evidence=f"{node} using {name}, without addresses")
 
 
-def _order(column: IndexColumn) -> str:
+def order_of_key(column: IndexColumn) -> str:
     return f" {'DESC' if column.descending else 'ASC'} NULLS {'FIRST' if column.nulls_first else 'LAST'}"
 
 

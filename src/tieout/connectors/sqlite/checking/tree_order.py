@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
-from tieout.connectors.checking import Disorder, Values
+from tieout.connectors.checking import Disorder
+from tieout.connectors.neighbours import ComparesNeighbours, neighbours
 from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.model.keys import EVERYTHING, KeyRange
 
 _DIALECT = SQLiteDialect()
 
@@ -30,27 +29,18 @@ class KeyColumn:
 
 
 @dataclass(frozen=True)
-class TreePath(ScanPath):
+class TreePath(ScanPath, ComparesNeighbours):
     """A path whose scan goes through a tree from its begin to its end; `keys` are how its columns are ordered."""
 
     url: EndpointUrl = field(kw_only=True)
     keys: tuple[KeyColumn, ...] = field(kw_only=True)
 
-    def order_parts(self, most: int) -> list[KeyRange]:
-        return [EVERYTHING]
-
-    def order_of(self, part: KeyRange) -> list[Disorder]:
+    def order_of(self, part: None) -> list[Disorder]:
         with translated(self.url), closing(connect(self.url)) as connection:
             rows = connection.execute(self.order_statement()).fetchall()
-        wide = len(self.keys)
-        return [Disorder(self._texts(row[:wide]), self._texts(row[wide:]), "one after the other") for row in rows]
-
-    def disorders(self, parts: Sequence[list[Disorder]]) -> list[Disorder]:
-        return [each for part in parts for each in part]
-
-    def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
-        again = set(self.order_of(EVERYTHING))
-        return [each for each in suspects if each in again]
+        columns = (*self.columns, *self.columns)
+        arrays = [array_of(column, [row[place] for row in rows]) for place, column in enumerate(columns)]
+        return neighbours(self.columns, arrays)
 
     def order_statement(self) -> str:
         """SQL: neighbours of which the second should be first, the columns of one and then of the other."""
@@ -59,12 +49,6 @@ class TreePath(ScanPath):
         source = sql.aggregate(_DIALECT, self.scan, "", f"{', '.join(listed)}, ROW_NUMBER() OVER () AS place")
         both = ", ".join(f"{side}{place}" for side in "ab" for place in range(len(names)))
         return f"SELECT {both} FROM ({source}) WHERE place > 1 AND ({_is_after(self.keys)})"
-
-    def _texts(self, row: Sequence[object]) -> Values:
-        return tuple(
-            decode(column.kind, array_of(column, [value])).text(0)
-            for column, value in zip(self.columns, row, strict=True)
-        )
 
 
 def _is_after(keys: Sequence[KeyColumn]) -> str:
