@@ -24,7 +24,7 @@ from tieout.scrub.units import Unit
 from tieout.spark.work import Work
 from tieout.verify.bucketing import bucket_count
 
-_VERSION = 1
+_VERSION = 2
 _PIECE_ROWS = 1_000_000
 _PIECES_PER_SLOT = 6
 _ROOTED_FROM = 1 / 16

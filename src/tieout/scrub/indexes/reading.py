@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
-from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.hashing import Words
 from tieout.connectors.base import ScanColumn, reading
 from tieout.connectors.checking import AtMoments, Path, TablePath, Versions
+from tieout.scrub.indexes.prints import BatchPrints
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.tallies import Tally
 from tieout.spark.work import Cells
@@ -62,9 +62,10 @@ class DigestTable:
         for batch in _paced(path.read(self.part), self.rows_per_second):
             address, fields = _decoded(path, batch if versions is None else _rooted(versions, batch))
             rows += batch.num_rows
-            places = _places(address, self.buckets)
+            hashed = BatchPrints(address, fields)
+            places = buckets_of(hashed.addresses(), self.buckets) if address else None
             for tally, projection in zip(tallies, self.read.projections, strict=True):
-                prints = fingerprints([*address, *(fields[place] for place in projection.columns)])
+                prints = hashed.of(projection.columns)
                 own = buckets_of(prints, self.buckets) if places is None else places
                 if projection.condition is None:
                     tally.take(prints, own)
@@ -200,14 +201,9 @@ def _fields(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[F
 
 def _hashed(address: Sequence[Field], values: Sequence[Field], buckets: int) -> tuple[Words, npt.NDArray[np.uint32]]:
     """Fingerprints, and the buckets of the addresses, or of all that there is if there are none."""
-    prints = fingerprints([*address, *values])
-    places = _places(address, buckets)
-    return prints, buckets_of(prints, buckets) if places is None else places
-
-
-def _places(address: Sequence[Field], buckets: int) -> npt.NDArray[np.uint32] | None:
-    """The same for all indexes of a table; None without addresses."""
-    return buckets_of(fingerprints(address), buckets) if address else None
+    hashed = BatchPrints(address, values)
+    prints = hashed.of(range(len(values)))
+    return prints, buckets_of(hashed.addresses() if address else prints, buckets)
 
 
 def _among(places: npt.NDArray[np.uint32], wanted: frozenset[int]) -> npt.NDArray[np.bool_]:

@@ -10,14 +10,12 @@ import numpy.typing as npt
 
 from tieout.canonical.hashing import Words
 
-_LANES = 4
-_AT_ONCE = 1 << 20
-"""Rows whose lanes of 32 bits add up in a double without loss: with 2^21 of them a bit would go."""
+_LANES = 2
 
 
 @dataclass(eq=False)
 class Tally:
-    """How many rows fell into each bucket, and the sums of their fingerprints, by lanes of 32 bits, modulo 2^64.
+    """How many rows fell into each bucket, and the sums of their fingerprints, by lanes of 64 bits, modulo 2^64.
 
     A sum of lanes does not depend on the order of rows, and two faults do not cancel as they would under XOR.
     """
@@ -31,14 +29,9 @@ class Tally:
 
     def take(self, prints: Words, places: npt.NDArray[np.uint32]) -> None:
         """Adds rows, each in its bucket."""
-        buckets = len(self.counts)
-        for start in range(0, len(prints), _AT_ONCE):
-            some, where = prints[start : start + _AT_ONCE], places[start : start + _AT_ONCE]
-            self.counts += np.bincount(where, minlength=buckets)
-            for lane in range(_LANES):
-                word = some[:, lane // 2]
-                lanes = word >> np.uint64(32) if lane % 2 else word & np.uint64(0xFFFFFFFF)
-                self.sums[lane] += np.bincount(where, weights=lanes, minlength=buckets).astype(np.uint64)
+        self.counts += np.bincount(places, minlength=len(self.counts))
+        for lane, total in enumerate(self.sums):
+            np.add.at(total, places, prints[:, lane])
 
     def add(self, other: Tally) -> None:
         self.counts += other.counts

@@ -1,0 +1,124 @@
+"""Fingerprints of what an index holds: the address of a row, then the index's columns, in its order.
+
+They are not those of `canonical.fingerprint`: there the whole row is hashed as one record, so that a column in six
+indexes would be copied and hashed six times. Here a column is hashed once, to 128 bits, and an index costs two
+multiplications for each lane of each of its columns.
+
+A fingerprint is two lanes of 64 bits. A column gives each lane a word; a lane takes in word after word, and mixes all
+of its bits each time, so that words of other columns, the same ones in another order, or those of another row's address
+come out as something else. The values themselves, with their status, go into the words whole: by steps that can be
+undone, or as the 128-bit hash of a value of variable length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tieout.canonical.fields import ODD, PRESENT, Field
+from tieout.canonical.hashing import Words, hash_values
+
+_Lanes = npt.NDArray[np.uint64]
+"""Shape (2, n): each lane in one piece of memory."""
+
+_ITEM = 16
+_SEEDS = np.array([[0x243F6A8885A308D3], [0x13198A2E03707344]], dtype=np.uint64)
+_STATUS = np.uint64(0xA4093822299F31D1)
+"""Digits of pi, in hexadecimal: two numbers to begin with, and an odd one that spreads a status over all bits."""
+
+_MIXERS = ((33, 0xFF51AFD7ED558CCD, 33, 0xC4CEB9FE1A85EC53, 33), (30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31))
+"""Of either lane: the last steps of MurmurHash3 and of SplitMix64. Any bit that differs changes about half of all."""
+_AT_ONCE = 1 << 14
+"""Words that stay in a core's own cache from one step to the next."""
+
+
+class BatchPrints:
+    """The fingerprints of a batch's rows, for one index after another."""
+
+    def __init__(self, address: Sequence[Field], fields: Sequence[Field]) -> None:
+        self._fields = fields
+        self._columns: dict[int, _Lanes] = {}
+        rows = len((address or fields)[0])
+        self._address = _after(np.repeat(_SEEDS, rows, axis=1), map(_lanes, address))
+
+    def addresses(self) -> Words:
+        """Of the addresses alone."""
+        return self._address.T
+
+    def of(self, columns: Iterable[int]) -> Words:
+        """Of the addresses with the columns at these places."""
+        return _after(self._address, map(self._column, columns)).T
+
+    def _column(self, place: int) -> _Lanes:
+        if place not in self._columns:
+            self._columns[place] = _lanes(self._fields[place])
+        return self._columns[place]
+
+
+def _after(lanes: _Lanes, columns: Iterable[_Lanes]) -> _Lanes:
+    """The lanes when they have taken in these columns, one after another."""
+    for column in columns:
+        lanes = np.bitwise_xor(lanes, column, order="C")
+        _mix(lanes[0], 0)
+        _mix(lanes[1], 1)
+    return lanes
+
+
+def _lanes(field: Field) -> _Lanes:
+    """A word of each value for either lane; both depend on all of the value."""
+    if field.data is None:
+        words = field.words().astype(np.uint64, copy=False).T
+    else:
+        words = _spread(_bare(field.data), np.uint64(0))
+    absent = np.flatnonzero(field.status != PRESENT)
+    if len(absent):
+        words = words.copy()
+        statuses = field.status[absent].astype(np.uint64) * _STATUS
+        words[:, absent] = _spread(_odd_hashes(field, absent), statuses)
+    return words
+
+
+def _spread(words: _Lanes, status: npt.NDArray[np.uint64] | np.uint64) -> _Lanes:
+    """Steps that can be undone, as in a Feistel network: of one status, two values never give the same words."""
+    low, high = words
+    right = low ^ status
+    _mix(right, 0)
+    right ^= high
+    left = right.copy()
+    _mix(left, 1)
+    left ^= low
+    return np.stack((left, right))
+
+
+def _bare(data: npt.NDArray[np.generic]) -> _Lanes:
+    """The bytes of each value, with zeros behind them."""
+    size = data.dtype.itemsize
+    padded = np.zeros(len(data), dtype=[("value", f"V{size}"), ("rest", f"V{_ITEM - size}")])
+    padded["value"] = np.ascontiguousarray(data).view(f"V{size}")
+    return padded.view("<u8").reshape(-1, 2).T
+
+
+def _odd_hashes(field: Field, rows: npt.NDArray[np.intp]) -> _Lanes:
+    """Of these rows, in which no value is present, the hashes of those that are odd; zero for NULL."""
+    result = np.zeros((2, len(rows)), dtype=np.uint64)
+    odd = np.flatnonzero(field.status[rows] == ODD)
+    if len(odd):
+        texts = [field.odd[row].encode("utf-8", "surrogateescape") for row in rows[odd].tolist()]
+        result[:, odd] = hash_values(pa.array(texts, pa.large_binary())).T
+    return result
+
+
+def _mix(words: npt.NDArray[np.uint64], lane: int) -> None:
+    """In their place; no two words become the same."""
+    *steps, last = (np.uint64(number) for number in _MIXERS[lane])
+    spare = np.empty(min(_AT_ONCE, len(words)), dtype=np.uint64)
+    for start in range(0, len(words), _AT_ONCE):
+        part = words[start : start + _AT_ONCE]
+        shifted = spare[: len(part)]
+        for shift, factor in (steps[:2], steps[2:]):
+            part ^= np.right_shift(part, shift, out=shifted)
+            part *= factor
+        part ^= np.right_shift(part, last, out=shifted)
