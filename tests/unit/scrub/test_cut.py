@@ -29,7 +29,7 @@ def of_index(compared: Compared, order: OrderFound | None = None) -> CheckResult
     path = SimpleNamespace(evidence="", unseen=lambda entries: None)
     checks = IndexChecks(None, checker, None, None)  # type: ignore[arg-type]
     index: Any = SimpleNamespace(info=IndexInfo("i", TABLE, ()), path=path)
-    return checks._checked(index, Found(compared, order, (), "", 0.0)).result
+    return checks._checked(index, Found(compared, order, None, (), "", 0.0)).result
 
 
 def of_constraint(settled: Settled) -> CheckResult:
