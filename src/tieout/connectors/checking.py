@@ -123,7 +123,7 @@ class Ordered(Protocol):
         """What seems wrong in all parts together."""
 
     def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
-        """After another look."""
+        """What is wrong at another look, at least where these were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +134,20 @@ class Unfound:
     beginnings: Values
 
 
+@dataclass(frozen=True, slots=True)
+class UnfoundRows:
+    """`cut`: there may be more."""
+
+    rows: tuple[Unfound, ...]
+    cut: bool
+
+
 @runtime_checkable
 class Sought(Protocol):
     """A path that does not show all that its entries hold: rows are looked up by the rest."""
 
-    def unfound(self) -> list[Unfound]:
-        """The rows, of one moment, that are not found by what they are. On executors."""
+    def unfound(self, most: int) -> UnfoundRows:
+        """Up to so many of the rows, of one moment, that are not found by what they are. On executors."""
 
 
 @runtime_checkable

@@ -16,8 +16,15 @@ PLACE = "one after the other"
 """A statement does not tell where entries lie."""
 
 
+MOST = 10_000
+"""Pairs to tell of. A collation that has changed makes a good part of all neighbours wrong."""
+
+
 class ComparesNeighbours(ABC):
-    """For a path: makes it Ordered. It has one part unless it says otherwise."""
+    """For a path: makes it Ordered. It has one part unless it says otherwise.
+
+    A statement sees one moment: what is wrong at a look is wrong. `order_of` hands out one more than MOST at most.
+    """
 
     def order_parts(self, most: int) -> Sequence[Any]:
         return [None]
@@ -29,8 +36,7 @@ class ComparesNeighbours(ABC):
         return [each for part in parts for each in part]
 
     def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
-        again = {each for part in self.order_parts(1) for each in self.order_of(part)}
-        return [each for each in suspects if each in again]
+        return [each for part in self.order_parts(1) for each in self.order_of(part)]
 
 
 def neighbours(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[Disorder]:

@@ -68,6 +68,7 @@ def test_each_type(own: Database, null: str, every: int) -> None:
     make(own, "twin", null, "DESC")
     mariadb.redeclared_as_twin(own, "t")
     found = disorder(own)
+    # Equal ones stand by their keys, which is as it should be.
     different = {name: own.rows(f"SELECT COUNT(DISTINCT {name}) + (COUNT({name}) < 18) FROM t") for name in COLUMNS}
     assert {name: len(each) for name, each in found.items()} == {
         f"by_{name}": count - 1 for name, ((count,),) in different.items()
@@ -88,6 +89,33 @@ def test_several_columns_and_partitions(own: Database) -> None:
     assert all(one.first[0] == one.second[0] and str(one.first[1]) < str(one.second[1]) for one in found["i"])
     neighbours = "SELECT COUNT(DISTINCT id % 3, COALESCE(a, -1), b) - COUNT(DISTINCT id % 3, COALESCE(a, -1)) FROM t"
     assert [(len(found["i"]),)] == list(own.rows(neighbours))
+
+
+def test_equal_entries_are_in_the_order_of_their_keys(own: Database) -> None:
+    table = "(id VARCHAR(9) COLLATE {} PRIMARY KEY, v INT, KEY by_v (v))"
+    own.execute(f"CREATE TABLE t {table.format('utf8mb4_bin')}")
+    own.execute("INSERT INTO t VALUES ('a', 1), ('B', 1), ('c', 2)")
+    assert disorder(own) == {"by_v": []}
+    mariadb.redeclared_table(own, "t", f"CREATE TABLE twin {table.format('utf8mb4_general_ci')}")
+    (wrong,) = disorder(own)["by_v"]
+    assert (wrong.first, wrong.second) == (("1", "B"), ("1", "a"))
+
+
+def test_neighbours_that_are_written_between_two_looks(own: Database) -> None:
+    """What is wrong is another pair by then, and still wrong."""
+    table = "(id INT PRIMARY KEY, s VARCHAR(9) COLLATE {}, KEY by_s (s))"
+    own.execute(f"CREATE TABLE t {table.format('utf8mb4_bin')}")
+    own.execute("INSERT INTO t VALUES (1, 'A'), (2, 'B'), (3, 'a'), (4, 'c')")
+    mariadb.redeclared_table(own, "t", f"CREATE TABLE twin {table.format('utf8mb4_general_ci')}")
+    with closing(open_checker(parse_url(own.url))) as checker:
+        (described,) = checker.describe([name for name in checker.tables() if name.name == "t"])
+        path = checker.index_path(*checker.indexes(described))
+        assert isinstance(path, Ordered)
+        suspects = path.disorders([path.order_of(part) for part in path.order_parts(2)])
+        own.execute("INSERT INTO t VALUES (5, 'C')")
+        again = path.still_wrong(suspects)
+    assert [each.first[0] for each in suspects] == ["B"]
+    assert [(each.first[0], each.second[0]) for each in again] == [("C", "a")]
 
 
 @pytest.mark.parametrize("engine", ["InnoDB", pytest.param("Aria", marks=pytest.mark.thorough)])

@@ -21,6 +21,7 @@ from tieout.errors import (
 
 _NO_ROOM = "No space left on device"
 _MAKE_ROOM = "make room on the server's disk, then run again: it goes on where it was"
+_DAMAGED = 1034
 
 _BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
     1045: (AccessError, "check user and password in the URL"),
@@ -37,7 +38,7 @@ _BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
     # A view that was begun before the table got its new form can't be read any more; a new one can.
     1412: (BusyError, "run again: the table was changed while it was read"),
     1205: (BusyError, "another session holds a lock on it; run again, or give ?lock_timeout= more time"),
-    1034: (DamagedIndexError, "CHECK TABLE … INDEX tells more; rebuild the index"),
+    _DAMAGED: (DamagedIndexError, "CHECK TABLE … INDEX tells more; rebuild the index"),
     1969: (ReadError, "the statement took too long; give ?statement_timeout= more time"),
     3024: (ReadError, "the statement took too long; give ?statement_timeout= more time"),
     1040: (UnreachableError, "the server has no connection free; set ?connections= lower"),
@@ -72,6 +73,8 @@ def translated(url: EndpointUrl) -> Iterator[None]:
 
 def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
     kind, hint = _BY_CODE.get(code, (ReadError, None))
+    if code == _DAMAGED and "#sql" in text:  # of the server's own, for a sort
+        kind, hint = ReadError, "the server's tmpdir may be full"
     if _NO_ROOM in text:
         kind, hint = FullError, _MAKE_ROOM
     line = scrub(text).strip().splitlines()[0] if text.strip() else f"error {code}"

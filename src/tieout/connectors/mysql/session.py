@@ -15,6 +15,12 @@ SETTINGS = "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESC
 PATIENT = "net_read_timeout = 86400, net_write_timeout = 86400"
 """For a mover, which rests in the middle of a statement if it is to be slow: servers hang up after 30 s or 60."""
 
+AT_ONE_MOMENT = (
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+)
+"""Where a server's own level is READ COMMITTED, each statement would see another moment, and nothing says so."""
+
 _INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4'"
 _LOCK_SECONDS = 30
 

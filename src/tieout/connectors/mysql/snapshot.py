@@ -20,7 +20,7 @@ from tieout.connectors.mysql.faults import DriverPanic, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.rows import batches_by, only_by_rows, row_batches
 from tieout.connectors.mysql.sent import sent_rows
-from tieout.connectors.mysql.session import SETTINGS, connect
+from tieout.connectors.mysql.session import AT_ONE_MOMENT, SETTINGS, connect
 from tieout.errors import ReadError
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
@@ -67,7 +67,8 @@ class MySQLReader:
     def frozen(self) -> Iterator[MySQLReader]:
         with translated(self.url), closing(connect(self.url)) as connection:
             with connection.cursor() as cursor:
-                cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+                for statement in AT_ONE_MOMENT:
+                    cursor.execute(statement)
             yield replace(self, held=connection)
 
     def _rows(self, scan: Scan, condition: str) -> Iterator[pa.RecordBatch]:

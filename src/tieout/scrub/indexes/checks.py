@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.checking import Checker, Follows, IndexInfo, TablePath, Unreadable
 from tieout.connectors.kept import kept_open
+from tieout.connectors.neighbours import MOST as MOST_DISORDERS
 from tieout.connectors.violations import exact_key
 from tieout.errors import DamagedIndexError
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
@@ -22,7 +23,6 @@ from tieout.scrub.indexes.comparing import Compared, IndexComparison
 from tieout.scrub.indexes.digesting import ReadableIndex, TableIndexes
 from tieout.scrub.indexes.following import followed
 from tieout.scrub.indexes.mismatches import MOST, Mismatch
-from tieout.scrub.indexes.ordering import MOST as MOST_DISORDERS
 from tieout.scrub.indexes.ordering import OrderFound, find_disorder, order_failure
 from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.indexes.seeking import SeekFound, find_unfound, seek_failures
@@ -79,8 +79,11 @@ class IndexChecks:
         indexes = TableIndexes(_sure(paths[0]), read, _sure(paths[1]), described, readable)
         compared = IndexComparison(self.spark, indexes, self.options, self.unit).run()
         paths_through = [index.path for index in readable]
-        orders = find_disorder(self.spark, paths_through, self.unit.rest, self.options.recheck_after)
-        sought = find_unfound(self.spark, paths_through)
+        looking = time.monotonic()
+        orders = find_disorder(self.spark, paths_through, self._rest, self.options.recheck_times)
+        sought = find_unfound(self.spark, paths_through, self._rest)
+        looked_at = zip(compared, orders, sought, strict=True)
+        self._slow_down(looking, sum(each.entries for each, *looks in looked_at if any(looks)))
         seconds = time.monotonic() - started
         for number, (index, each) in enumerate(zip(readable, compared, strict=True)):
             if isinstance(index.path, Follows) and each.mismatches:
@@ -89,6 +92,14 @@ class IndexChecks:
             names = tuple(column.name for column in key)
             found = Found(each, orders[number], sought[number], names, indexes.path.evidence, seconds)
             yield self._checked(index, found)
+
+    def _rest(self) -> None:
+        self.unit.rest(self.options.recheck_after)
+
+    def _slow_down(self, started: float, rows: int) -> None:
+        """What the engine does in one statement can't be held back; but nothing is done for as long as it saved."""
+        if self.options.max_rows_per_second:
+            self.unit.rest(max(0.0, rows / self.options.max_rows_per_second - (time.monotonic() - started)))
 
     def _checked(self, index: ReadableIndex, found: Found) -> Checked:
         info, compared, order, sought = index.info, found.compared, found.order, found.sought
@@ -104,20 +115,8 @@ class IndexChecks:
         if sought is not None:
             known = {mismatch.address for mismatch in mismatches}
             failures += tuple(seek_failures(self.checker.database, info, sought.rows, known, self.checker.address_text))
-        status, reason = Status.FAILURES if failures else Status.OK, None
-        if compared.unsettled:
-            reason = f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
-            status = status if failures else Status.NOT_CHECKED
-        unseen = None if failures else index.path.unseen(compared.entries)
-        if unseen is not None:
-            status, reason = Status.NOT_CHECKED, unseen
-        if order and order.error and not failures:
-            status, reason = Status.NOT_CHECKED, f"its order can't be told: {order.error}"
-        if sought and sought.error and not failures:
-            status, reason = Status.NOT_CHECKED, f"rows can't be looked up through it: {sought.error}"
-        if compared.cut or (order and order.cut):
-            reason = f"looked at {MOST if compared.cut else MOST_DISORDERS:,} places that are wrong: there may be more"
-            status = status if failures else Status.NOT_CHECKED
+        reason = self._doubt(index, found, has_failures=bool(failures))
+        status = Status.FAILURES if failures else Status.NOT_CHECKED if reason else Status.OK
         result = CheckResult(
             Family.INDEX,
             str(info.table.name),
@@ -131,6 +130,24 @@ class IndexChecks:
             cut=reason is not None,
         )
         return Checked(result, failures)
+
+    def _doubt(self, index: ReadableIndex, found: Found, *, has_failures: bool) -> str | None:
+        """Why there may be more that is wrong than was found."""
+        compared, order, sought = found.compared, found.order, found.sought
+        if compared.cut or (order and order.cut) or (sought and sought.cut):
+            most = MOST if compared.cut else MOST_DISORDERS
+            return f"looked at {most:,} places that are wrong: there may be more"
+        if sought and sought.error:
+            return f"rows can't be looked up through it: {sought.error}"
+        if sought and sought.unsettled:
+            return "at every look other rows were not found through it"
+        if order and order.error:
+            return f"its order can't be told: {order.error}"
+        if order and order.unsettled:
+            return "at every look other entries were in the wrong order"
+        if compared.unsettled:
+            return f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
+        return None if has_failures else index.path.unseen(compared.entries)
 
     def _damaged(self, index: ReadableIndex, found: Found, error: DamagedIndexError) -> Checked:
         """The server would not go on: what else is wrong with the index is not known."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.checking import IndexInfo, Path, Sought, Unfound
+from tieout.connectors.checking import IndexInfo, Path, Sought, Unfound, UnfoundRows
+from tieout.connectors.neighbours import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind
 from tieout.scrub.dealing import done
@@ -19,26 +20,50 @@ from tieout.scrub.indexes.mismatches import Values
 class SeekRows:
     path: Sought
 
-    def run(self) -> Iterator[list[Unfound]]:
-        yield self.path.unfound()
+    def run(self) -> Iterator[UnfoundRows]:
+        yield self.path.unfound(MOST)
 
 
 @dataclass(frozen=True)
 class SeekFound:
-    """`error` is what kept rows from being looked up."""
+    """`cut`: there may be more. `unsettled`: other rows at every look. `error` kept rows from being looked up."""
 
     rows: tuple[Unfound, ...] = ()
+    cut: bool = False
+    unsettled: bool = False
     error: TieoutError | None = None
 
 
-def find_unfound(spark: SparkSession, paths: Sequence[Path]) -> list[SeekFound | None]:
-    """For each path what it found; None for one that shows all that its entries hold."""
-    sought = {number: SeekRows(path) for number, path in enumerate(paths) if isinstance(path, Sought)}
-    outcomes = dict(zip(sought, done(spark, list(sought.values())), strict=True)) if sought else {}
-    return [
-        None if outcome is None else SeekFound(error=outcome.error) if outcome.error else SeekFound(outcome.only())
-        for outcome in map(outcomes.get, range(len(paths)))
-    ]
+def find_unfound(spark: SparkSession, paths: Sequence[Path], rest: Callable[[], None]) -> list[SeekFound | None]:
+    """For each path what it found; None for one that shows all that its entries hold. Told is what two looks found."""
+    sought = {number: path for number, path in enumerate(paths) if isinstance(path, Sought)}
+    first = _look(spark, sought)
+    again = {number: sought[number] for number, each in first.items() if each.rows}
+    if again:
+        rest()
+    found = first | {number: _both(first[number], each) for number, each in _look(spark, again).items()}
+    return [found.get(number) for number in range(len(paths))]
+
+
+def _look(spark: SparkSession, paths: Mapping[int, Sought]) -> dict[int, SeekFound]:
+    if not paths:
+        return {}
+    outcomes = done(spark, [SeekRows(path) for path in paths.values()])
+    return {
+        number: SeekFound(error=outcome.error) if outcome.error else _found(outcome.only())
+        for number, outcome in zip(paths, outcomes, strict=True)
+    }
+
+
+def _found(found: UnfoundRows) -> SeekFound:
+    return SeekFound(found.rows, found.cut)
+
+
+def _both(first: SeekFound, second: SeekFound) -> SeekFound:
+    seen = {row.address for row in first.rows}
+    rows = tuple(row for row in second.rows if row.address in seen or first.cut)
+    unsettled = bool(second.rows) and not rows
+    return SeekFound(rows, first.cut or second.cut, unsettled, second.error)
 
 
 def seek_failures(

@@ -11,11 +11,12 @@ from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.inspecting import Inspection
-from tieout.connectors.mysql.checking.catalog import indexes_of, is_clustered, partitions_of
+from tieout.connectors.mysql.checking.catalog import has_ascending_key, indexes_of, is_clustered, partitions_of
 from tieout.connectors.mysql.checking.constraints import constraints_of
 from tieout.connectors.mysql.checking.key_order import KeyOrderPath
 from tieout.connectors.mysql.checking.lookup import MySQLLookup, literal
 from tieout.connectors.mysql.checking.own import MARKS, check_table
+from tieout.connectors.mysql.checking.prefix_lookups import PrefixLookups
 from tieout.connectors.mysql.checking.prefixes import PrefixPath, everything, fails_at_dangling
 from tieout.connectors.mysql.checking.schema.inspector import inspect
 from tieout.connectors.mysql.checking.validity import rules_of
@@ -98,6 +99,7 @@ class MySQLChecker:
             flavour=self._endpoint.flavour,
             index=index.name,
             descending=tuple(column.descending for column in index.columns),
+            behind=_address(index.table) if has_ascending_key(self._endpoint, index.table) else (),
             partitions=partitions_of(self._endpoint, index.table),
         )
 
@@ -117,9 +119,9 @@ class MySQLChecker:
             len(_address(index.table)),
             f"{words}, and every row looked up through it",
             url=self._endpoint.url,
-            flavour=self._endpoint.flavour,
-            index=index,
-            rows=_rows_alone(index.table),
+            lookups=PrefixLookups(
+                MySQLDialect(self._endpoint.flavour, safe=True), index, _address(index.table), _rows_alone(index.table)
+            ),
             sees_dangling=fails_at_dangling(self._endpoint.flavour, self._endpoint.version),
         )
 

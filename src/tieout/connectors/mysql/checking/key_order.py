@@ -12,7 +12,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
-from tieout.connectors.base import Scan
+from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.checking import Disorder
 from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.kept import lease
@@ -21,7 +21,7 @@ from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
-from tieout.connectors.neighbours import ComparesNeighbours, neighbours
+from tieout.connectors.neighbours import MOST, ComparesNeighbours, neighbours
 from tieout.connectors.scan_path import ScanPath
 from tieout.errors import UnsupportedError
 from tieout.model.types import TypeName
@@ -43,13 +43,14 @@ _BY_NUMBER = {
 class KeyOrderPath(ScanPath, ComparesNeighbours):
     """A path whose scan goes through an index from its begin to its end; `descending` for each of its columns.
 
-    Each of the table's `partitions` has an index of its own.
+    `behind` these, entries stand in the order of their rows' key. Each of the `partitions` has an index of its own.
     """
 
     url: EndpointUrl = field(kw_only=True)
     flavour: Flavour = field(kw_only=True)
     index: str = field(kw_only=True)
     descending: tuple[bool, ...] = field(kw_only=True)
+    behind: tuple[ScanColumn, ...] = field(kw_only=True)
     partitions: tuple[str, ...] = field(kw_only=True)
 
     def order_parts(self, most: int) -> list[Scan]:
@@ -62,14 +63,14 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         with translated(self.url), lease(("order", self.url), lambda: connect(self.url)) as connection:
             if not self._found(connection, part, f"{self.order_statement(part, described=False)} LIMIT 1"):
                 return []
-            rows = self._found(connection, part, self.order_statement(part, described=True))
-        columns = (*self.columns, *self.columns)
+            rows = self._found(connection, part, f"{self.order_statement(part, described=True)} LIMIT {MOST + 1:d}")
+        columns = (*self._keys, *self._keys)
         batch = zero_moments(Scan(self.scan.table, columns), batch_of(rows, len(columns)))
-        return neighbours(self.columns, batch.columns)
+        return neighbours(self._keys, batch.columns)
 
     def order_statement(self, part: Scan, *, described: bool) -> str:
         """SQL: entries that should be before the one that they come after. If `described`, the columns of both."""
-        places = range(len(self.columns))
+        places = range(len(self._keys))
         wrong, kept = f"@seen > 0 AND ({self._is_before(0)})", {f"k{n}": self._compared(n) for n in places}
         listed = "1"
         if described:
@@ -80,30 +81,36 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         return sql.aggregate(self._dialect, part, condition, listed)
 
     @property
+    def _keys(self) -> tuple[ScanColumn, ...]:
+        names = {column.name for column in self.columns}
+        return (*self.columns, *(column for column in self.behind if column.name not in names))
+
+    @property
     def _dialect(self) -> MySQLDialect:
         return MySQLDialect(self.flavour, safe=True)
 
     @property
     def _wires(self) -> list[str]:
-        return [self._dialect.wire(column, self._dialect.quote(column.name)) for column in self.columns]
+        return [self._dialect.wire(column, self._dialect.quote(column.name)) for column in self._keys]
 
     def _is_before(self, place: int) -> str:
         """SQL: whether an entry belongs before the one whose values are kept. NULL is before all else."""
         value, last = self._compared(place), f"@k{place}"
-        low, high, sign = (last, value, ">") if self.descending[place] else (value, last, "<")
+        backwards = place < len(self.descending) and self.descending[place]
+        low, high, sign = (last, value, ">") if backwards else (value, last, "<")
         before = f"{value} {sign} {last} OR ({low} IS NULL AND {high} IS NOT NULL)"
-        if place + 1 == len(self.columns):
+        if place + 1 == len(self._keys):
             return before
         return f"{before} OR ({value} <=> {last} AND ({self._is_before(place + 1)}))"
 
     def _compared(self, place: int) -> str:
-        column = self.columns[place].column
+        column = self._keys[place].column
         name = self._dialect.quote(column.name)
         return f"({name} + 0)" if column.type.name in _BY_NUMBER else name
 
     def _found(self, connection: Any, part: Scan, statement: str) -> Sequence[Sequence[Any]]:
         # A variable has the type of what it held before the statement that it is used in.
-        places = range(len(self.columns))
+        places = range(len(self._keys))
         values = [self._compared(place) for place in places] + 2 * self._wires
         names = ", ".join(f"@{letter}{place}" for letter in "kdf" for place in places)
         with connection.cursor() as cursor:

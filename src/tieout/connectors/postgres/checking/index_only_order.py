@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tieout.connectors.checking import Disorder, IndexColumn
-from tieout.connectors.neighbours import ComparesNeighbours, neighbours
+from tieout.connectors.neighbours import MOST, ComparesNeighbours, neighbours
 from tieout.connectors.postgres.checking.index_only import ALONE, IndexOnlyScan, order_of_key
 from tieout.connectors.postgres.checking.moment import cursor_at
 from tieout.connectors.postgres.dialect import PostgresDialect
@@ -37,7 +37,7 @@ class OrderedIndexOnlyScan(IndexOnlyScan, ComparesNeighbours):
         )
         sides = [_DIALECT.wire(key.read, f"{side}{place}") for side in "ab" for place, key in enumerate(self.keys)]
         both = ", ".join(f"{wire} AS c{place}" for place, wire in enumerate(sides))
-        return f"SELECT {both} FROM ({source}) AS pairs WHERE place > 1 AND ({_is_after(self.keys)})"
+        return f"SELECT {both} FROM ({source}) AS pairs WHERE place > 1 AND ({_is_after(self.keys)}) LIMIT {MOST + 1}"
 
     def shows_order(self) -> bool:
         nodes = list(_nodes(self.explained(self.order_statement(), ALONE)))

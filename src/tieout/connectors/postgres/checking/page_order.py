@@ -67,9 +67,9 @@ class PageOrder:
         return self._wrong(entries, *np.array(pairs, dtype=np.int64).T)
 
     def again(self, suspects: Sequence[Disorder]) -> list[Disorder]:
-        """Those that are still wrong."""
-        wrong = set(chain.from_iterable(self._around(block) for block in sorted({each.page for each in suspects})))
-        return [each for each in suspects if each in wrong]
+        """What is wrong now in the pages of these, each pair once. They may be others: entries come in between."""
+        blocks = sorted({each.page for each in suspects})
+        return list(dict.fromkeys(chain.from_iterable(self._around(block) for block in blocks)))
 
     def _around(self, block: int) -> Iterator[Disorder]:
         """What is wrong within a page, and between it and the next one that has entries."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.checking import Disorder
-from tieout.connectors.neighbours import ComparesNeighbours, neighbours
+from tieout.connectors.neighbours import MOST, ComparesNeighbours, neighbours
 from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
@@ -48,7 +48,7 @@ class TreePath(ScanPath, ComparesNeighbours):
         listed = [f"{name} AS b{place}, LAG({name}) OVER () AS a{place}" for place, name in enumerate(names)]
         source = sql.aggregate(_DIALECT, self.scan, "", f"{', '.join(listed)}, ROW_NUMBER() OVER () AS place")
         both = ", ".join(f"{side}{place}" for side in "ab" for place in range(len(names)))
-        return f"SELECT {both} FROM ({source}) WHERE place > 1 AND ({_is_after(self.keys)})"
+        return f"SELECT {both} FROM ({source}) WHERE place > 1 AND ({_is_after(self.keys)}) LIMIT {MOST + 1}"
 
 
 def _is_after(keys: Sequence[KeyColumn]) -> str:

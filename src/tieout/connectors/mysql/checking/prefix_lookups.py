@@ -1,0 +1,205 @@
+"""The statements that look rows up through an index which holds only the beginning of some columns.
+
+`r` are rows, read by the way of the table; `e` are rows again, as entries of the index lead to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tieout.connectors.base import ScanColumn
+from tieout.connectors.checking import IndexInfo, Unfound, Values
+from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.wire import canonical_text
+from tieout.errors import UnsupportedError
+from tieout.model.kinds import Kind, common_kind
+
+_CROWD = 32
+"""A lookup reads all entries of one beginning. Rows that share it with more others are looked for together."""
+_LONG = 500
+"""Bytes of a text that bounds a crowd: beyond, all that begins alike is asked for."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Rows that a lookup does not tell apart: their whole columns, and what there is of the shortened one.
+
+    `beginning`, `low` and `high` are bytes in hexadecimal; the beginning is None for NULL, the others if they are long.
+    """
+
+    full: tuple[Any, ...]
+    beginning: str | None
+    low: str | None
+    high: str | None
+    rows: int
+
+
+@dataclass(frozen=True)
+class PrefixLookups:
+    dialect: MySQLDialect
+    index: IndexInfo
+    address: tuple[ScanColumn, ...]
+    through: str
+    """SQL that forces the way to the rows."""
+
+    @property
+    def most_alone(self) -> int:
+        """A lookup in a unique index ends at the first entry, though there may be more that should not be."""
+        return 1 if self.index.unique else _CROWD
+
+    def crowds(self) -> str:
+        """SQL: the columns of Crowds."""
+        short = [self._beginning_of_crowd()] if len(self._short) == 1 else ["NULL", "NULL", "NULL"]
+        full = [self.dialect.wire(column, self._named("r", column.name)) for column in self._full]
+        return self._grouped([*full, *short, "COUNT(*)"])
+
+    def crowd(self, row: Sequence[Any]) -> Crowd:
+        """A row that `crowds` has found."""
+        if len(self._short) > 1:
+            alike = f"more than {self.most_alone} rows have the same in it"
+            raise UnsupportedError(f"{alike}, and of several columns it holds only the beginning")
+        *full, beginning, low, high, rows = row
+        if self.index.unique and None not in (*full, beginning):
+            raise UnsupportedError("there are rows that it should keep apart, of which a lookup finds only one")
+        return Crowd(tuple(full), _text(beginning), _text(low), _text(high), int(rows))
+
+    def lonely(self, most: int, *, crowded: bool) -> str:
+        """SQL: rows of no crowd that the index does not lead to."""
+        names = [*(column.name for column in self._full), *self._short]
+        same = [f"{self._named('e', name)} <=> {self._named('r', name)}" for name in names]
+        same += [f"{self._named('e', c.name)} = {self._named('r', c.name)}" for c in self.address]
+        key = self.address[0].name
+        # Not IS NULL, which the day 0000-00-00 is, too.
+        source, where = self._rows, [f"NOT ({self._named('e', key)} <=> {self._named('r', key)})"]
+        if crowded:
+            groups = [f"{part} AS g{place}" for place, part in enumerate(self._groups)]
+            among = " AND ".join(f"{part} <=> g.g{place}" for place, part in enumerate(self._groups))
+            source += f" LEFT JOIN ({self._grouped([*groups, 'COUNT(*) AS n'])}) AS g ON {among}"
+            where.append("g.n IS NULL")
+        source += f" LEFT JOIN {self._entries} ON {' AND '.join(same)}"
+        return f"SELECT STRAIGHT_JOIN {self._listed} FROM {source} WHERE {' AND '.join(where)} LIMIT {most:d}"
+
+    def counts(self, crowds: Sequence[Crowd]) -> str:
+        """SQL: for each crowd, by its number, how many rows its entries lead to."""
+        keys = ", ".join(self._named("e", column.name) for column in self.address)
+        return " UNION ALL ".join(
+            f"SELECT {number:d}, COUNT(DISTINCT {keys}) FROM {self._entries} WHERE {self._among_entries(crowd)}"
+            for number, crowd in enumerate(crowds)
+        )
+
+    def lost(self, crowd: Crowd, most: int) -> str:
+        """SQL: rows of a crowd that its entries don't lead to."""
+        keys = [column.name for column in self.address]
+        listed = ", ".join(self._named("e", key) for key in keys)
+        there = f"SELECT DISTINCT {listed} FROM {self._entries} WHERE {self._among_entries(crowd)}"
+        same = " AND ".join(f"{self._named('r', key)} = {self._named('x', key)}" for key in keys)
+        missing = f"NOT ({self._named('x', keys[0])} <=> {self._named('r', keys[0])})"
+        source = f"{self._rows} LEFT JOIN ({there}) AS x ON {same}"
+        return f"SELECT {self._listed} FROM {source} WHERE {missing} AND {self._of(crowd, 'r')} LIMIT {most:d}"
+
+    def unfound(self, row: Sequence[Any]) -> Unfound:
+        """A row that `lonely` or `lost` has found."""
+        columns = [*(each.column for each in self.address), *(each.column for each in self._shortened)]
+        arrays = batch_of([row], len(row)).columns
+        texts: Values = tuple(canonical_text(column, array) for column, array in zip(columns, arrays, strict=True))
+        return Unfound(texts[: len(self.address)], texts[len(self.address) :])
+
+    @property
+    def _short(self) -> dict[str, int]:
+        return dict(self.index.shortened)
+
+    @property
+    def _full(self) -> list[ScanColumn]:
+        return [column.read for column in self.index.columns]
+
+    @property
+    def _shortened(self) -> list[ScanColumn]:
+        columns = [self.index.table.column(name) for name in self._short]
+        kinds = [common_kind(column.type, column.type) for column in columns]
+        return [ScanColumn(column, kind) for column, kind in zip(columns, kinds, strict=True) if isinstance(kind, Kind)]
+
+    @property
+    def _table(self) -> str:
+        return self.dialect.table(self.index.table.name)
+
+    @property
+    def _rows(self) -> str:
+        return f"{self._table} AS r {self.through}"
+
+    @property
+    def _entries(self) -> str:
+        return f"{self._table} AS e FORCE INDEX ({self.dialect.quote(self.index.name)})"
+
+    @property
+    def _groups(self) -> list[str]:
+        """What rows have in common that a lookup does not tell apart."""
+        full = [self._named("r", column.name) for column in self._full]
+        return [*full, *(self._begins("r", name) for name in self._short)]
+
+    @property
+    def _listed(self) -> str:
+        """A row that is not found: its address, and the beginnings that it should be found by."""
+        wires = [self.dialect.wire(column, self._named("r", column.name)) for column in self.address]
+        wires += [self.dialect.wire(column, self._begins("r", column.name)) for column in self._shortened]
+        return ", ".join(f"{wire} AS c{place}" for place, wire in enumerate(wires))
+
+    def _named(self, table: str, name: str) -> str:
+        return f"{table}.{self.dialect.quote(name)}"
+
+    def _begins(self, table: str, name: str) -> str:
+        return f"LEFT({self._named(table, name)}, {self._short[name]:d})"
+
+    def _grouped(self, listed: Sequence[str]) -> str:
+        groups = ", ".join(self._groups)
+        return f"SELECT {', '.join(listed)} FROM {self._rows} GROUP BY {groups} HAVING COUNT(*) > {self.most_alone:d}"
+
+    def _beginning_of_crowd(self) -> str:
+        ((name, length),) = self._short.items()
+        least, most = (f"{end}({self._named('r', name)})" for end in ("MIN", "MAX"))
+        short = f"GREATEST(OCTET_LENGTH({least}), OCTET_LENGTH({most})) <= {_LONG:d}"
+        bounds = [f"IF({short}, HEX({end}), NULL)" for end in (least, most)]
+        return ", ".join([f"HEX(LEFT({least}, {length:d}))", *bounds])
+
+    def _of(self, crowd: Crowd, table: str) -> str:
+        """SQL: whether a row is of a crowd."""
+        parts = [
+            f"{self._named(table, column.name)} <=> {self._literal(column, value)}"
+            for column, value in zip(self._full, crowd.full, strict=True)
+        ]
+        (name,) = self._short
+        return " AND ".join([*parts, f"{self._begins(table, name)} <=> {self._spelled(crowd.beginning)}"])
+
+    def _among_entries(self, crowd: Crowd) -> str:
+        """SQL: rows of a crowd that are found at its place in the index, which its bounds lie at, too."""
+        (name,) = self._short
+        own = self._named("e", name)
+        if crowd.beginning is None:
+            place = f"{own} IS NULL"
+        elif crowd.low is not None and crowd.high is not None:
+            place = f"{own} BETWEEN {self._spelled(crowd.low)} AND {self._spelled(crowd.high)}"
+        else:
+            escaped = self._spelled(crowd.beginning)
+            for sign in "|%_":
+                escaped = f"REPLACE({escaped}, '{sign}', '|{sign}')"
+            place = f"{own} LIKE CONCAT({escaped}, '%') ESCAPE '|'"
+        return f"{place} AND {self._of(crowd, 'e')}"
+
+    def _spelled(self, digits: str | None) -> str:
+        (name,) = self._short
+        charset = self.index.table.column(name).charset or "binary"
+        return "NULL" if digits is None else f"_{charset} X'{digits}'"
+
+    def _literal(self, column: ScanColumn, value: Any) -> str:
+        text = canonical_text(column.column, batch_of([[value]], 1).column(0))
+        if text is not None and not self.dialect.finds(column):
+            raise UnsupportedError(
+                f"more than {self.most_alone} rows have the same in it, and no literal finds {column.name}"
+            )
+        return "NULL" if text is None else self.dialect.literal(column.column, text)
+
+
+def _text(digits: str | bytes | None) -> str | None:
+    return digits.decode() if isinstance(digits, bytes) else digits
