@@ -135,7 +135,7 @@ class _ChangeReader(DataSourceStreamReader):
             work: Work = _Trouble(pickle.loads(base64.b64decode(end[_TROUBLE])))
         else:
             work = self._following.work(Position(start[_POSITION]), Position(end[_POSITION]))
-        return [Pieces(0, [work], self._following.cells)]
+        return [Pieces(0, pickle.dumps([work]), self._following.cells)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_pieces(partition)

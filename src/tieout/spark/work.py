@@ -8,10 +8,12 @@ data: what to make of it is the flow's business, and the other pieces go on.
 from __future__ import annotations
 
 import base64
+import gc
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -98,7 +100,9 @@ def work_frame(spark: SparkSession, partitions: Sequence[Sequence[Work]], cells:
     if spark not in _REGISTERED:
         spark.dataSource.register(WorkSource)
         _REGISTERED.add(spark)
-    packed = base64.b64encode(pickle.dumps([list(partition) for partition in partitions])).decode("ascii")
+    # Each partition in a pickle of its own: the process that plans hands them on, and never loads what they need.
+    pickles = [(len(partition), pickle.dumps(list(partition))) for partition in partitions]
+    packed = base64.b64encode(pickle.dumps(pickles)).decode("ascii")
     return spark.read.format(WorkSource.name()).option(_OPTION, packed).option(_CELLS, cells).load()
 
 
@@ -145,11 +149,11 @@ def schema_with(cells: int) -> str:
 
 
 class Pieces(InputPartition):
-    """Work for one task; `first` is the number of its first piece, `cells` of how many columns its frame has."""
+    """Pickled work for a task; `first` is the number of its first piece, `cells` of how many columns its frame has."""
 
-    def __init__(self, first: int, pieces: list[Work], cells: int = 0) -> None:
+    def __init__(self, first: int, pickled: bytes, cells: int = 0) -> None:
         self.first = first
-        self.pieces = pieces
+        self.pickled = pickled
         self.cells = cells
 
 
@@ -161,9 +165,11 @@ class WorkSource(DataSource):
         return "tieout_work"
 
     def schema(self) -> str:
+        keep_what_is_loaded()
         return schema_with(int(self.options[_CELLS]))
 
     def reader(self, schema: Any) -> DataSourceReader:
+        keep_what_is_loaded()
         return _WorkReader(self.options[_OPTION], int(self.options[_CELLS]))
 
 
@@ -174,9 +180,9 @@ class _WorkReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         first, result = 0, []
-        for pieces in pickle.loads(base64.b64decode(self._packed)):
-            result.append(Pieces(first, pieces, self._cells))
-            first += len(pieces)
+        for pieces, pickled in pickle.loads(base64.b64decode(self._packed)):
+            result.append(Pieces(first, pickled, self._cells))
+            first += pieces
         # Packed once more with every partition, all the work would travel to each task.
         self._packed = ""
         return result
@@ -189,7 +195,7 @@ def read_pieces(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """Does the work of a task; its results as rows of its frame."""
     assert isinstance(partition, Pieces)
     with kept_open():
-        for number, piece in enumerate(partition.pieces, partition.first):
+        for number, piece in enumerate(pickle.loads(partition.pickled), partition.first):
             for result in _results_or_error(piece):
                 if isinstance(result, Cells):
                     yield from _cell_rows(number, result, partition.cells)
@@ -197,6 +203,17 @@ def read_pieces(partition: InputPartition) -> Iterator[pa.RecordBatch]:
                     yield _row(number, result.bucket, result.value, partition.cells)
                 else:
                     yield _row(number, None, result, partition.cells)
+    keep_what_is_loaded()
+
+
+@cache
+def keep_what_is_loaded() -> None:
+    """Spark's Python processes collect garbage after all that they do: not among the modules, which are none.
+
+    A hundred thousand objects would be looked at again for every task, for longer than most tasks take. Once in
+    a process: what is garbage by then stays.
+    """
+    gc.freeze()
 
 
 def _row(number: int, bucket: int | None, value: Any, cells: int) -> pa.RecordBatch:
