@@ -86,9 +86,9 @@ class PostgresReader:
         return connection
 
     def _connect_arrow(self) -> Any:
-        from adbc_driver_postgresql import dbapi
+        from tieout.connectors.postgres.arrow import ArrowConnection
 
-        return dbapi.connect(self._libpq_url, autocommit=True)
+        return ArrowConnection(self._libpq_url)
 
 
 def _moments_stay_text(connection: Any) -> None:

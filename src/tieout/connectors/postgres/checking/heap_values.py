@@ -185,9 +185,9 @@ class HeapValues:
         return connect(self.url, "tieout executor", _SETTINGS)
 
     def _connect_arrow(self) -> Any:
-        from adbc_driver_postgresql import dbapi
+        from tieout.connectors.postgres.arrow import ArrowConnection
 
-        return dbapi.connect(self._url, autocommit=True)
+        return ArrowConnection(self._url)
 
 
 def heap_values(path: HeapValues) -> HeapValues | Unreadable:

@@ -51,9 +51,9 @@ def cursor_at(url: EndpointUrl, moment: str | None, settings: Mapping[str, str],
     def connected() -> Any:
         if not arrow:
             return connect(url, "tieout executor", settings)
-        from adbc_driver_postgresql import dbapi
+        from tieout.connectors.postgres.arrow import ArrowConnection
 
-        return dbapi.connect(address, autocommit=True)
+        return ArrowConnection(address)
 
     with translated(url), lease((arrow, address), connected) as connection, connection.cursor() as cursor:
         if moment is None:

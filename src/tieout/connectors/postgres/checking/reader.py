@@ -72,9 +72,9 @@ class IndexReader:
         return connect(self.url, "tieout executor")
 
     def _connect_arrow(self) -> Any:
-        from adbc_driver_postgresql import dbapi
+        from tieout.connectors.postgres.arrow import ArrowConnection
 
-        return dbapi.connect(self._libpq_url, autocommit=True)
+        return ArrowConnection(self._libpq_url)
 
 
 def _entries(tree: BTree, found: Leaves) -> Entries:

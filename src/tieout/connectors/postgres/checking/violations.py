@@ -71,9 +71,9 @@ class PostgresAsking:
         return libpq_url(self.url, "tieout executor", self.settings)
 
     def _connect(self) -> Any:
-        from adbc_driver_postgresql import dbapi
+        from tieout.connectors.postgres.arrow import ArrowConnection
 
-        return dbapi.connect(self._connection_url, autocommit=True)
+        return ArrowConnection(self._connection_url)
 
 
 @dataclass(frozen=True)
