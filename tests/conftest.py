@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Pair: TypeAlias = tuple[Database, Database]
 
+# What runs for seconds has nothing of code that Java takes seconds to make fast: of every session, every program.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 # How long an example takes says how busy the machine is, and nothing else.
 hypothesis.settings.register_profile("tieout", deadline=None)
