@@ -81,7 +81,8 @@ def index_pages(url: EndpointUrl, index: IndexInfo) -> IndexPages | Unreadable:
     reader = IndexReader(url)
     try:
         tree = reader.find(TableName(index.table.name.schema, index.name))
-        next(reader.entries(tree, 0, 1), None)  # whether this user may
+        # Whether this user may. To the end: what is left in the middle takes its connection with it.
+        list(reader.entries(tree, 0, 1))
     except (UnsupportedError, AccessError, ReadError) as error:
         return Unreadable(str(error))
     for attribute in tree.attributes:
