@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import psycopg
 
 from tests.servers.process import HOST, ServerProcess, free_port, program
-from tests.servers.server import PASSWORD, USER, Server, Statement
+from tests.servers.server import PASSWORD, USER, Database, Server, Statement, fresh_name
 
 INSTALLED = "/usr/lib/postgresql/*/bin/postgres"  # Debian keeps the server's programs off the PATH
 
@@ -58,11 +58,21 @@ class Postgres(Server):
         with closing(connection):
             yield connection
 
-    def create_database(self, name: str) -> None:
-        self.execute(None, f'CREATE DATABASE "{name}"')
+    def create_database(self, name: str, template: str = "template1") -> None:
+        self.execute(None, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
 
     def drop_database(self, name: str) -> None:
         self.execute(None, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    @contextmanager
+    def copy_of(self, template: str) -> Iterator[Database]:
+        """A fresh database that begins as another one, to which nobody is connected."""
+        name = fresh_name()
+        self.create_database(name, template)
+        try:
+            yield Database(self, name)
+        finally:
+            self.drop_database(name)
 
     def set_time_zone(self, database: str, time_zone: str) -> None:
         """What new sessions of `database` begin with."""

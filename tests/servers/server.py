@@ -81,7 +81,7 @@ class Server(ABC):
     @contextmanager
     def fresh_database(self) -> Iterator[Database]:
         """An empty database with a name of its own, dropped when the block ends."""
-        name = f"t_{uuid.uuid4().hex[:12]}"
+        name = fresh_name()
         self.create_database(name)
         try:
             yield Database(self, name)
@@ -90,6 +90,11 @@ class Server(ABC):
 
     def stop(self) -> None:
         self.process.stop()
+
+
+def fresh_name() -> str:
+    """Of a database that is not there yet."""
+    return f"t_{uuid.uuid4().hex[:12]}"
 
 
 @dataclass(frozen=True)
