@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from tests.servers.server import Database
 
 TABLE = """
-CREATE TABLE t (id INT PRIMARY KEY, v INT, s VARCHAR(20), KEY i (v), KEY other (s)) ENGINE={}"""
+CREATE TABLE {} (id INT PRIMARY KEY, v INT, s VARCHAR(20), KEY i (v), KEY other (s)) ENGINE={}"""
 
 KEY = {"id": "7"}
 
 
-def corrupt(database: Database, engine: str, recipe: str, *values: Any) -> None:
-    database.execute(TABLE.format(engine))
-    database.execute("INSERT INTO t SELECT seq, 10 * seq, CONCAT('s', seq) FROM seq_1_to_20")
-    getattr(mariadb, recipe)(database, "t", "i", "id = 7", *values)
+def corrupt(database: Database, engine: str, recipe: str, *values: Any, table: str = "t") -> None:
+    database.execute(TABLE.format(table, engine))
+    database.execute(f"INSERT INTO {table} SELECT seq, 10 * seq, CONCAT('s', seq) FROM seq_1_to_20")
+    getattr(mariadb, recipe)(database, table, "i", "id = 7", *values)
 
 
-@pytest.mark.parametrize(
-    ("recipe", "values", "found"),
-    [
-        ("missing_entry", [], [("missing_index_entry", "i", KEY)]),
-        ("delete_marked_entry", [], [("missing_index_entry", "i", KEY)]),
-        ("dangling_entry", [], [("dangling_index_entry", "i", None)]),
-        ("stale_entry", [{"v": 5}], [("stale_index_entry", "i", KEY)]),
-        ("wrong_row_entry", [{"v": 5}], [("wrong_row_reference", "i", KEY)]),
-    ],
-)
-def test_innodb(
-    own: Database, spark: SparkSession, tmp_path: Path, recipe: str, values: list[Any], found: list[Any]
-) -> None:
-    corrupt(own, "InnoDB", recipe, *values)
-    assert Checking(own.url, spark, tmp_path).found("INSPECT TABLE t") == found
+def test_innodb(own: Database, spark: SparkSession, tmp_path: Path) -> None:
+    """Each fault in a table that is named for it."""
+    faults: dict[str, tuple[list[Any], str, Any]] = {
+        "missing_entry": ([], "missing_index_entry", KEY),
+        "delete_marked_entry": ([], "missing_index_entry", KEY),
+        "dangling_entry": ([], "dangling_index_entry", None),
+        "stale_entry": ([{"v": 5}], "stale_index_entry", KEY),
+        "wrong_row_entry": ([{"v": 5}], "wrong_row_reference", KEY),
+    }
+    for recipe, (values, _, _) in faults.items():
+        corrupt(own, "InnoDB", recipe, *values, table=recipe)
+    failures = Checking(own.url, spark, tmp_path).run(f"INSPECT DATABASE {own.name}").failures
+    found = {each.table: (each.kind.value, each.index, each.primary_key) for each in failures}
+    assert found == {f"{own.name}.{recipe}": (kind, "i", key) for recipe, (_, kind, key) in faults.items()}
+    assert len(failures) == len(faults)
 
 
 @pytest.mark.parametrize("engine", ["Aria", pytest.param("MyISAM", marks=pytest.mark.thorough)])
