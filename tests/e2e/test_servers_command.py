@@ -24,16 +24,16 @@ def refused(ended, said: str) -> None:
 
 
 @pytest.mark.parametrize("server", ["mysql_db", "pg_db"])
-def test_who_may_not_in(request: pytest.FixtureRequest, program, server: str):
+def test_who_may_not_in(request: pytest.FixtureRequest, tieout, server: str):
     database = request.getfixturevalue(server)
     scheme, _, rest = database.url.partition("://")
     place = rest.rpartition("@")[2]
     wrong = f"{scheme}://tieout:{WRONG}@{place}"
-    refused(program("verify", "--source", wrong, "--target", database.url, "--quiet"), "error[access]")
+    refused(tieout("verify", "--source", wrong, "--target", database.url, "--quiet"), "error[access]")
     nowhere = f"{scheme}://tieout:{WRONG}@no-such-host.invalid/db"
-    refused(program("verify", "--source", database.url, "--target", nowhere, "--quiet"), "error[unreachable]")
+    refused(tieout("verify", "--source", database.url, "--target", nowhere, "--quiet"), "error[unreachable]")
     elsewhere = database.url.replace(database.name, "no_such_db")
-    refused(program("verify", "--source", database.url, "--target", elsewhere, "--quiet"), "error[missing-object]")
+    refused(tieout("verify", "--source", database.url, "--target", elsewhere, "--quiet"), "error[missing-object]")
 
 
 def test_a_task_with_passwords(mysql_db, pg_db, tieout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -68,7 +68,7 @@ def test_a_task_with_passwords(mysql_db, pg_db, tieout, tmp_path: Path, monkeypa
     assert "what it found holds for that one alone" in elsewhere.err
 
 
-def test_preflight_tells_all_at_once(mysql_db, pg_db, program):
+def test_preflight_tells_all_at_once(mysql_db, pg_db, tieout):
     for database in (mysql_db, pg_db):
         database.execute("CREATE TABLE fine (id BIGINT PRIMARY KEY, v VARCHAR(20))")
         database.execute("CREATE TABLE keyless (v VARCHAR(20))")
@@ -81,8 +81,8 @@ def test_preflight_tells_all_at_once(mysql_db, pg_db, program):
     try:
         pg_db.execute("GRANT SELECT ON fine, keyless, shapes TO reader")
         url = f"postgresql://reader:reader@{pg_db.server.host}:{pg_db.server.port}/{pg_db.name}"
-        ended = program("preflight", "--source", mysql_db.url, "--target", url, "--output", "json")
-        text = program("preflight", "--source", mysql_db.url, "--target", url)
+        ended = tieout("preflight", "--source", mysql_db.url, "--target", url, "--output", "json")
+        text = tieout("preflight", "--source", mysql_db.url, "--target", url)
     finally:
         pg_db.execute("DROP OWNED BY reader; DROP ROLE reader")
     assert ended.code == text.code == 3
@@ -101,9 +101,7 @@ def test_preflight_tells_all_at_once(mysql_db, pg_db, program):
     assert text.out.startswith("ready, but not everything would be verified")
     assert "reader:reader" not in text.out + ended.out
 
-    nothing = program(
-        "preflight", "--source", mysql_db.url, "--target", url.replace("reader:reader", f"reader:{WRONG}")
-    )
+    nothing = tieout("preflight", "--source", mysql_db.url, "--target", url.replace("reader:reader", f"reader:{WRONG}"))
     assert nothing.code == 2
     assert "prevents   target" in nothing.out
     assert WRONG not in nothing.out
