@@ -31,6 +31,7 @@ def their_rows(url: str, after: Position, upto: Position, tables: Sequence[str])
             "port": endpoint.port,
             "user": endpoint.user,
             "password": endpoint.password,
+            "ssl_disabled": True,
         },
         server_id=4_000_000_007,
         log_file=after.file,
