@@ -15,6 +15,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tieout import api
+from tieout.errors import UsageError
 from tieout.meta import Wanted
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def followed(moving: Moving) -> Iterator[list[str]]:
         yield states
     finally:
         if thread.is_alive():
-            api.steer_move(moving.request.task, Wanted.STOP, moving.meta)
+            with suppress(UsageError):  # it has just ended by itself
+                api.steer_move(moving.request.task, Wanted.STOP, moving.meta)
         thread.join()
     if errors:
         raise errors[0]
