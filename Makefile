@@ -34,6 +34,10 @@ $(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
 	@$(PIP_INSTALL) -e '.[dev]'
 	@touch $(VENV)/.ready $@
 
+$(VENV)/spark.jsa: $(VENV)/.ready-dev tools/class_archive.py | java
+	@echo "Making an archive of Spark's classes for the tests (half a minute)"
+	@rm -f $@; $(BIN)/python tools/class_archive.py $@ || echo "There is none: each start of Spark takes longer"
+
 java: ## a headless Java 17, if there is none
 	@tools/java
 
@@ -43,10 +47,10 @@ servers: ## the programs of MariaDB and PostgreSQL, if they are missing; starts 
 demo: setup java ## the product on an embedded pair of databases
 	@$(BIN)/tieout demo $(ARGS)
 
-test: setup-dev java servers ## every test
+test: setup-dev java servers $(VENV)/spark.jsa ## every test
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
-test-faults: setup-dev java servers ## movers killed at every place, databases corrupted in every way (an hour; goes on where it was)
+test-faults: setup-dev java servers $(VENV)/spark.jsa ## movers killed at every place, databases corrupted in every way (an hour; goes on where it was)
 	$(BIN)/pytest --all-faults tests/faults/moving tests/integration/moving/test_races.py tests/integration/corruption $(ARGS)
 	$(BIN)/pytest --all-faults tests/integration/checking/test_while_writing.py tests/integration/checking/test_changed.py tests/integration/checking/test_changed_while_writing.py $(ARGS)
 	$(BIN)/pytest --all-faults -m thorough tests $(ARGS)

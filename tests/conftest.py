@@ -6,6 +6,7 @@ Nothing is skipped where a server's programs are missing: the test fails and say
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 # What runs for seconds has nothing of code that Java takes seconds to make fast: of every session, every program.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+CLASSES = Path(sys.prefix, "spark.jsa")
+"""Spark's classes as Java has them in memory; `make test` has them made."""
+if CLASSES.exists():
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-XX:SharedArchiveFile={CLASSES} -Xlog:cds=off -Xlog:cds+dynamic=off")
 
 # How long an example takes says how busy the machine is, and nothing else.
 hypothesis.settings.register_profile("tieout", deadline=None)

@@ -70,7 +70,7 @@ def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
     source, target = pair
     process = start(
         *("verify", "--source", source.url, "--target", target.url, "--master", "local[2]"),
-        *("--chunk-rows", "300", "--max-rows-per-second", "600"),
+        *("--chunk-rows", "300", "--max-rows-per-second", "1200"),
         start_new_session=True,
     )
     job = _running_job(process)

@@ -65,6 +65,7 @@ def test_ctrl_c_ends_a_mover_that_was_paused(start: Start, program: Tieout, sour
         assert _status()["state"] == "stopped"
 
 
+@pytest.mark.thorough
 def test_a_mover_that_was_killed_does_not_follow(start: Start, program: Tieout, source: SqliteDatabase) -> None:
     with following(start) as process:
         process.kill()

@@ -121,6 +121,7 @@ def test_rows_of_a_key_that_is_not_unique_are_a_multiset(spark: SparkSession) ->
     assert "not unique" in result.tables[0].notes[0]
 
 
+@pytest.mark.thorough
 def test_300_random_exchanges_of_values_between_rows(spark: SparkSession) -> None:
     """Each row is exchanged with at most one other, so each exchange is two changed rows."""
     chance = random.Random(7)

@@ -54,10 +54,10 @@ def test_no_failure(
     checking = Checking(database.url, spark, tmp_path)
     written: list[int] = []
     with in_background(lambda done: _write(database, random.Random(seed), done, written)):
-        for _ in range(3):
+        for _ in range(3 if request.config.getoption("all_faults") else 1):
             report = checking.run("INSPECT TABLE t", recheck_after=0.2, recheck_times=5)
             assert report.failures == ()
-    assert len(written) > 50, "nothing was written meanwhile"
+    assert len(written) > 20, "nothing was written meanwhile"
     assert checking.run("INSPECT TABLE t").verdict is CheckVerdict.CLEAN
 
 

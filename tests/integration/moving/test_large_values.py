@@ -42,7 +42,9 @@ def room(database: Database) -> Iterator[None]:
             database.server.execute(None, f"SET GLOBAL max_allowed_packet = {16 << 20}")
 
 
-@pytest.mark.parametrize("moving", ["mariadb-postgres", "postgres-mariadb"], indirect=True)
+@pytest.mark.parametrize(
+    "moving", ["mariadb-postgres", pytest.param("postgres-mariadb", marks=pytest.mark.thorough)], indirect=True
+)
 def test_large_values_are_copied_and_followed(moving: Moving) -> None:
     source = moving.source
     source.execute(TABLES[source.server.scheme])

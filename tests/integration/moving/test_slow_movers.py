@@ -35,7 +35,9 @@ def impatient(database: Database) -> Iterator[None]:
             database.execute(f"SET GLOBAL {name} = {value}")
 
 
-@pytest.mark.parametrize("moving", ["mariadb-postgres", "postgres-mariadb"], indirect=True)
+@pytest.mark.parametrize(
+    "moving", ["mariadb-postgres", pytest.param("postgres-mariadb", marks=pytest.mark.thorough)], indirect=True
+)
 def test_a_copy_that_rests_longer_than_a_server_waits(moving: Moving) -> None:
     text = "LONGTEXT" if moving.source.server.scheme == "mysql" else "TEXT"
     moving.source.execute(f"CREATE TABLE t (id INT PRIMARY KEY, a {text})")
