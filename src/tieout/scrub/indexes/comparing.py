@@ -61,7 +61,13 @@ class IndexComparison:
             return self._mismatches([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
 
         options = self.options
-        settled = settle(suspects, again, options.recheck_times, lambda: self.unit.rest(options.recheck_after))
+        settled = settle(
+            suspects,
+            again,
+            options.recheck_times,
+            lambda: self.unit.rest(options.recheck_after),
+            agreeing=2 if self._has_moments else 3,
+        )
         for mismatch in self._at_one_moment(wanted, settled.mismatches):
             compared[mismatch.index].mismatches.append(mismatch)
         for index, _ in settled.unsettled:
@@ -75,11 +81,16 @@ class IndexComparison:
         A value that goes to and fro is wrong in the same way at two looks, if table and index are of two moments.
         """
         path = self.table.described_path
-        if not settled or not isinstance(path, AtMoments) or not path.freezes:
+        if not settled or not self._has_moments or not isinstance(path, AtMoments):
             return settled
         concerned = {mismatch.index for mismatch in settled}
         work = self._work([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
         return find_mismatches(self.spark, [[TogetherAtOnce(path, tuple(work))]])
+
+    @property
+    def _has_moments(self) -> bool:
+        path = self.table.described_path
+        return isinstance(path, AtMoments) and path.freezes
 
     def _mismatches(self, wanted: Sequence[frozenset[int]]) -> Places:
         found = find_mismatches(self.spark, dealt(self.spark, self._work(wanted)))

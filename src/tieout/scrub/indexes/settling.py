@@ -14,22 +14,27 @@ Places = dict[Place, Mismatch]
 
 @dataclass(frozen=True)
 class Settled:
-    """What was the same at two looks; and what was wrong at every look, each time otherwise."""
+    """What was the same at enough looks; and what was wrong at every look, but not the same at so many of the last."""
 
     mismatches: tuple[Mismatch, ...]
     unsettled: frozenset[Place]
 
 
-def settle(suspects: Places, again: Callable[[Places], Places], times: int, rest: Callable[[], None]) -> Settled:
-    """`again` looks at least at these places; so many `times`, with a `rest` before each."""
-    settled = suspects
-    for _ in range(times):
-        if not suspects:
+def settle(
+    suspects: Places, again: Callable[[Places], Places], times: int, rest: Callable[[], None], *, agreeing: int = 2
+) -> Settled:
+    """`again` looks at least at these places; so many `times`, with a `rest` before each.
+
+    So many looks in a row must agree, the first one counted. Two do not where addresses are used again by the second: a
+    row that was written meanwhile may be back where it was, and its entry not yet, as at the look before.
+    """
+    seen = dict.fromkeys(suspects, 1)
+    for _ in range(max(times, agreeing - 1)):
+        if all(count >= agreeing for count in seen.values()):
             break
         rest()
-        found = again(suspects)
-        settled = {place: m for place, m in found.items() if suspects.get(place) == m}
-        suspects = {place: m for place, m in found.items() if place in suspects}
-        if len(settled) == len(suspects):
-            break
+        found = {place: mismatch for place, mismatch in again(suspects).items() if place in suspects}
+        seen = {place: seen[place] + 1 if suspects[place] == mismatch else 1 for place, mismatch in found.items()}
+        suspects = found
+    settled = {place: mismatch for place, mismatch in suspects.items() if seen[place] >= agreeing}
     return Settled(tuple(settled.values()), frozenset(suspects.keys() - settled.keys()))
