@@ -15,6 +15,7 @@ from tieout.connectors.keys import choose_key
 from tieout.connectors.mysql.dives import is_worth_it, sampled_keys
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.plans import plan_of
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import MySQLReader
 from tieout.connectors.mysql.types import logical_type, order_of
@@ -117,10 +118,8 @@ class MySQLEndpoint:
     def explain(self, statement: str) -> dict[str, Any]:
         """How the server would go about a statement on one table."""
         with translated(self.url), self._connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN {statement}")
-            names = [column[0] for column in cursor.description]
-            (row,) = cursor.fetchall()
-        return dict(zip(names, row, strict=True))
+            (step,) = plan_of(cursor, statement)
+        return step
 
     def _sampled_keys(self, table: Table) -> tuple[str, ...]:
         return sampled_keys(self._connection, self.flavour, table, self.round_trip) if is_worth_it(table) else ()

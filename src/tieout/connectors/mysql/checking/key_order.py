@@ -19,6 +19,7 @@ from tieout.connectors.kept import lease
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.plans import plan_of
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.neighbours import MOST, ComparesNeighbours, neighbours
@@ -122,9 +123,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         return rows
 
     def _require(self, cursor: Any, statement: str) -> None:
-        cursor.execute(f"EXPLAIN {statement}")
-        names = [column[0] for column in cursor.description]
-        (plan,) = (dict(zip(names, row, strict=True)) for row in cursor.fetchall())
+        (plan,) = plan_of(cursor, statement)
         extra = str(plan["Extra"])
         in_order = plan["type"] == "index" and "Using index" in extra
         if plan["key"] != self.index or not in_order or "filesort" in extra or "temporary" in extra:

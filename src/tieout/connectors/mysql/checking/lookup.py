@@ -18,6 +18,7 @@ from tieout.connectors.kept import lease
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.plans import plan_of
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.errors import UnsupportedError
@@ -147,9 +148,7 @@ def literal(dialect: MySQLDialect, column: Column, value: object) -> str | None:
 def _require(connection: Any, index: IndexInfo, statement: str) -> None:
     """That entries are looked up in the index alone. What is known to be empty without a look is no matter."""
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {statement}")
-        names = [column[0] for column in cursor.description]
-        steps = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        steps = plan_of(cursor, statement)
     for step in steps:
         if step["table"] is None or str(step["table"]) in ("r",) or str(step["table"]).startswith("<union"):
             continue

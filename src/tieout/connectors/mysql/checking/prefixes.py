@@ -18,6 +18,7 @@ from tieout.connectors.mysql.checking.prefix_lookups import Crowd, PrefixLookups
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.plans import plan_of
 from tieout.connectors.mysql.session import AT_ONE_MOMENT, connect
 from tieout.connectors.scan_path import ScanPath
 from tieout.errors import UnsupportedError
@@ -78,9 +79,7 @@ class PrefixPath(ScanPath):
 
     def _require(self, cursor: Any, statement: str) -> None:
         """That rows are looked for through this index, by all that it has of them."""
-        cursor.execute(f"EXPLAIN {statement}")
-        names = [column[0] for column in cursor.description]
-        steps = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        steps = plan_of(cursor, statement)
         looked_up = [step for step in steps if step["table"] == "e"]
         known_empty = [step for step in steps if step["table"] is None]
         if not looked_up and not known_empty:
