@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Disorder, Values
+from tieout.connectors.index_paths import Disorder, Values
 
 PLACE = "one after the other"
 """A statement does not tell where entries lie."""

@@ -11,7 +11,7 @@ import pytest
 from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
 from tieout.config.urls import parse_url
-from tieout.connectors.checking import Disorder, Ordered
+from tieout.connectors.index_paths import Disorder, Ordered
 from tieout.connectors.registry import open_checker
 
 if TYPE_CHECKING:

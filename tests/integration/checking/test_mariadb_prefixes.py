@@ -12,7 +12,7 @@ from tests.corruption import mariadb
 from tests.corruption.mariadb.files import pages_of, purge, put_back
 from tests.integration.checking.checks import Checking
 from tieout.config.urls import parse_url
-from tieout.connectors.checking import Sought, Unfound, Unreadable
+from tieout.connectors.index_paths import Sought, Unfound, Unreadable
 from tieout.connectors.mysql.checking.prefixes import fails_at_dangling
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.registry import open_checker

@@ -12,7 +12,7 @@ import pytest
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking, all_constraints_of, asked_of
 from tieout.config.urls import parse_url
-from tieout.connectors.checking import Unreadable
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.connectors.violations import OnlyRows
 from tieout.model.constraints import Enforcement

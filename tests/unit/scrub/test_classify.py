@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexColumn, IndexInfo
+from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tieout.connectors.checking import IndexInfo
+from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.value_checking import OwnCheck
 from tieout.model.check_documents import result_document, result_from
 from tieout.model.constraints import ConstraintInfo, ConstraintKind

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import ChangedRow, Checker, IndexInfo, Literals
+from tieout.connectors.checking import Checker
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.lookups import ChangedRow, Literals
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Table

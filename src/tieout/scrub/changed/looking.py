@@ -12,7 +12,7 @@ from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import ChangedRow, Literals, Lookup
+from tieout.connectors.lookups import ChangedRow, Literals, Lookup
 from tieout.errors import TieoutError
 from tieout.scrub.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
 from tieout.scrub.indexes.projection import TableColumns

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tieout.connectors.checking import Checker, Literals
+from tieout.connectors.checking import Checker
+from tieout.connectors.lookups import Literals
 from tieout.connectors.moving import Source
 from tieout.errors import LogLostError, UnsupportedError
 from tieout.meta import MetaStore

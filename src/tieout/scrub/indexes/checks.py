@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.checking import Checker, Follows, IndexInfo, TablePath, Unreadable
+from tieout.connectors.checking import Checker
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Follows, TablePath, Unreadable
 from tieout.connectors.kept import kept_open
 from tieout.connectors.neighbours import MOST as MOST_DISORDERS
 from tieout.connectors.violations import exact_key

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.checking import AtMoments
+from tieout.connectors.index_paths import AtMoments
 from tieout.errors import TieoutError
 from tieout.scrub.dealing import dealt
 from tieout.scrub.indexes.digesting import DigestStage, TableIndexes

@@ -13,7 +13,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.checking import IndexInfo, Path, TablePath
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Path, TablePath
 from tieout.errors import TieoutError
 from tieout.scrub.dealing import done, pace
 from tieout.scrub.indexes.projection import TableColumns

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors.checking import Follows, IndexInfo
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Follows
 from tieout.connectors.kept import kept_open
 from tieout.scrub.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
 from tieout.scrub.indexes.projection import Projection, TableColumns

@@ -8,7 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.checking import Disorder, IndexInfo, Ordered, Path
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Disorder, Ordered, Path
 from tieout.connectors.neighbours import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind

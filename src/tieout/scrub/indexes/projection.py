@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tieout.canonical.fields import PRESENT, Field
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexInfo
+from tieout.connectors.index_info import IndexInfo
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName

@@ -16,7 +16,7 @@ from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
 from tieout.connectors.base import ScanColumn, reading
-from tieout.connectors.checking import AtMoments, Path, TablePath, Versions
+from tieout.connectors.index_paths import AtMoments, Path, TablePath, Versions
 from tieout.scrub.indexes.prints import BatchPrints
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.tallies import Tally

@@ -7,7 +7,8 @@ from contextlib import closing
 from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import reading
-from tieout.connectors.checking import Checker, Path, Unreadable
+from tieout.connectors.checking import Checker
+from tieout.connectors.index_paths import Path, Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.connectors.writing import Refused
 from tieout.model.tables import Table

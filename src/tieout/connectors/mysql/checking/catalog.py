@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexColumn, IndexInfo
+from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.connectors.mysql.endpoint import MySQLEndpoint
 from tieout.model.kinds import Incomparable, common_kind
 from tieout.model.tables import Table

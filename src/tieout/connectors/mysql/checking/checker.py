@@ -8,8 +8,9 @@ from dataclasses import replace
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.mysql.checking.catalog import has_ascending_key, indexes_of, is_clustered, partitions_of
 from tieout.connectors.mysql.checking.constraints import constraints_of

@@ -13,8 +13,8 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.checking import Disorder
 from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.index_paths import Disorder
 from tieout.connectors.kept import lease
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated

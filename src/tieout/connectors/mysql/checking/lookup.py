@@ -12,9 +12,10 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.checking import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.kept import lease
+from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour

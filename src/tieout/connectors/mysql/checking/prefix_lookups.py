@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexInfo, Unfound, Values
 from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Unfound, Values
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.wire import canonical_text
 from tieout.errors import UnsupportedError

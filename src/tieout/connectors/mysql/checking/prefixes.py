@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.checking import Unfound, UnfoundRows
+from tieout.connectors.index_paths import Unfound, UnfoundRows
 from tieout.connectors.mysql.checking.prefix_lookups import Crowd, PrefixLookups
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.checking import Unreadable
 from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.kept import lease
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexColumn, IndexInfo
+from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
 from tieout.model.kinds import Form, Incomparable, Kind, common_kind
 from tieout.model.tables import Column, Table

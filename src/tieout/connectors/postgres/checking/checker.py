@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexInfo, Unreadable
 from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.constraints import constraints_of

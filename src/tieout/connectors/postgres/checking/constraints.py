@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tieout.connectors.checking import IndexInfo
+from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Unreadable
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.kept import lease
 from tieout.connectors.postgres.checking.heap import HEAP_ONLY, block_parts
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS

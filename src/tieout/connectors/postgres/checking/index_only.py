@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexColumn, IndexInfo, Unreadable
+from tieout.connectors.index_info import IndexColumn, IndexInfo
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.postgres.checking.heap import ADDRESS_SQL
 from tieout.connectors.postgres.checking.moment import cursor_at
 from tieout.connectors.postgres.dialect import PostgresDialect

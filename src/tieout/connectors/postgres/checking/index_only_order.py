@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from tieout.connectors.checking import Disorder, IndexColumn
+from tieout.connectors.index_info import IndexColumn
+from tieout.connectors.index_paths import Disorder
 from tieout.connectors.neighbours import MOST, ComparesNeighbours, neighbours
 from tieout.connectors.postgres.checking.index_only import ALONE, IndexOnlyScan, order_of_key
 from tieout.connectors.postgres.checking.moment import cursor_at

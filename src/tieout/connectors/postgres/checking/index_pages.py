@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Disorder, IndexInfo, Unreadable
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Disorder, Unreadable
 from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.heap import ADDRESS, MOST_BLOCKS, Blocks, block_parts
 from tieout.connectors.postgres.checking.key_order import KeyOrder, key_order

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import ChangedRow, FoundEntries, IndexInfo, Literals
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
 from tieout.connectors.postgres.checking.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.checking.moment import cursor_at

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Disorder, Values
+from tieout.connectors.index_paths import Disorder, Values
 from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.key_order import KeyOrder
 from tieout.connectors.postgres.checking.reader import Entries, IndexReader

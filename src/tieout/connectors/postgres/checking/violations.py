@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexColumn, Unreadable
+from tieout.connectors.index_info import IndexColumn
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.kept import lease
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY, block_parts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import IndexColumn, IndexInfo
+from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.tokens import Token, joined, split_at_commas, stripped, tokens

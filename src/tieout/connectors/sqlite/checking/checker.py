@@ -11,7 +11,8 @@ from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.checking import IndexInfo, Unreadable
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.scan_values import ScanValues

@@ -16,7 +16,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.checking import IndexInfo
+from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated

@@ -14,7 +14,8 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import ChangedRow, FoundEntries, IndexInfo, Literals
+from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect

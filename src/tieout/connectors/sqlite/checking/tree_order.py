@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
-from tieout.connectors.checking import Disorder
+from tieout.connectors.index_paths import Disorder
 from tieout.connectors.neighbours import MOST, ComparesNeighbours, neighbours
 from tieout.connectors.scan_path import ScanPath
 from tieout.connectors.sqlite.dialect import SQLiteDialect

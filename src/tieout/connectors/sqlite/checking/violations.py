@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Unreadable
+from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.sqlite.checking.catalog import address_of, indexes_of, is_without_rowid, rows_alone, scan_column
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
