@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tieout.connectors.base import ScanColumn
 
@@ -61,9 +61,6 @@ class Lookup(Protocol):
     def rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
         """The rows with these keys, read from the table itself."""
 
-    def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Those at these addresses; only asked for if an address is one column."""
-
     def all_rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
         """The same as `rows`, without the help of any index: reads all of the table."""
 
@@ -73,3 +70,11 @@ class Lookup(Protocol):
         An entry may come several times; one of another row, that is as it should be, need not come. UnsupportedError if
         it was not read from this index.
         """
+
+
+@runtime_checkable
+class AtAddresses(Protocol):
+    """A lookup of a table whose entries may lead to rows by something else than their keys."""
+
+    def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """As `rows`; only asked for if rows are keyed by an index."""

@@ -12,7 +12,7 @@ from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
 from tieout.connectors.base import ScanColumn
-from tieout.connectors.lookups import ChangedRow, Literals, Lookup
+from tieout.connectors.lookups import AtAddresses, ChangedRow, Literals, Lookup
 from tieout.errors import TieoutError
 from tieout.scrub.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
 from tieout.scrub.indexes.projection import TableColumns
@@ -81,7 +81,7 @@ class _Look:
         self._note_entries(rows, told)
         for _ in range(_MOST_ROUNDS):
             led_to = {place for at in self._found for place in at} - self._seen
-            if not led_to or not self._lookup.keyed_by_index:
+            if not led_to or not self._lookup.keyed_by_index or not isinstance(self._lookup, AtAddresses):
                 break
             self._seen |= led_to
             self._note_entries((), self._note(self._lookup.rows_at([place[0] or "" for place in led_to])))

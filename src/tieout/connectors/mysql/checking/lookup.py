@@ -62,10 +62,6 @@ class MySQLLookup:
         with translated(self.url), self._connection() as connection:
             yield from self._batches(connection, statement, columns)
 
-    def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Entries are only looked up with the keys of their rows: there is no other address."""
-        raise NotImplementedError
-
     all_rows = rows
 
     def entries(self, number: int, rows: Sequence[ChangedRow], told: Sequence[str]) -> Iterator[FoundEntries]:
