@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tieout.model.results import Explanation, VerificationResult
 from tieout.report.printable import one_line
@@ -13,11 +13,6 @@ def explanation_lines(title: str, explanation: Explanation) -> Iterator[str]:
     """The table (by a title that is printable already), what was chosen, and a line for each reason."""
     yield f"{title}: strategy {explanation.strategy}, alignment {one_line(explanation.alignment)}"
     yield from (f"  - {one_line(reason)}" for reason in explanation.reasons)
-
-
-def explanation_text(explanations: Iterable[tuple[str, Explanation]]) -> str:
-    """All of them as one text, for a plan that has not run yet."""
-    return "".join(f"{line}\n" for title, one in explanations for line in explanation_lines(title, one))
 
 
 def explained_tables(result: VerificationResult) -> list[tuple[str, Explanation]]:

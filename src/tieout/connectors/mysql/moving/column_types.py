@@ -78,10 +78,6 @@ def text_bytes(kind: str) -> int:
     return int(kind.split("(")[1].rstrip(")")) if kind.startswith("VARBINARY") else 0
 
 
-def _length(kind: str) -> int:
-    return int(kind[kind.index("(") + 1 : kind.index(")")])
-
-
 def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 

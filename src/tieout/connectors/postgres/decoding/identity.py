@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.decoding.faults import slot_faults
-from tieout.connectors.postgres.session import connect
 from tieout.model.tables import TableName
 
 # A key that can be deferred is no identity. A partitioned table's rows are logged as its partitions say, and
@@ -51,18 +48,9 @@ class ReplicaIdentity:
     columns: tuple[str, ...]
     uneven: bool = False
 
-    @property
-    def names_rows(self) -> bool:
-        return bool(self.columns) and not self.uneven
-
-
-def identity(url: EndpointUrl, tables: Iterable[TableName]) -> dict[TableName, ReplicaIdentity]:
-    """The replica identity of each of these tables that exists."""
-    with slot_faults(url), connect(url, "tieout log") as connection:
-        return identities(connection, tables)
-
 
 def identities(connection: Any, tables: Iterable[TableName]) -> dict[TableName, ReplicaIdentity]:
+    """The replica identity of each of these tables that exists."""
     found = {}
     for table in tables:
         row = connection.execute(_IDENTITIES, [table.schema, table.name]).fetchone()

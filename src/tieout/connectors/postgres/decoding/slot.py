@@ -16,7 +16,7 @@ from tieout.errors import UsageError
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
-__all__ = ["SlotState", "create", "drop", "lag", "set_tables"]
+__all__ = ["SlotState", "create", "drop", "lag"]
 
 _IS_OURS = "SELECT database = current_database() AND plugin = 'pgoutput' FROM pg_replication_slots WHERE slot_name = %s"
 
@@ -31,12 +31,6 @@ def create(url: EndpointUrl, slot: str, publication: str, tables: Sequence[Table
         publish(connection, publication, tables)
         _create_slot(connection, slot)
         return slot_state(connection, url, slot).confirmed
-
-
-def set_tables(url: EndpointUrl, publication: str, tables: Sequence[TableName]) -> None:
-    """Changes made from now on are told if they are of these tables."""
-    with _session(url) as connection:
-        publish(connection, publication, tables)
 
 
 def drop(url: EndpointUrl, slot: str, publication: str) -> None:
