@@ -269,7 +269,8 @@ class Mover:
                 self.status.looked(self.source.log(self.request.task).lag(applied))
                 self._watch(applied)
                 self.tell(self.status)
-        return self.steering.is_stopped(applied)
+        self.steering.look()
+        return False
 
     def _watch(self, applied: Position) -> None:
         """TroubleFound if a table became something that its log does not tell."""

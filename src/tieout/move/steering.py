@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from threading import Event
 
 from tieout.meta import MetaStore, Wanted
-from tieout.model.positions import Position
 from tieout.move.status import StatusKeeper
 from tieout.move.throttle import Throttle
 
@@ -25,11 +24,10 @@ class Steering:
     status: StatusKeeper
     throttle: Throttle
 
-    def is_stopped(self, applied: Position) -> bool:
-        """Never true: raises StopAsked instead."""
+    def look(self) -> None:
+        """StopAsked if the mover is to end."""
         if self._wanted() in (Wanted.STOP, Wanted.CANCEL):
             raise StopAsked
-        return False
 
     def hold(self, released: Event | None = None) -> None:
         """Waits while the mover is to rest, or is held back, until it is released; StopAsked if it is to end."""
