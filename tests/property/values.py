@@ -205,7 +205,12 @@ SORTS = (
     ),
     Sort(
         Kind(Form.UUID),
-        ((pa.string(), uuids | noise), (pa.binary(), st.binary(min_size=15, max_size=17))),
+        (
+            (pa.string(), uuids | noise),
+            (pa.binary(), st.binary(min_size=15, max_size=17)),
+            (pa.binary(), st.binary(min_size=16, max_size=16)),
+            (pa.binary(16), st.binary(min_size=16, max_size=16)),
+        ),
         uuid_identity,
     ),
     Sort(Kind(Form.JSON), ((pa.string(), json_texts | noise),), json_identity),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tieout.canonical.arrays import as_binary, is_bytes, odd_text, python_text, status_of
 from tieout.canonical.fields import ODD, PRESENT, Field
@@ -41,8 +43,11 @@ def set_members(kind: Kind, array: pa.Array) -> Field:
 def uuid(kind: Kind, array: pa.Array) -> Field:
     """Sixteen bytes, from text with or without hyphens in either case, or from sixteen bytes."""
     status = status_of(array)
-    data = np.zeros(len(array), dtype="V16")
     odd: dict[int, str] = {}
+    sent = _as_sent(array)
+    if sent is not None:
+        return _uuids(status, sent, odd)
+    data = np.zeros(len(array), dtype="V16")
     for row, value in enumerate(array.to_pylist()):
         if value is None:
             continue
@@ -52,7 +57,22 @@ def uuid(kind: Kind, array: pa.Array) -> Field:
         else:
             data[row] = np.void(raw)
     assert all(status[row] != PRESENT for row in odd)
+    return _uuids(status, data, odd)
+
+
+def _uuids(status: npt.NDArray[np.uint8], data: npt.NDArray[np.void], odd: dict[int, str]) -> Field:
     return Field(status, data, None, lambda row: str(UUID(bytes=data[row].tobytes())), odd)
+
+
+def _as_sent(array: pa.Array) -> npt.NDArray[np.void] | None:
+    """Of an array that has sixteen bytes for each value, which is how a server sends them; zeros for NULL."""
+    storage = array.storage if isinstance(array, pa.ExtensionArray) else array
+    if not is_bytes(storage) or pc.any(pc.not_equal(pc.binary_length(storage), 16)).as_py():
+        return None
+    filled = pc.fill_null(storage, bytes(16)).cast(pa.large_binary())
+    octets = b"" if not len(filled) else filled.buffers()[2]
+    start = int(np.frombuffer(filled.buffers()[1], np.int64, 1, 8 * filled.offset)[0]) if len(filled) else 0
+    return np.frombuffer(octets, dtype="V16", count=len(filled), offset=start)
 
 
 def _uuid_bytes(value: object) -> bytes | None:

@@ -71,10 +71,9 @@ def _oids(spans: Spans) -> pa.Array:
 def _uuids(spans: Spans) -> pa.Array:
     size = 16
     if not len(spans):
-        return pa.ExtensionArray.from_storage(pa.uuid(), pa.array([], pa.binary(size)))
+        return pa.array([], pa.binary(size))
     octets = np.lib.stride_tricks.sliding_window_view(spans.octets, size)[spans.starts]
-    storage = pa.Array.from_buffers(pa.binary(size), len(spans), [None, pa.py_buffer(octets)])
-    return pa.ExtensionArray.from_storage(pa.uuid(), storage)
+    return pa.Array.from_buffers(pa.binary(size), len(spans), [None, pa.py_buffer(octets)])
 
 
 def _labels(spans: Spans, labels: Mapping[int, str]) -> pa.Array:
