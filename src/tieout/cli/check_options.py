@@ -47,7 +47,7 @@ Pause = Annotated[
     float | None, how.time_option("--pause", "How long to rest between two batches (not at all unless given).")
 ]
 RecheckAfter = Annotated[float | None, how.recheck_after("what seems wrong")]
-RecheckTimes = Annotated[int | None, how.recheck_times(1, ", until two looks agree")]
+RecheckTimes = Annotated[int | None, how.recheck_times(1, ", until two or three looks agree")]
 EngineCheckerOption = Annotated[
     EngineChecker | None,
     how.option(

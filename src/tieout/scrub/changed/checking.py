@@ -28,7 +28,7 @@ from tieout.scrub.indexes.checks import by_address
 from tieout.scrub.indexes.classify import Classifier
 from tieout.scrub.indexes.mismatches import Mismatch
 from tieout.scrub.indexes.projection import TableColumns, table_columns
-from tieout.scrub.indexes.settling import Places, settle
+from tieout.scrub.indexes.settling import AT_NO_MOMENT, Places, settle
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable
 
@@ -145,7 +145,14 @@ class _Looking:
         def again(places: Places) -> Places:
             return _places(self._look([self._pieces[number] for number in sorted(pieces)]))
 
-        settled = settle(suspects, again, options.recheck_times, lambda: self._checks.rest(options.recheck_after))
+        # A row and its entries are looked up one after the other, on every engine: at no single moment.
+        settled = settle(
+            suspects,
+            again,
+            options.recheck_times,
+            lambda: self._checks.rest(options.recheck_after),
+            agreeing=AT_NO_MOMENT,
+        )
         self._compared.mismatches = settled.mismatches
         for number, _ in settled.unsettled:
             self._compared.unsettled[number] = self._compared.unsettled.get(number, 0) + 1

@@ -14,7 +14,7 @@ from tieout.scrub.dealing import dealt
 from tieout.scrub.indexes.digesting import DigestStage, TableIndexes
 from tieout.scrub.indexes.mismatches import MOST, Mismatch, find_mismatches
 from tieout.scrub.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
-from tieout.scrub.indexes.settling import Places, settle
+from tieout.scrub.indexes.settling import AT_NO_MOMENT, AT_ONE_MOMENT, Places, settle
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
 
@@ -66,7 +66,7 @@ class IndexComparison:
             again,
             options.recheck_times,
             lambda: self.unit.rest(options.recheck_after),
-            agreeing=2 if self._has_moments else 3,
+            agreeing=AT_ONE_MOMENT if self._has_moments else AT_NO_MOMENT,
         )
         for mismatch in self._at_one_moment(wanted, settled.mismatches):
             compared[mismatch.index].mismatches.append(mismatch)

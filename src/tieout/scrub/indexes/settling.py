@@ -12,6 +12,14 @@ Places = dict[Place, Mismatch]
 """What disagrees, by index and address."""
 
 
+AT_ONE_MOMENT, AT_NO_MOMENT = 2, 3
+"""How many looks in a row must agree, where rows and entries are seen at one moment, and where they are not.
+
+Two do not where addresses are used again by the second: a row that was written meanwhile may be back where it was, and
+its entry not yet, as at the look before.
+"""
+
+
 @dataclass(frozen=True)
 class Settled:
     """What was the same at enough looks; and what was wrong at every look, but not the same at so many of the last."""
@@ -21,12 +29,11 @@ class Settled:
 
 
 def settle(
-    suspects: Places, again: Callable[[Places], Places], times: int, rest: Callable[[], None], *, agreeing: int = 2
+    suspects: Places, again: Callable[[Places], Places], times: int, rest: Callable[[], None], *, agreeing: int
 ) -> Settled:
     """`again` looks at least at these places; so many `times`, with a `rest` before each.
 
-    So many looks in a row must agree, the first one counted. Two do not where addresses are used again by the second: a
-    row that was written meanwhile may be back where it was, and its entry not yet, as at the look before.
+    So many looks in a row must be `agreeing`, the first one counted.
     """
     seen = dict.fromkeys(suspects, 1)
     for _ in range(max(times, agreeing - 1)):
