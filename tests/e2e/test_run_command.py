@@ -50,6 +50,7 @@ def following(start: Start) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_a_mover_that_was_paused(start: Start, program: Tieout, source: SqliteDatabase) -> None:
     with following(start) as process:
         assert program("pause", "shop").code == 0

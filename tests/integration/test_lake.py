@@ -13,6 +13,7 @@ import pytest
 import tieout
 from tests.integration.frames.stores import Store, columns_of, found_in, write_parquet
 from tests.integration.frames.table import FAULTS, KEYS, MARIADB, POSTGRES, SQLITE, Crowd, wide_rows
+from tests.variants import later
 from tieout import TableRequest, TieoutError, VerificationResult
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def verify(spark: SparkSession, tmp_path: Path) -> Callable[..., VerificationRes
     return run
 
 
-@pytest.fixture(params=[SQLITE, POSTGRES, MARIADB])
+@pytest.fixture(params=[later(SQLITE), POSTGRES, later(MARIADB)])
 def store(request: pytest.FixtureRequest) -> Store:
     engine = request.param
     fixture = {SQLITE: "sqlite_db", POSTGRES: "pg_db", MARIADB: "mysql_db"}[engine]

@@ -53,7 +53,6 @@ FEW = [
     if (case.pair, case.delivery, case.place)
     in {
         ("mariadb-postgres", "exactly-once", "before-commit"),
-        ("postgres-mariadb", "at-least-once", "after-merge"),
-        ("postgres-postgres", "exactly-once", "chunk-after-commit"),
+        ("postgres-mariadb", "exactly-once", "chunk-after-commit"),
     }
 ]

@@ -11,6 +11,7 @@ from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
 from tests.integration.checking.definitions import definitions
 from tests.integration.checking.definitions import found as found_in_definitions
+from tests.variants import later
 from tieout.model.failures import CheckVerdict
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def test_innodb(own: Database, spark: SparkSession, tmp_path: Path) -> None:
     assert len(failures) == len(faults)
 
 
-@pytest.mark.parametrize("engine", ["Aria", pytest.param("MyISAM", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("engine", ["Aria", later("MyISAM")])
 def test_a_stale_entry_without_addresses(own: Database, spark: SparkSession, tmp_path: Path, engine: str) -> None:
     """An entry that no row is like, and a row that no entry is like: which is whose, only the file knows."""
     corrupt(own, engine, "stale_entry", {"v": 5})

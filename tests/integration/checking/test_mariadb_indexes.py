@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.checking.checks import Checking
+from tests.variants import later
 from tieout.model.failures import CheckVerdict, Status
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ INSERT INTO orders SELECT seq, IF(seq % 7 = 0, NULL, CONCAT('Skü-', seq % 97)),
   IF(seq % 5 = 0, NULL, FROM_UNIXTIME(seq * 1000)), seq / 3 FROM seq_1_to_1000"""
 
 
-@pytest.mark.parametrize("engine", ["InnoDB", "Aria", pytest.param("MyISAM", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("engine", ["InnoDB", "Aria", later("MyISAM")])
 def test_a_clean_table(mysql_db: Database, spark: SparkSession, tmp_path: Path, engine: str) -> None:
     mysql_db.execute(TABLE.format(engine))
     mysql_db.execute(ROWS)

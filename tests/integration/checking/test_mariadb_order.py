@@ -10,6 +10,7 @@ import pytest
 
 from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
+from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.index_paths import Disorder, Ordered
 from tieout.connectors.registry import open_checker
@@ -118,7 +119,7 @@ def test_neighbours_that_are_written_between_two_looks(own: Database) -> None:
     assert [(each.first[0], each.second[0]) for each in again] == [("C", "a")]
 
 
-@pytest.mark.parametrize("engine", ["InnoDB", pytest.param("Aria", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("engine", ["InnoDB", later("Aria")])
 def test_a_collation_that_sorts_otherwise(own: Database, spark: SparkSession, tmp_path: Path, engine: str) -> None:
     table = "(id INT PRIMARY KEY, s VARCHAR(9) COLLATE {}, v INT, KEY by_s (s), KEY by_v (v)) ENGINE={}"
     own.execute(f"CREATE TABLE t {table.format('utf8mb4_bin', engine)}")

@@ -11,6 +11,7 @@ import pytest
 from tests.corruption import mariadb
 from tests.corruption.mariadb.files import pages_of, purge, put_back
 from tests.integration.checking.checks import Checking
+from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.index_paths import Sought, Unfound, Unreadable
 from tieout.connectors.mysql.checking.prefixes import fails_at_dangling
@@ -65,7 +66,7 @@ def faulty(database: Database, null: str) -> list[tuple[str, str, str, str]]:
     )
 
 
-@pytest.mark.parametrize("null", ["NOT NULL", pytest.param("NULL", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("null", ["NOT NULL", later("NULL")])
 def test_what_is_wrong(own: Database, spark: SparkSession, tmp_path: Path, null: str) -> None:
     expected = faulty(own, null)
     report = Checking(own.url, spark, tmp_path).run("CHECK TABLE clean, stale, crowd, missing, dangling")

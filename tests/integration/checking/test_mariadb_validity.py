@@ -9,6 +9,7 @@ import pytest
 
 from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
+from tests.variants import later
 from tieout.model.failures import Failure, FailureKind, Status
 from tieout.model.statements import Family
 
@@ -54,7 +55,7 @@ def key_of(failure: Failure) -> str | None:
     return None if failure.primary_key is None else failure.primary_key["id"]
 
 
-@pytest.mark.parametrize("engine", ["InnoDB", pytest.param("Aria", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("engine", ["InnoDB", later("Aria")])
 def test_values_at_the_edge_of_every_type(mysql_db: Database, checking: Checking, engine: str) -> None:
     mysql_db.execute(HEALTHY.format(engine))
     mysql_db.execute(ROWS)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.corruption import mariadb, postgres, sqlite
 from tests.integration.checking.mending import Mending, counts
+from tests.variants import later
 from tieout.model.failures import CheckReport, CheckVerdict
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def test_sqlite(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession,
     round_trip(database, Mending(database.url, tmp_path, spark))
 
 
-@pytest.mark.parametrize("engine", [pytest.param("mariadb", marks=pytest.mark.thorough), "postgres"])
+@pytest.mark.parametrize("engine", [later("mariadb"), "postgres"])
 def test_servers(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, engine: str) -> None:
     database: Database = request.getfixturevalue({"mariadb": "mysql_db", "postgres": "db"}[engine])
     recipes = {"mariadb": mariadb, "postgres": postgres}[engine]

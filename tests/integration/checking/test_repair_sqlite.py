@@ -15,6 +15,7 @@ import pytest
 from tests.corruption import sqlite
 from tests.corruption.sqlite.session import hidden, remove, unguarded
 from tests.integration.checking.mending import Mending, counts
+from tests.variants import later
 from tieout.errors import UsageError
 from tieout.model.failures import CheckVerdict, Failure, FailureKind
 
@@ -267,7 +268,7 @@ getattr(api, action)("last", url, meta=meta)
 """
 
 
-@pytest.mark.parametrize("point", [pytest.param("before", marks=pytest.mark.thorough), "after"])
+@pytest.mark.parametrize("point", [later("before"), "after"])
 def test_killed_between_commit_and_record(broken: tuple[SqliteDatabase, Mending, str], point: str) -> None:
     """What is in quarantine was committed: it is neither done twice nor lost."""
     database, mending, job = broken

@@ -12,6 +12,7 @@ import pytest
 
 from tests.background import in_background
 from tests.integration.checking.checks import Checking
+from tests.variants import later
 from tieout.model.failures import CheckVerdict
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     seeds = range(20 if metafunc.config.getoption("all_faults") else 1)
     metafunc.parametrize("seed", seeds)
     # One engine; `make test-faults` has them all.
-    metafunc.parametrize(
-        "engine", ["db", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("mysql_db", "sqlite_db"))]
-    )
+    metafunc.parametrize("engine", ["db", *(later(name) for name in ("mysql_db", "sqlite_db"))])
 
 
 def test_no_failure(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.servers.sqlite import SqliteDatabase
+from tests.variants import later
 from tieout import api
 from tieout.model.results import Strategy, Verdict, VerificationResult
 
@@ -33,8 +34,13 @@ NAMES = [
     "id",
 ]
 ENGINES = [("mariadb", "mariadb"), ("postgres", "postgres"), ("sqlite", "sqlite"), ("mariadb", "postgres")]
-WAYS = [*((pair, Strategy.PULL) for pair in ENGINES), *((pair, Strategy.PUSHDOWN) for pair in ENGINES[:2])]
-WAYS.append((ENGINES[1], Strategy.NATIVE))
+WAYS = [
+    *(later(pair, Strategy.PULL) for pair in ENGINES[:2]),
+    *((pair, Strategy.PULL) for pair in ENGINES[2:]),
+    (ENGINES[0], Strategy.PUSHDOWN),
+    later(ENGINES[1], Strategy.PUSHDOWN),
+    (ENGINES[1], Strategy.NATIVE),
+]
 
 
 @pytest.fixture(scope="module")

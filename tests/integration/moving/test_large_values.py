@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.moving.pairs import Moving
+from tests.variants import later
 
 if TYPE_CHECKING:
     from tests.servers.server import Database
@@ -42,9 +43,7 @@ def room(database: Database) -> Iterator[None]:
             database.server.execute(None, f"SET GLOBAL max_allowed_packet = {16 << 20}")
 
 
-@pytest.mark.parametrize(
-    "moving", ["mariadb-postgres", pytest.param("postgres-mariadb", marks=pytest.mark.thorough)], indirect=True
-)
+@pytest.mark.parametrize("moving", ["mariadb-postgres", later("postgres-mariadb")], indirect=True)
 def test_large_values_are_copied_and_followed(moving: Moving) -> None:
     source = moving.source
     source.execute(TABLES[source.server.scheme])

@@ -34,6 +34,7 @@ def test_a_batch_whose_worker_is_killed(spark: SparkSession) -> None:
     assert "\n" not in error.value.message
 
 
+@pytest.mark.thorough
 def test_a_stream_whose_reader_is_killed(mariadb_to_postgres: Moving) -> None:
     """The mover ends with one line that has nothing of Spark's plans in it, and goes on when it is started again."""
     moving = mariadb_to_postgres.asking("t", poll_seconds=0.02)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
+from tests.variants import later
 from tieout.move.copying import CopyChunk
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ def impatient(database: Database) -> Iterator[None]:
             database.execute(f"SET GLOBAL {name} = {value}")
 
 
-@pytest.mark.parametrize(
-    "moving", ["mariadb-postgres", pytest.param("postgres-mariadb", marks=pytest.mark.thorough)], indirect=True
-)
+@pytest.mark.parametrize("moving", ["mariadb-postgres", later("postgres-mariadb")], indirect=True)
 def test_a_copy_that_rests_longer_than_a_server_waits(moving: Moving) -> None:
     text = "LONGTEXT" if moving.source.server.scheme == "mysql" else "TEXT"
     moving.source.execute(f"CREATE TABLE t (id INT PRIMARY KEY, a {text})")

@@ -9,8 +9,9 @@ import pytest
 from tests.integration.matrix.columns import MARIADB, POSTGRES
 from tests.integration.moving.columns import COLUMNS_OF, REFUSED
 from tests.integration.moving.moved import FEW, Texts, both_sides, engines_of, move_wide
-from tests.integration.moving.pairs import EVERY_WAY, Moving
+from tests.integration.moving.pairs import ACROSS, Moving
 from tests.integration.moving.wide import ROWS, Wide
+from tests.variants import later
 from tieout.errors import UnsupportedError
 from tieout.model.results import Verdict
 
@@ -21,7 +22,7 @@ GONE, REKEYED, OF_NULLS = 2, 1, 2
 """Rows that are changed in the log; the last two are of tables with NULLs."""
 
 
-@EVERY_WAY
+@pytest.mark.parametrize("moving", [*ACROSS, later("mariadb-mariadb"), later("postgres-postgres")], indirect=True)
 def test_every_type_is_copied_and_followed(moving: Moving) -> None:
     seen = move_wide(moving)
 
