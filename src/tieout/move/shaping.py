@@ -23,6 +23,7 @@ from tieout.move.slices import SliceStaged
 from tieout.move.trouble import Trouble
 from tieout.spark.shaping import SHAPED, shaped
 from tieout.spark.work import SCHEMA, Cells, Outcome, run_work
+from tieout.spark.workers import map_batches
 
 _DELETE = str(int(ChangeKind.DELETE))
 
@@ -64,7 +65,7 @@ def run_shaped(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
     numbered = dict(enumerate(transfers))
 
     def then(frame: DataFrame) -> DataFrame:
-        return shaped(frame, numbered).mapInArrow(load.run, SCHEMA)
+        return map_batches(shaped(frame, numbered), load.run, SCHEMA)
 
     cells = max(len(transfer.reads.columns) for transfer in transfers)
     return [outcome for (outcome,) in run_work(spark, [[piece] for piece in pieces], cells=cells, then=then)]
@@ -97,7 +98,7 @@ class LoadShaped:
 def staged_by(frame: DataFrame, loader: Loader, stages: Mapping[int, StageTable]) -> DataFrame:
     """Changes in a frame of work with Cells, worked on and staged; a frame of SCHEMA."""
     transfers = {number: stage.transfer for number, stage in stages.items()}
-    return shaped(frame, transfers, len(STAGE_COLUMNS)).mapInArrow(StageShaped(loader, stages).run, SCHEMA)
+    return map_batches(shaped(frame, transfers, len(STAGE_COLUMNS)), StageShaped(loader, stages).run, SCHEMA)
 
 
 @dataclass(frozen=True)

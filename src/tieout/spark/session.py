@@ -15,6 +15,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tieout.errors import SparkFailure
+from tieout.spark.python import worker_python
 
 _WORKER_ENVIRONMENT = {
     # Each Spark task is one thread of work already.
@@ -43,8 +44,6 @@ def start_session(
     master: str = "local[*]", conf: Mapping[str, str] | None = None, *, verbose: bool = False
 ) -> SparkSession:
     """A session with Tieout's settings; `conf` goes before them. SparkFailure if Java or Spark won't start."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     for name, value in _WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     builder = SparkSession.builder.master(master)
@@ -52,7 +51,7 @@ def start_session(
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with nullcontext() if verbose else _quiet():
+        with _python_for(master), nullcontext() if verbose else _quiet():
             session = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN" if verbose else "OFF")
         if not verbose:
@@ -63,6 +62,19 @@ def start_session(
         raise SparkFailure(
             f"Spark did not start: {line}", "is a Java runtime of version 17 or later installed?"
         ) from None
+
+
+@contextmanager
+def _python_for(master: str) -> Iterator[None]:
+    """Spark looks for it when it starts. Processes of ours that outlive this one find none that is gone by then."""
+    unset = [name for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON") if name not in os.environ]
+    python = worker_python() if master.startswith("local") else sys.executable
+    os.environ.update(dict.fromkeys(unset, python))
+    try:
+        yield
+    finally:
+        for name in unset:
+            del os.environ[name]
 
 
 def _local_settings() -> dict[str, str]:

@@ -22,6 +22,7 @@ from tieout.connectors.changelog import ChangeLog
 from tieout.errors import TieoutError
 from tieout.model.positions import Position
 from tieout.spark.work import Pieces, Work, read_pieces, schema_with
+from tieout.spark.workers import keep_what_is_loaded
 
 _OPTION = "secret.following"
 _POSITION = "position"
@@ -86,10 +87,14 @@ class ChangeSource(DataSource):
         return "tieout_changes"
 
     def schema(self) -> str:
-        return schema_with(self._following.cells)
+        schema = schema_with(self._following.cells)
+        keep_what_is_loaded()
+        return schema
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - the name that Spark asks for
-        return _ChangeReader(self._following)
+        reader = _ChangeReader(self._following)
+        keep_what_is_loaded()
+        return reader
 
     @property
     def _following(self) -> Following:

@@ -8,12 +8,10 @@ data: what to make of it is the flow's business, and the other pieces go on.
 from __future__ import annotations
 
 import base64
-import gc
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -27,6 +25,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from tieout.connectors.kept import kept_open
 from tieout.errors import SparkFailure, TieoutError
 from tieout.spark.interrupts import interruptible
+from tieout.spark.workers import keep_what_is_loaded
 
 SCHEMA = "work long, bucket int, payload binary"
 _CELLS = "cells"
@@ -204,16 +203,6 @@ def read_pieces(partition: InputPartition) -> Iterator[pa.RecordBatch]:
                 else:
                     yield _row(number, None, result, partition.cells)
     keep_what_is_loaded()
-
-
-@cache
-def keep_what_is_loaded() -> None:
-    """Spark's Python processes collect garbage after all that they do: not among the modules, which are none.
-
-    A hundred thousand objects would be looked at again for every task, for longer than most tasks take. Once in
-    a process: what is garbage by then stays.
-    """
-    gc.freeze()
 
 
 def _row(number: int, bucket: int | None, value: Any, cells: int) -> pa.RecordBatch:

@@ -13,6 +13,7 @@ from tieout.connectors.base import Scan
 from tieout.model.digests import Digest
 from tieout.spark.lanes import Lanes, bucket_sums, digest_of
 from tieout.spark.wire import wired
+from tieout.spark.workers import map_batches
 from tieout.verify.bucketing import add_buckets
 from tieout.verify.rows import fields_of
 from tieout.verify.work import bucket_digests
@@ -45,7 +46,7 @@ def native_digests(
 
 def pulled_digests(rows: DataFrame, scan: Scan, buckets: int) -> Buckets:
     """The digests of a frame in canonical form, hashed by Python workers; comparable with a database's."""
-    parts = wired(rows, scan).mapInArrow(DigestBatches(scan, buckets).run, _SCHEMA)
+    parts = map_batches(wired(rows, scan), DigestBatches(scan, buckets).run, _SCHEMA)
     sums = parts.groupBy("bucket").agg(*(fn.sum(name).alias(name) for name in ("rows", *_WORDS)))
     return {bucket: digest_of(count, halves) for bucket, count, *halves in sums.collect()}
 

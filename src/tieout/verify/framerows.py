@@ -15,6 +15,7 @@ from tieout.connectors.base import Scan
 from tieout.spark.lanes import KEY, ROW, bucket_of
 from tieout.spark.wire import wired
 from tieout.spark.work import SCHEMA
+from tieout.spark.workers import map_batches
 from tieout.verify.bucketrows import Sent, loose_rows
 from tieout.verify.framedigests import hashed_pair
 from tieout.verify.rows import fields_of
@@ -46,7 +47,7 @@ class SendRows:
 
 def bucket_rows(rows: DataFrame, send: SendRows) -> DataFrame:
     """Rows of a frame as a frame of payloads; those of other buckets than wanted stay where they are."""
-    return wired(rows, send.scan).mapInArrow(send.run, SCHEMA)
+    return map_batches(wired(rows, send.scan), send.run, SCHEMA)
 
 
 def suspect_rows(

@@ -15,6 +15,7 @@ from tieout.model.results import VerificationResult
 from tieout.model.tables import TableName
 from tieout.spark.faults import spark_faults
 from tieout.spark.frames import FrameEndpoint, FrameReader
+from tieout.spark.workers import map_batches
 from tieout.verify.bucketrows import CompareBuckets
 from tieout.verify.found import Localised
 from tieout.verify.framedigests import native_digests
@@ -81,7 +82,7 @@ def _compare_rows(spark: SparkSession, run: TableRun, limit: int | None) -> None
     payloads = native_suspects(spark, run)
     compare = CompareBuckets(plan, shape_of(plan), limit, _AT_ONCE)
     together = payloads.repartition("bucket").sortWithinPartitions("bucket")
-    for row in together.mapInArrow(compare.run, "payload binary").collect():
+    for row in map_batches(together, compare.run, "payload binary").collect():
         found: Localised | TieoutError = pickle.loads(row.payload)
         if isinstance(found, TieoutError):
             raise found

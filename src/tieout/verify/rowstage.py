@@ -15,6 +15,7 @@ from tieout.model.differences import DifferenceCounts
 from tieout.model.requests import VerifyOptions
 from tieout.spark.interrupts import interruptible
 from tieout.spark.work import run_work, spark_errors, work_frame
+from tieout.spark.workers import map_batches
 from tieout.verify.bucketrows import CompareBuckets, ScanBuckets
 from tieout.verify.found import Localised
 from tieout.verify.framejobs import is_native_pair, native_suspects, rows_of
@@ -79,7 +80,7 @@ class RowStage:
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
         with spark_errors():
-            compared = together.mapInArrow(compare.run, "payload binary")
+            compared = map_batches(together, compare.run, "payload binary")
             for row in interruptible(self._spark, lambda: compared.toLocalIterator(prefetchPartitions=True)):
                 found = pickle.loads(row.payload)
                 if isinstance(found, TieoutError):

@@ -1,0 +1,37 @@
+"""Spark's Python processes: they do one thing after another, and should not pay again for what they have loaded."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+Mapped = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class _Kept:
+    modules = 0
+
+
+def keep_what_is_loaded() -> None:
+    """The processes collect garbage after all that they do: not among the modules, which are none.
+
+    A hundred thousand objects would be looked at again for every task, for longer than most tasks take. Only if
+    modules came since: what is garbage by then stays.
+    """
+    if len(sys.modules) > _Kept.modules:
+        gc.freeze()
+        _Kept.modules = len(sys.modules)
+
+
+def map_batches(frame: DataFrame, function: Mapped, schema: str) -> DataFrame:
+    """The batches of a frame, made into others by Python."""
+
+    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from function(batches)
+        keep_what_is_loaded()
+
+    return frame.mapInArrow(mapped, schema)
