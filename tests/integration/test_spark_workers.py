@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,4 +29,4 @@ def test_they_import_what_is_installed_and_collect_no_modules(spark: SparkSessio
     rows = [map_batches(spark.range(1).coalesce(1), told, "pyspark string, kept long").collect()[0] for _ in range(6)]
     assert {Path(row.pyspark) for row in rows} == {Path(pyspark.__file__)}
     assert rows[-1].kept > 10_000
-    assert "PYSPARK_PYTHON" not in os.environ, "processes that outlive this one would look for it"
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable, "processes that outlive this one would look for another"

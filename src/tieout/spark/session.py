@@ -66,15 +66,15 @@ def start_session(
 
 @contextmanager
 def _python_for(master: str) -> Iterator[None]:
-    """Spark looks for it when it starts. Processes of ours that outlive this one find none that is gone by then."""
-    unset = [name for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON") if name not in os.environ]
+    """Spark looks for it when it starts. Processes that outlive this one are told of none that is gone by then."""
     python = worker_python() if master.startswith("local") else sys.executable
-    os.environ.update(dict.fromkeys(unset, python))
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    ours = [name for name in names if os.environ.get(name, sys.executable) == sys.executable]
+    os.environ.update(dict.fromkeys(ours, python))
     try:
         yield
     finally:
-        for name in unset:
-            del os.environ[name]
+        os.environ.update(dict.fromkeys(ours, sys.executable))
 
 
 def _local_settings() -> dict[str, str]:

@@ -12,8 +12,7 @@ from pyspark.sql import DataFrame
 Mapped = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-class _Kept:
-    modules = 0
+_kept_modules = 0
 
 
 def keep_what_is_loaded() -> None:
@@ -22,9 +21,10 @@ def keep_what_is_loaded() -> None:
     A hundred thousand objects would be looked at again for every task, for longer than most tasks take. Only if
     modules came since: what is garbage by then stays.
     """
-    if len(sys.modules) > _Kept.modules:
+    global _kept_modules  # noqa: PLW0603 - of a process
+    if len(sys.modules) > _kept_modules:
         gc.freeze()
-        _Kept.modules = len(sys.modules)
+        _kept_modules = len(sys.modules)
 
 
 def map_batches(frame: DataFrame, function: Mapped, schema: str) -> DataFrame:

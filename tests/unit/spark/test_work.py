@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import gc
 import pickle
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import ModuleType
+from typing import cast
 
 import pytest
 
-from tieout.spark import work
+from tieout.spark import work, workers
 
 
 @dataclass(frozen=True)
@@ -22,10 +25,10 @@ class Told:
 
 
 @pytest.fixture(autouse=True)
-def collected_anew() -> Iterator[None]:
+def collected_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in a process that has done no work yet."""
     gc.unfreeze()
-    work.keep_what_is_loaded.cache_clear()
+    monkeypatch.setattr(workers, "_kept_modules", 0)
     yield
     gc.unfreeze()
 
@@ -49,4 +52,13 @@ def test_what_a_task_has_loaded_is_looked_through_no_more() -> None:
     kept = gc.get_freeze_count()
     assert kept > 10_000
     list(work.read_pieces(work.Pieces(0, pickle.dumps([Told(1)]))))
-    assert gc.get_freeze_count() <= kept, "once: what comes later is collected"
+    assert gc.get_freeze_count() <= kept, "what comes later is collected"
+
+
+def test_what_is_loaded_later_is_kept_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers.keep_what_is_loaded()
+    kept = gc.get_freeze_count()
+    later = [[number] for number in range(5000)]
+    monkeypatch.setitem(sys.modules, "loaded_later", cast("ModuleType", later))
+    workers.keep_what_is_loaded()
+    assert gc.get_freeze_count() >= kept + len(later)
