@@ -35,8 +35,10 @@ def is_bytes(array: pa.Array) -> bool:
     return bool(pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t))
 
 
-def text_bytes(array: pa.Array) -> bytes:
-    """The bytes of all values of a large string array, one after another."""
+def joined(array: pa.Array) -> bytes:
+    """The bytes of all values of an array of large strings or large binary, one after another."""
+    if not len(array):
+        return b""
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)
     first, last = ends[array.offset], ends[array.offset + len(array)]

@@ -14,10 +14,10 @@ from tieout.canonical.arrays import (
     as_binary,
     is_bytes,
     is_textual,
+    joined,
     odd_text,
     python_text,
     status_of,
-    text_bytes,
     to_numpy,
 )
 from tieout.canonical.fields import ODD, Field
@@ -115,7 +115,7 @@ def _plain_decimals(array: pa.Array) -> pa.Array:
         return array
     texts = array.cast(pa.large_string())
     longest = pc.max(pc.binary_length(texts)).as_py() or 0
-    if longest > _LONGEST_PLAIN or text_bytes(texts).translate(None, b"-.0123456789"):
+    if longest > _LONGEST_PLAIN or joined(texts).translate(None, b"-.0123456789"):
         raise pa.ArrowInvalid("not all of them are plain")
     return texts
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.canonical.arrays import as_binary, is_bytes, odd_text, python_text, status_of
+from tieout.canonical.arrays import as_binary, is_bytes, joined, odd_text, python_text, status_of
 from tieout.canonical.fields import ODD, PRESENT, Field
 from tieout.model.kinds import Kind
 
@@ -69,10 +69,8 @@ def _as_sent(array: pa.Array) -> npt.NDArray[np.void] | None:
     storage = array.storage if isinstance(array, pa.ExtensionArray) else array
     if not is_bytes(storage) or pc.any(pc.not_equal(pc.binary_length(storage), 16)).as_py():
         return None
-    filled = pc.fill_null(storage, bytes(16)).cast(pa.large_binary())
-    octets = b"" if not len(filled) else filled.buffers()[2]
-    start = int(np.frombuffer(filled.buffers()[1], np.int64, 1, 8 * filled.offset)[0]) if len(filled) else 0
-    return np.frombuffer(octets, dtype="V16", count=len(filled), offset=start)
+    octets = joined(as_binary(pc.fill_null(storage, bytes(16))))
+    return np.frombuffer(octets, dtype="V16", count=len(array))
 
 
 def _uuid_bytes(value: object) -> bytes | None:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.canonical.arrays import text_bytes
+from tieout.canonical.arrays import joined
 
 _ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
 _NULL = "\\N"
@@ -41,11 +41,11 @@ def lines(columns: Sequence[pa.Array]) -> bytes:
     fields = [pc.fill_null(_escaped(column), _NULL) for column in columns]
     rows = pc.binary_join_element_wise(*fields, pa.scalar("\t", pa.large_string()))
     ended = pc.binary_join_element_wise(rows, pa.scalar("", pa.large_string()), pa.scalar("\n", pa.large_string()))
-    return text_bytes(ended)
+    return joined(ended)
 
 
 def _escaped(column: pa.Array) -> pa.Array:
-    data = text_bytes(column)
+    data = joined(column)
     for plain, escaped in _ESCAPES:
         if plain.encode() in data:
             column = pc.replace_substring(column, plain, escaped)

@@ -33,7 +33,7 @@ def settle(
 ) -> Settled:
     """`again` looks at least at these places; so many `times`, with a `rest` before each.
 
-    So many looks in a row must be `agreeing`, the first one counted.
+    `agreeing`: so many looks in a row must be the same, the first one counted.
     """
     seen = dict.fromkeys(suspects, 1)
     for _ in range(max(times, agreeing - 1)):
