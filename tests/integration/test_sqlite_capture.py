@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.log_items import only_told
 from tests.servers.sqlite import SqliteDatabase
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint, open_source
@@ -50,7 +51,7 @@ def told(log: SQLiteLog, *tables: str, after: int = 0) -> list[Rows]:
     wanted = frozenset(TableName("main", table) for table in tables)
     changes: list[Rows] = []
     for start, end in pairwise(ends):
-        items = list(log.read(start, end, wanted))
+        items = only_told(log.read(start, end, wanted))
         rows = [item for item in items if isinstance(item, Rows)]
         if not rows:
             assert items == []
@@ -334,7 +335,7 @@ def test_what_a_killed_writer_left_is_taken_back(db: SqliteDatabase) -> None:
     assert Path(f"{db.path}-journal").stat().st_size > 0
     with closing(open_endpoint(parse_url(db.url))) as endpoint:
         assert TableName("main", "t") in endpoint.tables()
-    assert log.now() == position(0)
+    assert log.now().place == position(0).place
     assert db.rows("SELECT * FROM t") == [(1,)]
 
 

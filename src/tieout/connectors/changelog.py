@@ -30,11 +30,19 @@ class Watched:
 class ChangeLog(Protocol):
     """The change log of one endpoint. Runs on executors: picklable, knows nothing of Spark, opens its own connections.
 
-    Raises LogLostError if the log no longer reaches back to a position.
+    Positions tell which log they are of. UnreachableError if the server has another log than that of a position:
+    `resume` finds out whether it goes on.
     """
 
     def now(self) -> Position:
         """The end of the log: whatever was committed before this call lies before it."""
+
+    def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
+        """The place behind the same transactions, in the log that the server has now: it may be another server by now,
+
+        or a copy of it. `held`: places of chunks that must lie in this log, too, if `after` has not passed them.
+        LogLostError unless it is proven that the log goes on there.
+        """
 
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
         """Up to `most` ends of transactions behind `after`, in order, each about so many bytes behind the last.
@@ -43,7 +51,7 @@ class ChangeLog(Protocol):
         """
 
     def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
-        """The transactions that end behind `after` and not behind `upto`, in the order of their commits.
+        """The transactions that end behind `after` and not behind `upto`, in the order of their commits; then Reached.
 
         Only rows of these tables; what belongs to a transaction stands between its Begin and its Commit.
         Nothing is collected: a transaction may be larger than memory.

@@ -52,10 +52,18 @@ class ChunkSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StageTable:
-    """Where the changes of a table wait to be merged: its columns, and what is to be done with each row."""
+    """Where the changes of a table wait to be merged: its columns, and what is to be done with each row.
+
+    `like`: it is one try's own, and is made as this one is when the first rows come.
+    """
 
     name: TableName
     transfer: Transfer
+    like: TableName | None = None
+
+    def of_attempt(self, attempt: str) -> StageTable:
+        """A try's own: whatever became of earlier ones, they can't write to it."""
+        return StageTable(TableName(self.name.schema, f"{self.name.name}_{attempt}"), self.transfer, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +85,10 @@ class StagedChanges:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One step of a target from one position to a later one. Versions are by target table."""
+    """One step of a target from the position it has reached to a later one. Versions are by target table."""
 
     changes: Sequence[StagedChanges]
+    after: Position
     upto: Position
     versions: Mapping[TableName, Version] = field(default_factory=dict)
 
@@ -100,8 +109,8 @@ class Destination:
 class Loader(Protocol):
     """Writes lines to a target. Runs on executors: picklable, opens its own connections."""
 
-    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-        """Runs statements of a Structure."""
+    def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+        """Runs statements of a Structure. FencedError if another mover has taken the task over."""
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         """Writes the rows and that the chunk is done in one transaction; rows written.
@@ -109,8 +118,8 @@ class Loader(Protocol):
         FencedError if another mover has taken the task over. Nothing is truncated or ignored: WriteError.
         """
 
-    def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
-        """Adds lines to a stage: the transfer's columns, then those of STAGE_COLUMNS."""
+    def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
+        """Adds lines to a stage, which is made first if it is new: the transfer's columns, then STAGE_COLUMNS."""
 
 
 STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kept")
@@ -190,24 +199,25 @@ class Target(Protocol):
     def built(self, table: TableName) -> Built:
         """The indexes and constraints that a table has."""
 
-    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-        """Runs statements of a Structure."""
+    def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+        """Runs statements of a Structure. FencedError if another mover has taken the task over."""
 
-    def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:
-        """So many sets of empty stages, by source table; those of earlier movers go."""
+    def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
+        """Empty stages, by source table, like which those of each try are made. All that earlier ones left go."""
 
-    def empty_stages(self, stages: Iterable[StageTable]) -> None: ...
+    def drop_stages(self, stages: Iterable[StageTable]) -> None: ...
 
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
         """Applies what is staged in one transaction, with the progress if asked. Returns what was unexpected, in words.
 
-        FencedError if another mover has taken the task over.
+        FencedError if another mover has taken the task over. UnreachableError if the target is not where the merge
+        begins, or what is staged is not there any more; nothing is applied then.
         """
 
     def record(self, fence: Fence, merge: Merge) -> None:
         """Writes the progress of a merge by itself."""
 
-    def drop_task(self, task: str) -> None:
+    def drop_task(self, fence: Fence) -> None:
         """Removes all that a task left here, its target tables aside."""
 
     def load(self) -> int:

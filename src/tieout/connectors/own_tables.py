@@ -7,10 +7,12 @@ from tieout.model.tables import TableName
 PREFIX = "tieout_"
 STAGE = f"{PREFIX}stage_"
 PROGRESS = ("chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
-CAPTURE = ("changes", "shapes", "readers", "wanted", "replaced", "seen")
+VERSION = "version"
+"""Of the tables that progress is kept in."""
+CAPTURE = ("changes", "shapes", "readers", "wanted", "replaced", "seen", "log")
 QUARANTINE = f"{PREFIX}quarantine"
 
-_NAMES = {QUARANTINE, *(f"{PREFIX}{name}" for name in (*PROGRESS, *CAPTURE))}
+_NAMES = {QUARANTINE, *(f"{PREFIX}{name}" for name in (*PROGRESS, VERSION, *CAPTURE))}
 
 
 def is_own(table: TableName) -> bool:

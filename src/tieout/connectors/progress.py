@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tieout.connectors.own_tables import PREFIX, PROGRESS
+from tieout.connectors.own_tables import PREFIX, PROGRESS, VERSION
 from tieout.connectors.sessions import Session
-from tieout.errors import FencedError
+from tieout.errors import EndpointError, FencedError, UnreachableError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moving import Chunk, Fence, Held, Version
@@ -21,7 +21,8 @@ from tieout.model.tables import TableName
 class TaskProgress:
     """How far a task is. `began` is where its log is read from, `applied` how far it was applied; None: not yet.
 
-    `silent_for` is how many seconds ago its mover was last heard of, by the target's clock.
+    `silent_for` is how many seconds ago its mover was last heard of, by the target's clock. `batch_end` is where the
+    batch behind `applied` ends, if a mover has begun to apply it and can't say whether it was.
     """
 
     epoch: int
@@ -29,26 +30,48 @@ class TaskProgress:
     silent_for: float
     began: Position | None
     applied: Position | None
+    batch_end: Position | None = None
+
+    @property
+    def reached(self) -> Position | None:
+        """How far its rows are."""
+        return self.applied or self.began
+
+
+LAYOUT = 2
+"""The version of the tables. 1: positions did not tell which log they are of, and the end of a batch was not kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressTables:
-    """The tables of `schema` that progress is kept in, through one session. `clock` is SQL for seconds since 1970."""
+    """The tables of `schema` that progress is kept in, through one session. `clock` is SQL for seconds since 1970.
+
+    `turn` is SQL that waits for others who asked for the same name, until their transactions end, and is itself no
+    change; "" where to lock a row is none either.
+    """
 
     session: Session
     schema: str
     clock: str
+    turn: str = ""
 
     # ------------------------------------------------------------------------------------------ the tables
 
-    def create(self, text: str, long_text: str) -> None:
-        """`text` is a type for names, `long_text` one for anything longer."""
+    def create(self, text: str, long_text: str, there: Collection[str]) -> None:
+        """`text` is a type for names, `long_text` one for anything longer; `there` are the tables that there are.
+
+        Those of an older version are brought up to this one. UnsupportedError if they are of a newer one.
+        """
+        version = self._layout(there)
+        if version == LAYOUT:
+            return
         name = f"task {text} NOT NULL"
         for table, columns in (
             ("fence", f"{name}, epoch BIGINT NOT NULL, owner {long_text} NOT NULL, PRIMARY KEY (task)"),
             (
                 "progress",
-                f"{name}, heard BIGINT NOT NULL, began {long_text}, applied {long_text}, PRIMARY KEY (task)",
+                f"{name}, heard BIGINT NOT NULL, began {long_text}, applied {long_text}, batch_end {long_text}, "
+                "PRIMARY KEY (task)",
             ),
             (
                 "versions",
@@ -74,8 +97,38 @@ class ProgressTables:
                 f"high_key {long_text}, held {long_text}, snapshot {long_text}, row_count BIGINT NOT NULL, "
                 "PRIMARY KEY (task, source_table, ordinal)",
             ),
+            (VERSION, "version INT NOT NULL"),
         ):
             self.session.execute(f"CREATE TABLE IF NOT EXISTS {self.table(table)} ({columns})")
+        if version == 1 and not self._has_batch_end():
+            self.session.execute(f"ALTER TABLE {self.table('progress')} ADD COLUMN batch_end {long_text}")
+        self.session.execute(f"DELETE FROM {self.table(VERSION)}")
+        self.session.execute(f"INSERT INTO {self.table(VERSION)} (version) VALUES ({LAYOUT:d})")
+
+    def _layout(self, there: Collection[str]) -> int | None:
+        """The version of the tables that there are."""
+        if f"{PREFIX}progress" not in there:
+            return None
+        if f"{PREFIX}{VERSION}" not in there:
+            return 1
+        found = self.session.rows(f"SELECT version FROM {self.table(VERSION)}")
+        version = int(found[0][0]) if found else 1
+        if version > LAYOUT:
+            raise UnsupportedError(
+                f"{self.table('progress')} was written by a newer version of Tieout (layout {version})",
+                "use that version",
+            )
+        return version
+
+    def _has_batch_end(self) -> bool:
+        """Whether an upgrade got so far, and no further."""
+        try:
+            self.session.rows(f"SELECT batch_end FROM {self.table('progress')} WHERE 1 = 0")
+        except EndpointError as error:
+            if error.transient:
+                raise
+            return False
+        return True
 
     def table(self, name: str) -> str:
         return self.session.table(TableName(self.schema, f"{PREFIX}{name}"))
@@ -86,13 +139,14 @@ class ProgressTables:
         """The right to write for the task, from now on this mover's alone."""
         self.session.begin()
         try:
+            self._wait_for_turn(task)
             changed = self.session.execute(
                 f"UPDATE {self.table('fence')} SET epoch = epoch + 1, owner = %s WHERE task = %s", [owner, task]
             )
             if not changed:
                 self.session.execute(f"INSERT INTO {self.table('fence')} VALUES (%s, 1, %s)", [task, owner])
                 self.session.execute(
-                    f"INSERT INTO {self.table('progress')} VALUES (%s, {self.clock}, NULL, NULL)", [task]
+                    f"INSERT INTO {self.table('progress')} (task, heard) VALUES (%s, {self.clock})", [task]
                 )
             self.session.execute(f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s", [task])
             ((epoch,),) = self.session.rows(f"SELECT epoch FROM {self.table('fence')} WHERE task = %s", [task])
@@ -109,6 +163,11 @@ class ProgressTables:
         )
         if not found:
             raise FencedError(f"the task {fence.task} was dropped", "it has to begin anew")
+        if int(found[0][0]) < fence.epoch:
+            raise FencedError(
+                f"the task {fence.task} is at its mover number {found[0][0]} here, and this is number {fence.epoch}",
+                "the target was put back to an earlier copy: start the task again",
+            )
         if int(found[0][0]) != fence.epoch:
             raise FencedError(f"another mover has taken over the task {fence.task}: {found[0][1]}")
 
@@ -132,41 +191,100 @@ class ProgressTables:
         return f"EXISTS (SELECT 1 FROM {self.table('fence')} f WHERE f.task = %s AND f.epoch = %s)"
 
     @contextmanager
-    def together(self, fence: Fence) -> Iterator[None]:
-        """One transaction, of a mover that has the right to it (FencedError)."""
+    def together(self, fence: Fence, lock: str = "FOR UPDATE") -> Iterator[None]:
+        """One transaction, of a mover that has the right to it (FencedError): no other one can take over meanwhile.
+
+        `lock`: how the fence is read by many at once.
+        """
         self.session.begin()
         try:
-            self.check(fence)
+            if not lock:
+                self._wait_for_turn(fence.task)
+            self.check(fence, lock)
             yield
             self.session.commit()
         except BaseException:
             self.session.rollback()
             raise
 
+    def _wait_for_turn(self, task: str) -> None:
+        if self.turn:
+            self.session.rows(self.turn, [f"tieout {task}"])
+
     # ---------------------------------------------------------------------------------------- how far it is
 
     def read(self, task: str) -> TaskProgress | None:
         rows = self.session.rows(
-            f"SELECT f.epoch, f.owner, {self.clock} - p.heard, p.began, p.applied "
+            f"SELECT f.epoch, f.owner, {self.clock} - p.heard, p.began, p.applied, p.batch_end "
             f"FROM {self.table('fence')} f JOIN {self.table('progress')} p ON p.task = f.task WHERE f.task = %s",
             [task],
         )
         if not rows:
             return None
-        epoch, owner, silent, began, applied = rows[0]
-        return TaskProgress(int(epoch), owner, float(silent), _position(began), _position(applied))
+        epoch, owner, silent, *positions = rows[0]
+        return TaskProgress(int(epoch), owner, float(silent), *map(_position, positions))
 
-    def begin_at(self, task: str, position: Position) -> None:
-        """Where the log is to be read from: before any row is copied."""
-        self.session.execute(
-            f"UPDATE {self.table('progress')} SET began = %s WHERE task = %s AND began IS NULL", [position.text, task]
-        )
+    def begin_at(self, fence: Fence, begin: Callable[[], Position]) -> Position:
+        """Where the log is to be read from: before any row is copied. What `begin` does is done by no other mover.
 
-    def advance(self, task: str, applied: Position, versions: Mapping[TableName, Version]) -> None:
-        self.session.execute(
-            f"UPDATE {self.table('progress')} SET applied = %s, heard = {self.clock} WHERE task = %s",
-            [applied.text, task],
+        PostgreSQL makes no slot while a transaction is open that has changed something; this one may be in the way.
+        """
+        with self.together(fence, "" if self.turn else "FOR UPDATE"):
+            position = begin()
+            self.session.execute(
+                f"UPDATE {self.table('progress')} SET began = %s WHERE task = %s AND began IS NULL",
+                [position.text, fence.task],
+            )
+        return position
+
+    def rebase(self, fence: Fence, before: Position, now: Position, *, chunks: bool) -> None:
+        """The source's log is another one now, in which `now` is the same place.
+
+        `chunks`: places in the log of before mean nothing any more; all that was copied lies before this one.
+        """
+        with self.together(fence):
+            self._move(
+                fence.task,
+                before,
+                "began = CASE WHEN applied IS NULL THEN %s ELSE began END, "
+                "applied = CASE WHEN applied IS NULL THEN NULL ELSE %s END",
+                [now.text, now.text],
+            )
+            if chunks:
+                where = f"UPDATE {self.table('progress')} SET batch_end = NULL WHERE task = %s"
+                self.session.execute(where, [fence.task])
+                self.session.execute(
+                    f"UPDATE {self.table('chunks')} SET held = %s, snapshot = NULL "
+                    "WHERE task = %s AND held IS NOT NULL",
+                    [now.text, fence.task],
+                )
+
+    def plan_batch(self, fence: Fence, after: Position, end: Position) -> None:
+        """Keeps where a batch ends before it is applied: whoever applies it again applies the same one."""
+        with self.together(fence):
+            self._move(fence.task, after, "batch_end = %s", [end.text])
+
+    def require(self, task: str, after: Position) -> None:
+        """UnreachableError unless the rows are where a batch begins."""
+        self._move(task, after, f"heard = {self.clock}", [])
+
+    def _move(self, task: str, after: Position, settings: str, values: Sequence[str]) -> None:
+        """Only from where the batch begins: a try whose answer was lost may have been committed after all, and a
+        target that was put back is not there yet.
+        """
+        changed = self.session.execute(
+            f"UPDATE {self.table('progress')} SET {settings} WHERE task = %s AND COALESCE(applied, began) = %s",
+            [*values, task, after.text],
         )
+        if not changed:
+            raise UnreachableError(
+                f"the progress of the task {task} is not at {after} any more",
+                "an earlier try was committed after all, or the target was put back: it goes on from there",
+            )
+
+    def advance(self, task: str, after: Position, upto: Position, versions: Mapping[TableName, Version]) -> None:
+        """From where the batch began to where it ended; UnreachableError if the progress is not there."""
+        self._move(task, after, f"applied = %s, batch_end = NULL, heard = {self.clock}", [upto.text])
         for table, version in versions.items():
             values = [version.transaction, version.at, task, str(table)]
             changed = self.session.execute(
@@ -194,16 +312,19 @@ class ProgressTables:
         rows = self.session.rows(f"SELECT source_table, step FROM {self.table('tables')} WHERE task = %s", [task])
         return {name: int(step) for name, step in rows}
 
-    def make(self, task: str, source: TableName, target: TableName) -> None:
-        self.session.execute(
-            f"INSERT INTO {self.table('tables')} VALUES (%s, %s, %s, 0)", [task, str(source), str(target)]
-        )
+    def make(self, fence: Fence, source: TableName, target: TableName) -> None:
+        with self.together(fence):
+            if str(source) not in self.made(fence.task):
+                self.session.execute(
+                    f"INSERT INTO {self.table('tables')} VALUES (%s, %s, %s, 0)", [fence.task, str(source), str(target)]
+                )
 
-    def step(self, task: str, source: TableName, step: int) -> None:
-        self.session.execute(
-            f"UPDATE {self.table('tables')} SET step = %s WHERE task = %s AND source_table = %s",
-            [step, task, str(source)],
-        )
+    def step(self, fence: Fence, source: TableName, step: int) -> None:
+        with self.together(fence):
+            self.session.execute(
+                f"UPDATE {self.table('tables')} SET step = %s WHERE task = %s AND source_table = %s",
+                [step, fence.task, str(source)],
+            )
 
     def plan_columns(self, fence: Fence, source: TableName, columns: Sequence[str]) -> None:
         """The columns that the source's table has, as far as the log was read."""
@@ -219,11 +340,12 @@ class ProgressTables:
         return {str(name): tuple(json.loads(columns)) for name, columns in rows}
 
     def stop_table(self, fence: Fence, source: TableName, reason: str) -> None:
-        """Its changes are not applied any more."""
+        """Its changes are not applied any more. The first reason stays: the answer to an earlier try may be lost."""
         with self.together(fence):
-            self.session.execute(
-                f"INSERT INTO {self.table('stopped')} VALUES (%s, %s, %s)", [fence.task, str(source), reason]
-            )
+            if str(source) not in self.stopped(fence.task):
+                self.session.execute(
+                    f"INSERT INTO {self.table('stopped')} VALUES (%s, %s, %s)", [fence.task, str(source), reason]
+                )
 
     def stopped(self, task: str) -> dict[str, str]:
         """Source tables that go no further, and why."""
@@ -235,7 +357,8 @@ class ProgressTables:
     def plan_chunks(self, fence: Fence, chunks: Sequence[Chunk]) -> None:
         """All of them or none: a table with some chunks planned would be taken for one that has no others."""
         with self.together(fence):
-            for number, chunk in enumerate(chunks):
+            planned = self.chunks(fence.task, [chunk.table for chunk in chunks[:1]])
+            for number, chunk in enumerate(() if planned else chunks):
                 self.session.execute(
                     f"INSERT INTO {self.table('chunks')} (task, source_table, ordinal, low_key, high_key, row_count) "
                     "VALUES (%s, %s, %s, %s, %s, 0)",
@@ -292,7 +415,7 @@ class ProgressTables:
             self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [task])
         ((others,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.table('fence')}")
         if not others:
-            for table in PROGRESS:
+            for table in (*PROGRESS, VERSION):
                 self.session.execute(f"DROP TABLE {self.table(table)}")
         return not others
 

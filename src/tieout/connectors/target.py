@@ -38,34 +38,32 @@ class SqlTarget(ABC):
     # Progress is written in the transaction of the rows, and a batch ends where a transaction of the source does.
     level: ClassVar[TargetLevel] = TargetLevel.TRANSACTION
 
-    def __init__(self, connect: Callable[[], Session], schema: str, clock: str) -> None:
+    def __init__(self, connect: Callable[[], Session], schema: str, clock: str, turn: str = "") -> None:
         self._connect = connect
         self._clock = clock
+        self._turn = turn
         self.schema = schema
         self._open()
 
     def _open(self) -> None:
         self.session = self._connect()
-        self.progress = ProgressTables(self.session, self.schema, self._clock)
+        self.progress = ProgressTables(self.session, self.schema, self._clock, self._turn)
 
     def reconnect(self) -> None:
         self.session.close()
         self._open()
 
-    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-        self.loader().run(table, statements, parent)
+    def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+        self.loader().run(fence, table, statements, parent)
 
-    def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:
+    def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
         self.progress.check(fence, lock="")
         self._drop_stages(fence.task, fence.epoch)
-        return [
-            {transfer.source.name: self._make_stage(fence, transfer, number) for transfer in transfers}
-            for number in range(sets)
-        ]
+        return {transfer.source.name: self._make_stage(fence, transfer) for transfer in transfers}
 
-    def _make_stage(self, fence: Fence, transfer: Transfer, number: int) -> StageTable:
-        # By epoch: what is left of an earlier mover on some executor can't write to them.
-        name = f"{stage_prefix(fence.task)}{fence.epoch}_{_short(str(transfer.source.name))}_{number}"
+    def _make_stage(self, fence: Fence, transfer: Transfer) -> StageTable:
+        # By epoch: a mover that was taken over drops none of its successor's.
+        name = f"{stage_prefix(fence.task)}{fence.epoch}_{_short(str(transfer.source.name))}"
         stage = StageTable(TableName(self.schema, name), transfer)
         self.create_stage(stage)
         return stage
@@ -77,34 +75,49 @@ class SqlTarget(ABC):
             if upto is None or int(name.removeprefix(prefix).split("_")[0]) <= upto:
                 self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(TableName(self.schema, name))}")
 
-    def empty_stages(self, stages: Iterable[StageTable]) -> None:
+    def drop_stages(self, stages: Iterable[StageTable]) -> None:
         for stage in stages:
-            self.session.execute(f"TRUNCATE TABLE {self.session.table(stage.name)}")
+            self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(stage.name)}")
 
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
-        for changes in merge.changes:
-            self._settle(changes)
+        staged = [(changes, self._settle(changes)) for changes in merge.changes]
         with self.progress.together(fence):
+            for changes, rows in staged:
+                self._require_staged(changes, rows)
             remarks = [remark for changes in merge.changes for remark in self._apply(changes)]
+            # Last: the row of the progress is written to by the mover's sign of life, too.
             if with_progress:
-                self.progress.advance(fence.task, merge.upto, merge.versions)
+                self.progress.advance(fence.task, merge.after, merge.upto, merge.versions)
+            else:
+                self.progress.require(fence.task, merge.after)
             reach("before-commit")
         return remarks
 
-    def _settle(self, changes: StagedChanges) -> None:
-        """Before the transaction: a stage is nobody else's, and what is done to one survives no crash anyway."""
-        ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
-        if staged != changes.rows:
-            # A server that crashed meanwhile has emptied it: merged all the same, the changes would be lost.
-            lost = f"of {changes.rows:,} rows that were staged {staged:,} are left"
-            raise UnreachableError(lost, "they are staged again")
-        if changes.overlap and changes.stage.transfer.key:
+    def _settle(self, changes: StagedChanges) -> int:
+        """How many rows are left to merge. Before the transaction: a stage is this try's alone."""
+        if not changes.overlap or not changes.rows:
+            return changes.rows
+        self._require_staged(changes, changes.rows)
+        if changes.stage.transfer.key:
             with self.indexed(changes.stage):
                 if changes.kept:
                     self._hand_values_on(changes)
                 self.session.execute(self.drop_earlier(changes.stage))
-        elif changes.overlap:
+        else:
             self.add_up_copies(changes.stage)
+        return self._staged(changes)
+
+    def _staged(self, changes: StagedChanges) -> int:
+        if not changes.rows:
+            return 0  # and no stage: the table was emptied
+        ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
+        return int(staged)
+
+    def _require_staged(self, changes: StagedChanges, rows: int) -> None:
+        """A server that crashed meanwhile has emptied it: merged all the same, the changes would be lost."""
+        staged = self._staged(changes)
+        if staged != rows:
+            raise UnreachableError(f"of {rows:,} rows that were staged {staged:,} are left", "they are staged again")
 
     def _hand_values_on(self, changes: StagedChanges) -> None:
         """What the log left out of a row is in an earlier piece, if that has the row, and else in the target."""
@@ -118,7 +131,7 @@ class SqlTarget(ABC):
 
     def record(self, fence: Fence, merge: Merge) -> None:
         with self.progress.together(fence):
-            self.progress.advance(fence.task, merge.upto, merge.versions)
+            self.progress.advance(fence.task, merge.after, merge.upto, merge.versions)
 
     def _apply(self, changes: StagedChanges) -> list[str]:
         if changes.emptied:
@@ -169,9 +182,10 @@ class SqlTarget(ABC):
             )
         return [f"{stage.transfer.target.name}: {missed:,} rows were to be deleted, and not there"] if missed else []
 
-    def drop_task(self, task: str) -> None:
-        self._drop_stages(task)
-        if self.progress.forget(task):
+    def drop_task(self, fence: Fence) -> None:
+        self.progress.check(fence, lock="")
+        self._drop_stages(fence.task)
+        if self.progress.forget(fence.task):
             self.leave()
 
     @abstractmethod

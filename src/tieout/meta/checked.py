@@ -76,12 +76,17 @@ class CheckedPositions:
             for table, position in positions.items():
                 this = (checked.c.log == log, checked.c.table_name == table)
                 before = connection.scalar(select(checked.c.position).where(*this))
-                if before is None or Position(position).reaches(Position(before)):
+                if before is None or _is_further(Position(position), Position(before)):
                     connection.execute(update(checked).where(*this).values(position=position, updated_at=now()))
 
     def forget(self, log: str) -> None:
         with self._database.write() as connection:
             connection.execute(delete(checked).where(checked.c.log == log))
+
+
+def _is_further(position: Position, before: Position) -> bool:
+    """A place in another log was proven to go on from this one."""
+    return not position.is_same_log(before) or position.reaches(before)
 
 
 def _identity(endpoint: str, table: str, scope: str) -> str:

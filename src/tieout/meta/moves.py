@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,14 +17,18 @@ class Moves:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def keep_position(self, job_id: str, task: str, position: str) -> None:
-        """Kept for good when this returns: what lies before it is not moved again."""
-        self._set(job_id, task, {"kept_position": position}, survives_power_loss=True)
+    def keep_batch(self, job_id: str, task: str, after: str, upto: str) -> None:
+        """Kept for good when this returns: what lies before `upto` is not moved again, and `after` was applied."""
+        self._set(job_id, task, {"kept_position": json.dumps([after, upto])}, survives_power_loss=True)
 
-    def kept_position(self, task: str) -> str | None:
+    def kept_batch(self, task: str) -> tuple[str | None, str] | None:
+        """Where it begins (None: an older version kept it) and ends."""
         with self._database.read() as connection:
             kept: str | None = connection.scalar(select(moves.c.kept_position).where(moves.c.task == task))
-            return kept
+        if kept is None:
+            return None
+        after, upto = json.loads(kept) if kept.startswith("[") else (None, kept)
+        return after, upto
 
     def tell(self, job_id: str, task: str, status: Mapping[str, Any]) -> None:
         self._set(job_id, task, {"status": dict(status)})

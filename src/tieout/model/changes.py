@@ -116,4 +116,11 @@ class Commit:
     at: int
 
 
-LogItem = Begin | Rows | Emptied | Statement | Commit
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """All that was asked for is told. `position` is where that ends, with what proves it later (Position)."""
+
+    position: Position
+
+
+LogItem = Begin | Rows | Emptied | Statement | Commit | Reached

@@ -37,7 +37,7 @@ class Held:
     settled: Position | None = None
 
     def holds(self, transaction: Begin) -> bool:
-        if transaction.position.place >= self.position.place:
+        if transaction.position.reaches(self.position):
             return False
         return self.snapshot is None or is_visible(int(transaction.transaction), self.snapshot)
 

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-_FILE = re.compile(r"(?P<file>.+\.(?P<number>[0-9]+)):(?P<offset>[0-9]+)(?:@(?P<gtids>[0-9,-]*))?")
-_LSN = re.compile(r"(?P<high>[0-9A-F]{1,8})/(?P<low>[0-9A-F]{1,8})")
+from tieout.errors import LogLostError
+
+_PLACE = re.compile(
+    r"""(?: (?P<file>.+\.(?P<number>[0-9]+)) : (?P<offset>[0-9]+) (?: @ (?P<gtids>[0-9A-Za-z_:,-]*) )?
+          | (?P<high>[0-9A-F]{1,8}) / (?P<low>[0-9A-F]{1,8})
+          | (?P<plain>[0-9]+)
+        )
+        (?: \# (?P<log>[0-9A-Za-z.]+) )?
+        (?: ~ (?P<tail>[0-9A-Za-z./]+) )?
+        (?: ! (?P<commit>[0-9A-Za-z./]+) )?""",
+    re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)
 class Position:
-    """A place in one server's log, as that server writes it: what was committed up to it lies before it.
+    """A place in one server's log: what was committed up to it lies before it.
 
-    bin.000002:4711 (with the GTIDs reached, one for each domain: bin.000002:4711@0-1-17,1-1-3), 0/16B3748,
-    or a plain number. ValueError for other text.
+    The place is as that server writes it: bin.000002:4711 (with the GTIDs reached: bin.000002:4711@0-1-17,1-1-3),
+    0/16B3748, or a plain number. Behind it stands what tells this log from others, and proves later that the server
+    still has it:
+
+    - `#LOG`: its identity. MySQL: server id and creation time of the file. PostgreSQL: system identifier, timeline and
+      start of the server. SQLite: what was drawn when the capture began.
+    - `~TAIL`: something at the end of what lies before the place, and where: an event's checksum, a message of ours.
+    - `!COMMIT`: the last transaction before the place that was read: its commit time, on PostgreSQL with LSN and xid.
+
+    ValueError for other text.
     """
 
     text: str
@@ -24,22 +42,42 @@ class Position:
         _ = self.place
 
     def __str__(self) -> str:
-        return self.text
+        return self.shown
+
+    @cached_property
+    def _parts(self) -> dict[str, str | None]:
+        found = _PLACE.fullmatch(self.text)
+        if found is None:
+            raise ValueError(f"not a position: {self.text!r}")
+        return found.groupdict()
 
     @cached_property
     def place(self) -> tuple[int, int]:
         """What orders the positions of one log."""
-        if found := _FILE.fullmatch(self.text):
-            return int(found["number"]), int(found["offset"])
-        if found := _LSN.fullmatch(self.text):
-            return int(found["high"], 16), int(found["low"], 16)
-        return 0, int(self.text)
+        parts = self._parts
+        if parts["number"] is not None:
+            return int(parts["number"]), int(parts["offset"] or 0)
+        if parts["high"] is not None:
+            return int(parts["high"], 16), int(parts["low"] or "0", 16)
+        return 0, int(parts["plain"] or 0)
+
+    @cached_property
+    def shown(self) -> str:
+        """The place alone, with its GTIDs: what people and reports see."""
+        return re.split("[#~!]", self.text)[0] if self._file is None else self._shown_file(self._file)
+
+    def _shown_file(self, file: str) -> str:
+        # A file may have any of these signs in its name.
+        return file + re.split("[#~!]", self.text[len(file) :])[0]
+
+    @property
+    def _file(self) -> str | None:
+        return self._parts["file"]
 
     @property
     def file(self) -> str:
         """The file of a log that is kept in files; "" otherwise."""
-        found = _FILE.fullmatch(self.text)
-        return found["file"] if found else ""
+        return self._file or ""
 
     @property
     def offset(self) -> int:
@@ -49,15 +87,72 @@ class Position:
 
     @property
     def gtids(self) -> str:
-        """The last GTID of each domain, separated by commas; "" if they are not told."""
-        found = _FILE.fullmatch(self.text)
-        return (found["gtids"] or "") if found else ""
+        """The GTIDs reached, as the server writes them; "" if they are not known."""
+        return self._parts["gtids"] or ""
+
+    @property
+    def log(self) -> str:
+        """The identity of the log; "" if it is not known."""
+        return self._parts["log"] or ""
+
+    @property
+    def tail(self) -> str:
+        return self._parts["tail"] or ""
+
+    @property
+    def commit(self) -> str:
+        return self._parts["commit"] or ""
+
+    def of_log(self, log: str, *, tail: str = "", commit: str = "") -> Position:
+        """The same place, with what proves it."""
+        text = self.shown + (f"#{log}" if log else "") + (f"~{tail}" if tail else "")
+        return Position(text + (f"!{commit}" if commit else ""))
+
+    def with_commit_of(self, earlier: Position) -> Position:
+        """With the last transaction that was read before an earlier position, if none was read since."""
+        return (
+            self if self.commit or not earlier.commit else self.of_log(self.log, tail=self.tail, commit=earlier.commit)
+        )
+
+    def is_same_log(self, other: Position) -> bool:
+        """Whether the order of the two places means anything."""
+        return _is_same_log(self._lineage, other._lineage)
+
+    @cached_property
+    def _lineage(self) -> tuple[str, int, str]:
+        """What tells logs apart: the name that its files have in common, the file's number, and the identity."""
+        return self.file.rpartition(".")[0], self.place[0] if self.file else 0, self.log
 
     def reaches(self, other: Position) -> bool:
-        """Whether all that lies before `other` lies before this one too."""
+        """Whether all that lies before `other` lies before this one too. LogLostError: they are of different logs."""
+        if self._lineage != other._lineage and not self.is_same_log(other):
+            raise LogLostError(
+                f"{self} and {other} are places of different logs", "the server was replaced, or its log begun anew"
+            )
         return self.place >= other.place
 
+    def is_same_place(self, other: Position) -> bool:
+        return self.is_same_log(other) and self.place == other.place
 
-def lsn(number: int) -> Position:
+
+@lru_cache(maxsize=4096)
+def _is_same_log(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:
+    (base, number, log), (other_base, other_number, other_log) = one, other
+    if base != other_base or bool(log) is not bool(other_log):
+        return False
+    if not base:
+        # PostgreSQL: the server may have been started anew since, the log goes on.
+        return log.split(".")[:2] == other_log.split(".")[:2]
+    if not log:
+        return True
+    (server, created), (other_server, other_created) = log.split("."), other_log.split(".")
+    if server != other_server:
+        return False
+    # Of one name and number a log has one file; and the later one was begun later.
+    earlier, later = (int(created), int(other_created)) if number < other_number else (int(other_created), int(created))
+    return earlier == later if number == other_number else earlier <= later
+
+
+def lsn(number: int, log: str = "") -> Position:
     """PostgreSQL's position of this number."""
-    return Position(f"{number >> 32:X}/{number & 0xFFFFFFFF:X}")
+    return Position(f"{number >> 32:X}/{number & 0xFFFFFFFF:X}{f'#{log}' if log else ''}")

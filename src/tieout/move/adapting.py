@@ -10,7 +10,7 @@ from tieout.connectors.defaults import DefaultKind, plain_default
 from tieout.connectors.moving import Source, Target
 from tieout.connectors.structure import TABLE, Structure
 from tieout.errors import TieoutError
-from tieout.model.moving import Transfer
+from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Column, Table
 from tieout.model.types import TypeName
 
@@ -25,6 +25,7 @@ class Adapter:
 
     source: Source
     target: Target
+    fence: Fence
     endpoints: tuple[Endpoint, Endpoint]
     alike: bool
 
@@ -67,7 +68,7 @@ class Adapter:
         if not missing:
             return  # somebody was faster, or an earlier try got so far
         for column in missing:
-            self.target.run(transfer.target.name, self._statements(table, column, given[column.name]))
+            self.target.run(self.fence, transfer.target.name, self._statements(table, column, given[column.name]))
 
     def _statements(self, table: Table, column: Column, given: str | None) -> list[str]:
         """Rows that are there get what those of the source have, and rows to come the default of now."""

@@ -33,16 +33,13 @@ from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame
 from tieout.spark.work import run_work, spark_errors
 
-SETS = 2
-"""One set of stages is merged while the other one is filled."""
-
 _LOOK_SECONDS = 0.2
 _TRIES = 10
 
 
 @dataclass(frozen=True)
 class Slices:
-    """What the stream reads and does (spark.stream.Following). Sets of stages take turns."""
+    """What the stream reads and does (spark.stream.Following)."""
 
     log: ChangeLog
     start: Position
@@ -52,24 +49,16 @@ class Slices:
     loader: Loader
     holdings: Mapping[TableName, Holdings]
     alike: bool
-    stages: tuple[Mapping[TableName, StageTable], ...]
-    turns: dict[Position, int] = field(default_factory=dict)
+    stages: Mapping[TableName, StageTable]
 
     def work(self, after: Position, upto: Position) -> StageSlice:
-        if after not in self.turns:
-            turn = (max(self.turns.values(), default=-1) + 1) % len(self.stages)
-            self.turns.clear()
-            self.turns[after] = turn
-        turn = self.turns[after]
-        stages = self.stages[turn]
-        tables = {name: Staging(stage, self.holdings[name]) for name, stage in stages.items()}
-        return StageSlice(self.log, self.source, self.loader, tables, self.alike, after, upto, turn * len(stages))
+        tables = {name: Staging(stage, self.holdings[name]) for name, stage in self.stages.items()}
+        return StageSlice(self.log, self.source, self.loader, tables, self.alike, after, upto)
 
     @property
     def shaped(self) -> dict[int, StageTable]:
         """The stages whose rows Spark works on, by the numbers that their stagers have."""
-        numbered = enumerate(stage for stages in self.stages for stage in stages.values())
-        return {number: stage for number, stage in numbered if stage.transfer.shape is not None}
+        return {number: stage for number, stage in enumerate(self.stages.values()) if stage.transfer.shape is not None}
 
     @property
     def cells(self) -> int:
@@ -83,7 +72,7 @@ class Slices:
 
 @dataclass
 class Follower:
-    """Follows a log until it is told to stop. `keep_first` keeps a position before the target has it (at-most-once).
+    """Follows a log until it is told to stop. `keep_first` keeps a batch before the target has it (at-most-once).
 
     `hold` waits as long as the mover is to rest, or until the event is set.
     """
@@ -93,7 +82,7 @@ class Follower:
     target: Target
     fence: Fence
     delivery: Delivery
-    keep_first: Callable[[Position], None]
+    keep_first: Callable[[Position, Position], None]
     hold: Callable[[Event], None]
     tell: Callable[[SliceStaged, list[str]], None]
     _applied: Position = field(init=False)
@@ -101,6 +90,15 @@ class Follower:
     _merging: Future[None] | None = field(init=False, default=None)
     _moved: Event = field(init=False, default_factory=Event)
     _ending: Event = field(init=False, default_factory=Event)
+
+    @property
+    def applied(self) -> Position:
+        return self._applied
+
+    def replay(self, upto: Position) -> None:
+        """Applies one batch that ends there: an earlier mover may have applied it, or have been about to."""
+        self._applied = self.slices.start
+        self._merge(self._staged_up_to(self.slices.start, upto))
 
     def catch_up(self, goal: Position, stop: Callable[[], None]) -> None:
         """Applies the log up to a position that it has reached already, round by round. `stop` raises to end it."""
@@ -112,22 +110,23 @@ class Follower:
                 self._confirm()
                 upto = next(iter(self.slices.log.ends(after, pace.bytes, 1)), goal)
                 upto = goal if upto.reaches(goal) else upto
-                work = self.slices.work(after, upto)
-                ((outcome,),) = run_work(self.spark, [[work]], cells=self.slices.cells, then=self.slices.staged)
-                staged = _whole(outcome.only())
+                staged = self._staged_up_to(after, upto)
                 self._wait_for_merge()
                 self._merging = self._pool.submit(self._merge, staged)
                 after = upto
                 pace.went_on()
             self._wait_for_merge()
 
+    def _staged_up_to(self, after: Position, upto: Position) -> SliceStaged:
+        work = [[self.slices.work(after, upto)]]
+        ((outcome,),) = run_work(self.spark, work, cells=self.slices.cells, then=self.slices.staged)
+        return _whole(outcome.only())
+
     def run(self, done: Callable[[Position], bool]) -> None:
         """Returns when `done` says so of the position that was applied last. Errors are TieoutErrors."""
         self._applied = self.slices.start
         if done(self._applied):
             return
-        for stages in self.slices.stages:
-            self.target.empty_stages(stages.values())
         with ThreadPoolExecutor(1) as self._pool, tempfile.TemporaryDirectory(prefix="tieout-stream-") as directory:
             query = interruptible(self.spark, lambda: self._start(directory))
             ended = self._watch(query)
@@ -201,19 +200,23 @@ class Follower:
             self._merging.result()
 
     def _merge(self, staged: SliceStaged) -> None:
-        merge = Merge(staged.changes, staged.upto, staged.versions)
+        upto = staged.upto.with_commit_of(self._applied)
+        merge = Merge(staged.changes, self._applied, upto, staged.versions)
         reach("before-merge")
         if self.delivery is Delivery.AT_MOST_ONCE:
-            self.keep_first(staged.upto)
+            self.keep_first(self._applied, upto)
             reach("after-source-commit")
         together = self.delivery is not Delivery.AT_LEAST_ONCE
+        if not together:
+            self.target.progress.plan_batch(self.fence, self._applied, upto)
+            reach("after-batch-planned")
         remarks = self._merged(merge, together=together)
         reach("after-merge")
         if not together:
             self.target.record(self.fence, merge)
         reach("after-progress")
-        self.target.empty_stages(changes.stage for changes in staged.changes)
-        self._applied = staged.upto
+        self._applied = upto
+        self.target.drop_stages(changes.stage for changes in staged.changes)
         self._moved.set()
         self.tell(staged, remarks)
 

@@ -20,7 +20,7 @@ from tieout.model.move_forecast import (
     promise_of,
 )
 from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery, Transfer
+from tieout.model.moving import Delivery, Fence, Transfer
 from tieout.model.tables import Table, TableName
 from tieout.move.making import MAKE_IT, Maker, lost_words
 from tieout.move.planning import as_made
@@ -154,7 +154,7 @@ class Foresight:
                 self._fitted(way, there)
                 return
             refuse_unmakable([way.route])
-            maker = Maker(self.source, self.target, self.request.task, self._alike)
+            maker = Maker(self.source, self.target, Fence(self.request.task, 0), self._alike)
             if (reason := maker.unholdable(way.table)) is not None:
                 yield Problem(Severity.PREVENTS, reason, MAKE_IT, "target", name)
         except TieoutError as error:

@@ -46,11 +46,11 @@ class Holdings:
 
     def may_be_later_than(self, transaction: Begin) -> bool:
         """Whether rows of a chunk may have been read after the transaction."""
-        return any((held.settled or held.position).place > transaction.position.place for held in self.held)
+        return any(not transaction.position.reaches(held.settled or held.position) for held in self.held)
 
     def are_settled(self, transaction: Begin) -> bool:
         """Whether it is known of every row if it was there before the transaction."""
-        return all(held.settled is None or transaction.position.place >= held.settled.place for held in self.held)
+        return all(held.settled is None or transaction.position.reaches(held.settled) for held in self.held)
 
     def rest(self, changes: Rows, transaction: Begin, key: Callable[[Image], object], places: PlaceKeys) -> list[Rows]:
         """The changes that no chunk holds. A row that moved to another chunk goes in one and comes in the other."""

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tieout.connectors.moving import Loader, Source, Target
 from tieout.connectors.structure import ForeignKey, Part, Structure, Unholdable
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
-from tieout.model.moving import Transfer
+from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Table, TableName
 from tieout.move.transfers import Route
 from tieout.spark.work import run_work
@@ -33,7 +33,7 @@ class Maker:
 
     source: Source
     target: Target
-    task: str
+    fence: Fence
     alike: bool
 
     def make_missing(self, routes: Sequence[Route], tables: Mapping[TableName, Table]) -> None:
@@ -41,11 +41,9 @@ class Maker:
         missing = [route for route in routes if not route.exists]
         self._refuse_lost(missing)
         structures = self._structures([tables[route.source] for route in missing])
-        known = self.target.progress.made(self.task)
         for route, structure in zip(missing, structures, strict=True):
-            if str(route.source) not in known:
-                self.target.progress.make(self.task, route.source, route.target)
-            self.target.run(route.target, structure.create)
+            self.target.progress.make(self.fence, route.source, route.target)
+            self.target.run(self.fence, route.target, structure.create)
 
     def index(self, spark: SparkSession, transfers: Sequence[Transfer]) -> None:
         """Once all rows are copied: several tables side by side."""
@@ -53,6 +51,7 @@ class Maker:
         work = [
             RunStatements(
                 self.target.loader(),
+                self.fence,
                 transfer.target.name,
                 self._missing_parts(transfer, structure.indexes),
             )
@@ -61,7 +60,7 @@ class Maker:
         for (outcome,) in run_work(spark, [[piece] for piece in work if piece.statements]):
             outcome.only()
         for transfer in todo:
-            self.target.progress.step(self.task, transfer.source.name, Step.INDEXED)
+            self.target.progress.step(self.fence, transfer.source.name, Step.INDEXED)
 
     def finish(self, transfers: Sequence[Transfer]) -> list[str]:
         """Once all rows are of one position; numbers are set to where the source's are each time.
@@ -72,19 +71,19 @@ class Maker:
         structures = self._structures([transfer.source for transfer in made])
         todo = [pair for pair in zip(made, structures, strict=True) if self._step(pair[0]) == Step.INDEXED]
         for transfer, structure in todo:
-            self.target.run(transfer.target.name, self._missing_parts(transfer, structure.unique))
+            self.target.run(self.fence, transfer.target.name, self._missing_parts(transfer, structure.unique))
         targets = {transfer.source.name: transfer.target.name for transfer in transfers}
         remarks = []
         for transfer, structure in todo:
             remarks += [self._refer(transfer, key, targets.get(key.parent)) for key in structure.references]
-            self.target.progress.step(self.task, transfer.source.name, Step.FINISHED)
+            self.target.progress.step(self.fence, transfer.source.name, Step.FINISHED)
         for transfer, structure in zip(made, structures, strict=True):
-            self.target.run(transfer.target.name, structure.counters)
+            self.target.run(self.fence, transfer.target.name, structure.counters)
         return [remark for remark in remarks if remark is not None]
 
     def _refuse_lost(self, missing: Sequence[Route]) -> None:
         """Of rows that were copied once, an empty table in their place would never hold a thing."""
-        chunks = self.target.progress.chunks(self.task, [route.source for route in missing])
+        chunks = self.target.progress.chunks(self.fence.task, [route.source for route in missing])
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         for route in missing:
             if route.source in copied:
@@ -103,13 +102,13 @@ class Maker:
         if key.part.name in self.target.built(transfer.target.name).constraints:
             return None
         try:
-            self.target.run(transfer.target.name, [key.part.statement], parent)
+            self.target.run(self.fence, transfer.target.name, [key.part.statement], parent)
         except WriteError as error:
             return f"{name}: {error.message}"
         return None
 
     def _step(self, transfer: Transfer) -> int | None:
-        return self.target.progress.made(self.task).get(str(transfer.source.name))
+        return self.target.progress.made(self.fence.task).get(str(transfer.source.name))
 
     def _structures(self, tables: Sequence[Table]) -> list[Structure]:
         """As the source has them now."""
@@ -153,9 +152,10 @@ class RunStatements:
     """A piece of work: statements of a Structure, in order."""
 
     loader: Loader
+    fence: Fence
     table: TableName
     statements: tuple[str, ...]
 
     def run(self) -> Iterator[None]:
-        self.loader.run(self.table, self.statements)
+        self.loader.run(self.fence, self.table, self.statements)
         yield None

@@ -11,8 +11,9 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from tieout.connectors.base import Endpoint
-from tieout.connectors.moving import Source, StageTable, Target
-from tieout.errors import BusyError, TieoutError, UnsupportedError
+from tieout.connectors.changelog import ChangeLog
+from tieout.connectors.moving import Merge, Source, StageTable, Target
+from tieout.errors import BusyError, LogLostError, TieoutError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
@@ -22,7 +23,7 @@ from tieout.model.tables import TableName
 from tieout.model.types import TypeName
 from tieout.move.adapting import Adapter, Incompatible
 from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
-from tieout.move.following import SETS, Follower, Slices
+from tieout.move.following import Follower, Slices
 from tieout.move.holdings import Holdings
 from tieout.move.making import Maker
 from tieout.move.patience import Patience
@@ -56,12 +57,13 @@ class Mover:
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
         """Until it is stopped (StopAsked); or, if asked, until it has caught up with where the log was."""
-        maker = Maker(self.source, self.target, self.request.task, self._alike)
+        maker = Maker(self.source, self.target, self.fence, self._alike)
         planner = Planner(self.request, self.endpoints, maker, self.fence)
         self.transfers = planner.transfers()
         self.status.given_up(planner.given_up())
         self._refuse_nothing()
-        began = self._begin_log()
+        self._begin_log()
+        self._patiently(self._start)  # a log that is gone is told before a row is copied
         self.status.planned(self.transfers, self._chunks())
         spark = session()
         self._copy_patiently(spark)
@@ -69,25 +71,25 @@ class Mover:
         # A connection that was not used while rows were copied may be gone by now.
         self._patiently(lambda: maker.index(spark, self.transfers))
         self.status.become("following")
-        now = self._patiently(lambda: self.source.log(self.request.task).now())
-        self._follow(spark, began, now)
+        self._follow(spark, self._patiently(self._log.now))
         self._patiently(lambda: self._finish(maker))
         reach("after-switch")
         if not until_caught_up:
-            self._follow(spark, began, None)
+            self._follow(spark, None)
+
+    @property
+    def _log(self) -> ChangeLog:
+        return self.source.log(self.request.task)
 
     @property
     def _names(self) -> list[TableName]:
         return [transfer.source.name for transfer in self.transfers]
 
-    def _begin_log(self) -> Position:
+    def _begin_log(self) -> None:
         known = self.target.progress.read(self.request.task)
         assert known is not None
-        if known.began is not None:
-            return known.began
-        began = self.source.begin_log(self.request.task, self._names)
-        self.target.progress.begin_at(self.request.task, began)
-        return began
+        if known.began is None:
+            self.target.progress.begin_at(self.fence, lambda: self.source.begin_log(self.request.task, self._names))
 
     def _chunks(self) -> list[Chunk]:
         known = self.target.progress.chunks(self.request.task, self._names)
@@ -126,7 +128,7 @@ class Mover:
                 patience.wait(error)
 
     def _finish(self, maker: Maker) -> None:
-        self.status.consistent_from = _highest(self.target.progress.chunks(self.request.task, self._names)).text
+        self.status.consistent_from = str(_highest(self.target.progress.chunks(self.request.task, self._names)))
         self.status.remarks += maker.finish(self.transfers)
 
     def _patience(self) -> Patience:
@@ -158,26 +160,40 @@ class Mover:
     def _alike(self) -> bool:
         return self.endpoints[0].capabilities.family == self.endpoints[1].capabilities.family
 
-    def _follow(self, spark: SparkSession, began: Position, goal: Position | None) -> None:
-        """Until the goal is reached; without one until it is stopped. Begins again where the target is."""
+    def _follow(self, spark: SparkSession, goal: Position | None, *, exact: bool = False) -> bool:
+        """Until the goal is reached; without one until it is stopped. Begins again where the target is.
+
+        If the source's log is another one by now, its end is as good a goal; unless it is this place or none (`exact`):
+        then it is not reached.
+        """
         patience = self._patience()
         while True:
             try:
-                start = self._start(began)
+                start, batch_end = self._start()
                 patience.reached(start)
-                trouble = self._followed(spark, start, goal)
+                if goal is not None and not start.is_same_log(goal):
+                    if exact:
+                        return False
+                    goal = self._log.now()
+                trouble = self._followed(spark, start, batch_end, goal)
                 if trouble is None:
-                    return
-                self._overcome(spark, began, trouble)
+                    return True
+                self._overcome(spark, trouble)
             except TieoutError as error:
                 patience.wait(error)
 
-    def _followed(self, spark: SparkSession, start: Position, goal: Position | None) -> Trouble | None:
-        """What kept it from getting there, if it was one table."""
-        stages = self.target.make_stages(self.fence, self.transfers, SETS)
+    def _followed(
+        self, spark: SparkSession, start: Position, batch_end: Position | None, goal: Position | None
+    ) -> Trouble | None:
+        """What kept it from getting there, if it was one table. `batch_end`: a batch that is to be applied again."""
+        stages = self.target.make_stages(self.fence, self.transfers)
         follower = self._follower(spark, start, self._holdings(), stages)
         try:
             self._watch(start)
+            if batch_end is not None:
+                follower.replay(batch_end)
+                start = follower.applied
+                follower = self._follower(spark, start, self._holdings(), stages)
             if goal is None:
                 follower.run(self._look)
             else:
@@ -186,16 +202,16 @@ class Mover:
             return found.trouble
         return None
 
-    def _overcome(self, spark: SparkSession, began: Position, trouble: Trouble) -> None:
+    def _overcome(self, spark: SparkSession, trouble: Trouble) -> None:
         """Columns that were added are followed, from where they were; any other trouble stops its table."""
-        if trouble.exact:
-            self._follow(spark, began, trouble.before)
+        if trouble.exact and not self._follow(spark, trouble.before, exact=True):
+            return  # the log is another one, and tells of it in another place
         found = [transfer for transfer in self.transfers if transfer.source.name == trouble.table]
         if not found:
             return  # there was another trouble with it on the way
         (transfer,), reason = found, trouble.reason
         if trouble.columns is not None:
-            adapter = Adapter(self.source, self.target, self.endpoints, self._alike)
+            adapter = Adapter(self.source, self.target, self.fence, self.endpoints, self._alike)
             try:
                 adapted = adapter.adapted(transfer, trouble.columns, trouble.defaults)
                 self.transfers = [adapted if t is transfer else t for t in self.transfers]
@@ -214,11 +230,11 @@ class Mover:
         spark: SparkSession,
         start: Position,
         holdings: dict[TableName, Holdings],
-        stages: list[dict[TableName, StageTable]],
+        stages: dict[TableName, StageTable],
     ) -> Follower:
         options = self.request.options
         slices = Slices(
-            self.source.log(self.request.task),
+            self._log,
             start,
             options.batch_bytes,
             options.poll_seconds,
@@ -226,7 +242,7 @@ class Mover:
             self.target.loader(),
             holdings,
             self._alike,
-            tuple(stages),
+            stages,
         )
         return Follower(
             spark, slices, self.target, self.fence, self.request.delivery, self._keep, self.steering.hold, self._applied
@@ -242,31 +258,70 @@ class Mover:
             found[transfer.source.name] = Holdings.of(own, integer=integer)
         return found
 
-    def _start(self, began: Position) -> Position:
+    def _start(self) -> tuple[Position, Position | None]:
+        """Where the rows are, as a place in the log that the source has now; and where a batch ends that may have been
+
+        applied behind it. LogLostError unless it is proven that the log goes on there.
+        """
         known = self.target.progress.read(self.request.task)
         assert known is not None
-        start = known.applied or began
+        start = known.reached
+        assert start is not None
         if self.request.delivery is Delivery.AT_MOST_ONCE:
-            kept = self.moves.kept_position(self.request.task)
-            if kept is not None and Position(kept).reaches(start):
-                if not start.reaches(Position(kept)):
-                    self.status.remarks.append(f"changes from {start} to {kept} may be lost: at-most-once")
-                return Position(kept)
-        return start
+            start = self._behind_lost_batch(start)
+        chunks = self.target.progress.chunks(self.request.task, self._names)
+        held = [chunk.held.settled or chunk.held.position for chunk in chunks if chunk.held is not None]
+        ahead = [place for place in held if not (start.is_same_log(place) and start.reaches(place))]
+        found = self._log.resume(start, ahead)
+        if found == start:
+            return start, known.batch_end
+        is_other = not start.is_same_log(found)
+        if is_other and ahead:
+            raise LogLostError(
+                f"the source's log is another one since rows were copied at {ahead[0]}",
+                "nobody knows which changes they hold: drop the task, empty its tables and begin anew",
+            )
+        self.target.progress.rebase(self.fence, start, found, chunks=is_other)
+        if self.request.delivery is Delivery.AT_MOST_ONCE:
+            self.moves.keep_batch(self.status.job_id, self.request.task, found.text, found.text)
+        self.status.remarks.append(f"the source was started anew or replaced: its log goes on behind {found}")
+        end = None if is_other or known.batch_end is None else known.batch_end.of_log(found.log)
+        return found, end
 
-    def _keep(self, position: Position) -> None:
-        # Here first: the source can't be asked for what it has let go.
-        self.moves.keep_position(self.status.job_id, self.request.task, position.text)
-        if self.source.keeps_position:
-            with suppress(BusyError):  # a later batch will do
-                self.source.log(self.request.task).confirm(position)
+    def _behind_lost_batch(self, start: Position) -> Position:
+        """At most once: a batch that was begun is not applied again. Only that one is given up, and no other."""
+        kept = self.moves.kept_batch(self.request.task)
+        if kept is None:
+            return start
+        after, upto = (None if text is None else Position(text) for text in kept)
+        assert upto is not None
+        if upto.is_same_log(start) and start.reaches(upto):
+            return start
+        if after is not None and after != start:
+            raise LogLostError(
+                f"the target's rows are at {start}, and it had come to {after} before",
+                "it was put back to an earlier copy, and at-most-once applies nothing a second time: "
+                "run the task with at-least-once, or drop it and begin anew",
+            )
+        self.status.remarks.append(f"changes from {start} to {upto} may be lost: at-most-once")
+        self.target.record(self.fence, Merge((), start, upto))
+        return upto
+
+    def _keep(self, after: Position, upto: Position) -> None:
+        """Before the batch is applied, and by nobody whose task another one has taken over."""
+        with self.target.progress.together(self.fence):
+            # Here first: the source can't be asked for what it has let go.
+            self.moves.keep_batch(self.status.job_id, self.request.task, after.text, upto.text)
+            if self.source.keeps_position:
+                with suppress(BusyError):  # a later batch will do
+                    self._log.confirm(upto)
 
     def _look(self, applied: Position) -> bool:
         """Between batches, or while there are none: how far the log goes on, now and then; StopAsked."""
         if time.monotonic() - self._looked > _LOOK_SECONDS:
             self._looked = time.monotonic()
             with suppress(TieoutError):  # what is wrong with the source shows where it is read
-                self.status.looked(self.source.log(self.request.task).lag(applied))
+                self.status.looked(self._log.lag(applied))
                 self._watch(applied)
                 self.tell(self.status)
         self.steering.look()
@@ -274,7 +329,7 @@ class Mover:
 
     def _watch(self, applied: Position) -> None:
         """TroubleFound if a table became something that its log does not tell."""
-        found = self.source.log(self.request.task).watched(self._names)
+        found = self._log.watched(self._names)
         for table, reason in found.reasons.items():
             raise TroubleFound(Trouble(table, f"{table}: {reason}", applied))
         self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]

@@ -20,7 +20,7 @@ SILENT_SECONDS = 30
 @contextmanager
 def owned(target: Target, url: EndpointUrl, task: str) -> Iterator[Fence]:
     """Inside, no other mover can write for the task. UsageError while another one is heard of."""
-    fence = _taken(target, task)
+    fence = taken(target, task)
     try:
         with pulse(url, fence):
             yield fence
@@ -33,7 +33,8 @@ def owned(target: Target, url: EndpointUrl, task: str) -> Iterator[Fence]:
     target.progress.release(fence)
 
 
-def _taken(target: Target, task: str) -> Fence:
+def taken(target: Target, task: str) -> Fence:
+    """The right to write for the task. UsageError while another mover is heard of."""
     known = target.progress.read(task)
     if known is not None and known.silent_for < SILENT_SECONDS and _may_live(known.owner):
         raise UsageError(

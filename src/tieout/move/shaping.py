@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from typing import Any
 
 import pyarrow as pa
@@ -109,20 +110,34 @@ class StageShaped:
     stages: Mapping[int, StageTable]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        staged = dict.fromkeys((stage.name for stage in self.stages.values()), 0)
+        attempt = token_hex(4)
+        stages = {number: stage.of_attempt(attempt) for number, stage in self.stages.items()}
+        staged: dict[int, int] = dict.fromkeys(stages, 0)
         wrong: tuple[TableName, TieoutError] | None = None
         with kept_open():
             for work, item in _items(batches):
                 if isinstance(item, SliceStaged):
-                    yield _result(work, _counted(item, staged) if wrong is None else _trouble(item, *wrong))
+                    yield _result(
+                        work, self._counted(item, stages, staged) if wrong is None else _trouble(item, *wrong)
+                    )
                 elif not isinstance(item, ShapedRows):
                     yield _result(work, item)
                 elif wrong is None:
-                    stage = self.stages[item.number]
+                    stage, new = stages[item.number], not staged[item.number]
+                    lines = tabs.lines(_changes(item, stage.transfer))
                     try:
-                        staged[stage.name] += self.loader.stage(stage, [tabs.lines(_changes(item, stage.transfer))])
+                        staged[item.number] += self.loader.stage(stage, [lines], new=new) if lines else 0
                     except TieoutError as error:
                         wrong = stage.transfer.source.name, error
+
+    def _counted(self, slice_: SliceStaged, stages: Mapping[int, StageTable], staged: Mapping[int, int]) -> SliceStaged:
+        """With the stages of this try, and how many rows came to them."""
+        numbers = {stage.transfer.source.name: number for number, stage in stages.items()}
+        changes = []
+        for each in slice_.changes:
+            number = numbers.get(each.stage.transfer.source.name)
+            changes.append(each if number is None else replace(each, stage=stages[number], rows=staged[number]))
+        return replace(slice_, changes=tuple(changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +151,6 @@ class ShapedRows:
 def _trouble(slice_: SliceStaged, table: TableName, error: TieoutError) -> Trouble | TieoutError:
     """A row that does not fit is its table's trouble; a server that is gone, everybody's."""
     return Trouble(table, str(error), slice_.after) if isinstance(error, WriteError) else error
-
-
-def _counted(slice_: SliceStaged, staged: Mapping[Any, int]) -> SliceStaged:
-    changes = tuple(
-        replace(each, rows=staged[each.stage.name]) if each.stage.name in staged else each for each in slice_.changes
-    )
-    return replace(slice_, changes=changes)
 
 
 def _changes(rows: ShapedRows, transfer: Transfer) -> list[pa.Array]:

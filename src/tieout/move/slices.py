@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from secrets import token_hex
 
 from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.moving import ChunkSource, Loader, StagedChanges
 from tieout.errors import UnsupportedError, WriteError
 from tieout.failpoints import reach
-from tieout.model.changes import Begin, Commit, Emptied, Rows
+from tieout.model.changes import Begin, Commit, Emptied, Reached, Rows
 from tieout.model.moving import Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
@@ -24,7 +25,10 @@ from tieout.spark.work import Cells
 
 @dataclass(frozen=True, slots=True)
 class SliceStaged:
-    """What came of a part of the log. Versions are by target table; `newest` is the last commit in it."""
+    """What came of a part of the log. Versions are by target table; `newest` is the last commit in it.
+
+    `upto` is what was asked for, with what proves it later.
+    """
 
     after: Position
     upto: Position
@@ -36,7 +40,7 @@ class SliceStaged:
 
 @dataclass
 class StageSlice:
-    """A piece of work: stages the changes of (after, upto]. `first` is the number of the first table's stager."""
+    """A piece of work: stages the changes of (after, upto], in stages that each try makes for itself."""
 
     log: ChangeLog
     source: ChunkSource
@@ -45,7 +49,6 @@ class StageSlice:
     alike: bool
     after: Position
     upto: Position
-    first: int = 0
     _before: Position = field(init=False)
     _at: list[TableName] = field(init=False, default_factory=list)
 
@@ -72,14 +75,16 @@ class StageSlice:
 
     def _staged(self, behind: Behind) -> Iterator[SliceStaged | Cells]:
         reach("before-read")
+        attempt = token_hex(4)
         stagers = {
-            name: Stager(staging, number, self.source, behind, self.loader, self.alike)
-            for number, (name, staging) in enumerate(self.tables.items(), self.first)
+            name: Stager(staging.of_attempt(attempt), number, self.source, behind, self.loader, self.alike)
+            for number, (name, staging) in enumerate(self.tables.items())
         }
         transaction: Begin | None = None
         touched: set[TableName] = set()
         versions: dict[TableName, Version] = {}
         newest: Commit | None = None
+        reached = self.upto
         for item in self.log.read(self.after, self.upto, frozenset(stagers)):
             if isinstance(item, Rows):
                 assert transaction is not None
@@ -94,6 +99,8 @@ class StageSlice:
                     versions[self.tables[name].stage.transfer.target.name] = Version(item.transaction, item.at)
                 touched.clear()
                 self._before, newest = item.position, item
+            elif isinstance(item, Reached):
+                reached = item.position
             elif isinstance(item, Emptied):
                 assert transaction is not None
                 with self._working_on(item.table) as name:
@@ -114,7 +121,7 @@ class StageSlice:
             yield from stager.handed_on()
         reach("after-stage")
         rows = sum(stager.seen for stager in stagers.values())
-        yield SliceStaged(self.after, self.upto, tuple(changes), versions, rows, newest)
+        yield SliceStaged(self.after, reached, tuple(changes), versions, rows, newest)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -48,6 +49,9 @@ class Staging:
 
     stage: StageTable
     holdings: Holdings
+
+    def of_attempt(self, attempt: str) -> Staging:
+        return Staging(self.stage.of_attempt(attempt), self.holdings)
 
 
 @dataclass
@@ -197,7 +201,8 @@ class Stager:
         columns = self._columns(compacted)
         if self.staging.stage.transfer.shape is None:
             self._wait_for_writing()
-            self._writing = self.behind.submit(self.loader.stage, self.staging.stage, [tabs.lines(columns)])
+            write = partial(self.loader.stage, new=self._pieces == 0)
+            self._writing = self.behind.submit(write, self.staging.stage, [tabs.lines(columns)])
         else:
             self._staged += len(columns[0])
             self._outbox.append(Cells(self.number, columns))

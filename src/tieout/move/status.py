@@ -90,7 +90,7 @@ class StatusKeeper:
         return [table for table in self.tables.values() if table.stopped is not None]
 
     def applied(self, staged: SliceStaged, remarks: Sequence[str]) -> None:
-        self.position = staged.upto.text
+        self.position = str(staged.upto)
         self.changes += staged.rows
         self._count(staged.rows)
         if staged.newest is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tests.log_items import only_told
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.binlog import BinlogLog
@@ -37,7 +38,7 @@ class Followed:
 
     def items(self, *tables: str, after: Position | None = None, upto: Position | None = None) -> list[LogItem]:
         wanted = frozenset(map(self.table, tables))
-        return list(self.log.read(after or self.begin, upto or self.log.now(), wanted))
+        return only_told(self.log.read(after or self.begin, upto or self.log.now(), wanted))
 
     def changes(self, *tables: str) -> list[Change]:
         return changes_in(self.items(*tables))

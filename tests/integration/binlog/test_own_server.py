@@ -14,7 +14,8 @@ from tests.servers.mariadb import MariaDB, start_mariadb
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.moving.source_readiness import source_problems
-from tieout.errors import LogLostError
+from tieout.errors import LogLostError, UnreachableError
+from tieout.model.changes import Reached
 from tieout.model.positions import Position
 from tieout.model.tables import Table, TableName
 
@@ -79,13 +80,12 @@ def test_a_restart_in_between(followed: Followed, server: MariaDB, stop: signal.
 def test_a_file_that_is_gone_is_found_by_its_gtids(followed: Followed) -> None:
     after = insert(followed, 1, 2)
     upto = insert(followed, 3, 4)
-    moved = Position(f"other.000999:4711@{after.gtids}")
-    assert numbers(followed, moved, upto) == [3, 4]
-    ends = followed.log.ends(moved, 1, 10)
-    assert [end.place for end in ends] == [end.place for end in followed.log.ends(after, 1, 10)]
-    assert ends[-1].gtids == upto.gtids
-    with pytest.raises(LogLostError, match=r"other\.000999:5000 is not a place"):
-        numbers(followed, moved, Position("other.000999:5000"))
+    found = followed.log.resume(Position(f"other.000999:4711@{after.gtids}#77.4711"))
+    assert (found.place, found.gtids, found.log) == (after.place, after.gtids, after.log)
+    assert numbers(followed, found, upto) == [3, 4]
+    for gtids in ("", "@0-9-4711", f"@{after.gtids},77-1-1"):
+        with pytest.raises(LogLostError, match="does not go on"):
+            followed.log.resume(Position(f"other.000999:4711{gtids}#77.4711"))
 
 
 def test_several_domains_are_found_by_their_gtids(followed: Followed) -> None:
@@ -93,45 +93,76 @@ def test_several_domains_are_found_by_their_gtids(followed: Followed) -> None:
         for number in range(6):
             cursor.execute(f"SET SESSION gtid_domain_id = {number % 3}")
             cursor.execute(f"INSERT INTO t VALUES ({number})")
-    ends = followed.log.ends(followed.begin, 1, 10)
-    for seen, low in enumerate(ends, start=1):
-        for count, high in enumerate(ends, start=1):
-            found = numbers(followed, Position(f"other.000999:4711@{low.gtids}"), high)
-            assert found == list(range(seen, count)), f"{low} to {high}"
+            if number % 2:
+                cursor.execute("FLUSH BINARY LOGS")
+    ends = followed.log.ends(followed.begin, 1, 100)
+    ends = [end for end in ends if end.gtids != followed.begin.gtids]
+    for seen, low in enumerate(dict.fromkeys(end.gtids for end in ends), start=1):
+        found = followed.log.resume(Position(f"other.000999:4711@{low}#77.4711"))
+        assert numbers(followed, found, ends[-1]) == list(range(seen, 6)), low
 
 
 def test_purged_files(followed: Followed, server: MariaDB) -> None:
     first = insert(followed, 1)
-    bare = Position(f"{first.file}:{first.offset}")
     server.execute(None, "FLUSH BINARY LOGS")
     second = insert(followed, 2)
     purge(server, second.file)
-    for gone in (followed.begin, Position(f"{followed.begin.file}:{followed.begin.offset}"), bare):
-        with pytest.raises(LogLostError, match="no longer reaches back"):
+    for gone in (followed.begin, Position(f"{first.file}:{first.offset}#{first.log}")):
+        with pytest.raises(UnreachableError):
             numbers(followed, gone)
-        with pytest.raises(LogLostError, match="no longer reaches back"):
+        with pytest.raises(UnreachableError):
             followed.log.ends(gone, 1, 10)
+        with pytest.raises(LogLostError, match="does not go on"):
+            followed.log.resume(gone)
     # Nothing behind its GTIDs was purged.
-    assert numbers(followed, first) == [2]
+    assert numbers(followed, followed.log.resume(first)) == [2]
+
+
+def reached(followed: Followed) -> Position:
+    """Where a reader of all that there is has come to."""
+    *_, last = followed.log.read(followed.begin, followed.log.now(), frozenset({followed.table("t")}))
+    assert isinstance(last, Reached)
+    return last.position
 
 
 def test_a_log_that_was_begun_anew(followed: Followed, server: MariaDB) -> None:
-    before = insert(followed, *range(1, 9))
+    """Its files are called the same, and events end in the same places."""
     server.execute(None, "RESET MASTER")
-    with pytest.raises(LogLostError):
+    followed.start()
+    insert(followed, *range(1, 9))
+    before = reached(followed)
+    while server.rows(None, "SELECT UNIX_TIMESTAMP()") == [(int(before.log.split(".")[1]),)]:
+        pass  # the next file is to be begun in another second
+    server.execute(None, "RESET MASTER")
+    with pytest.raises(UnreachableError, match="ends at"):
         followed.log.ends(before, 1, 10)
-    with pytest.raises(LogLostError):
+    insert(followed, *range(11, 30))
+    assert followed.log.now().place > before.place
+    with pytest.raises(UnreachableError, match="is not in the server's log"):
         numbers(followed, before)
-    insert(followed, *range(9, 40))
-    earlier = Position(f"bin.000001:500@{before.gtids.replace('-9-', '-9-10')}")
-    with pytest.raises(LogLostError, match="begun anew"):
-        followed.log.ends(earlier, 1, 10)
+    with pytest.raises(UnreachableError, match="its file of this name is another one"):
+        numbers(followed, before.of_log(before.log))
+    with pytest.raises(LogLostError, match="another transaction of the same GTID"):
+        followed.log.resume(before)
+    with pytest.raises(LogLostError, match="different logs"):
+        followed.log.now().reaches(before)
+
+
+def test_the_last_event_tells_files_apart_that_were_begun_in_one_second(followed: Followed) -> None:
+    insert(followed, 1, 2)
+    before = reached(followed)
+    assert followed.log.resume(before) == before
+    begin, checksum = before.tail.split(".")
+    other = before.of_log(before.log, tail=f"{begin}.{int(checksum, 16) ^ 1:08x}")
+    insert(followed, 3)
+    with pytest.raises(UnreachableError, match="another event lies before"):
+        numbers(followed, other)
 
 
 def test_a_log_that_ends_too_early(followed: Followed) -> None:
     now = insert(followed, 1)
-    with pytest.raises(LogLostError, match="ends before"):
-        numbers(followed, followed.begin, Position(f"{now.file}:{now.offset + 1}"))
+    with pytest.raises(UnreachableError, match="ends before"):
+        numbers(followed, followed.begin, Position(f"{now.file}:{now.offset + 1}#{now.log}"))
 
 
 def test_checksums_may_change(followed: Followed, server: MariaDB) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from tests.log_items import only_told
 from tieout.config.urls import parse_url
 from tieout.connectors.kept import kept_open
 from tieout.connectors.postgres.decoding import PostgresLog, slot
@@ -38,12 +39,12 @@ class Followed:
     def told(self) -> list[list[Told]]:
         """The transactions since the last call, each as a list of its changes. `items` are what they were made of."""
         upto = self.log.now()
-        self.items = list(self.log.read(self.at, upto, self.tables))
+        self.items = only_told(self.log.read(self.at, upto, self.tables))
         self.at = upto
         return transactions(self.items)
 
     def between(self, after: Position, upto: Position) -> list[LogItem]:
-        return list(self.log.read(after, upto, self.tables))
+        return only_told(self.log.read(after, upto, self.tables))
 
 
 def transactions(items: Sequence[LogItem]) -> list[list[Told]]:

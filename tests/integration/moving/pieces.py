@@ -49,14 +49,19 @@ class Pieces:
         """All that its log tells, merged; what is to be remarked of it."""
         staged = self._staged()
         assert isinstance(staged, SliceStaged)
-        return self.target.merge(self.fence, Merge(staged.changes, staged.upto, staged.versions), with_progress=True)
+        merge = Merge(staged.changes, self.began, staged.upto, staged.versions)
+        return self.target.merge(self.fence, merge, with_progress=True)
 
-    def _staged(self) -> SliceStaged | Trouble:
-        (stages,) = self.target.make_stages(self.fence, [self.transfer], 1)
+    def work(self) -> StageSlice:
+        """All that its log tells, to be staged; it may be run several times."""
+        stages = self.target.make_stages(self.fence, [self.transfer])
         tables = {name: Staging(stage, Holdings(())) for name, stage in stages.items()}
         log = self.source.log(self.fence.task)
         reader, loader = self.source.chunk_source(), self.target.loader()
-        (outcome,) = StageSlice(log, reader, loader, tables, self.alike, self.began, log.now()).run()
+        return StageSlice(log, reader, loader, tables, self.alike, self.began, log.now())
+
+    def _staged(self) -> SliceStaged | Trouble:
+        (outcome,) = self.work().run()
         assert isinstance(outcome, SliceStaged | Trouble)
         return outcome
 
@@ -76,9 +81,11 @@ def pieces(moving: Moving) -> Iterator[Pieces]:
         fence = to.progress.take(request.task, "a test")
         (route,) = routes(a, b, request)
         (table,) = a.describe([route.source])
-        Maker(source, to, request.task, alike).make_missing([route], {route.source: table})
+        Maker(source, to, fence, alike).make_missing([route], {route.source: table})
         (found,) = b.describe([route.target])
         there = as_made(found, table, to.progress.made(request.task).get(str(route.source)))
         transfer = transfer_of(route.request, table, there, alike=alike, tells_generated=source.tells_generated)
         to.progress.plan_chunks(fence, [Chunk(route.source, 0, EVERYTHING)])
-        yield Pieces(source, to, fence, transfer, alike, source.begin_log(request.task, [route.source]))
+        began = to.progress.begin_at(fence, lambda: source.begin_log(request.task, [route.source]))
+        yield Pieces(source, to, fence, transfer, alike, began)
+        to.progress.release(fence)

@@ -9,10 +9,14 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tieout.config.urls import parse_url
+from tieout.connectors.moving import Merge
 from tieout.connectors.registry import open_target
-from tieout.errors import FencedError
+from tieout.connectors.structure import TABLE
+from tieout.errors import FencedError, UnreachableError
 from tieout.model.keys import EVERYTHING
 from tieout.model.moving import Chunk
+from tieout.model.tables import TableName
+from tieout.move.slices import SliceStaged
 
 
 @pytest.fixture
@@ -26,16 +30,26 @@ def test_it_leaves_stages_and_progress_alone(accounts: Moving) -> None:
     with pieces(accounts) as old, closing(open_target(parse_url(accounts.target.url))) as other:
         task, name = old.fence.task, old.transfer.source.name
         taken = other.progress.take(task, "another one")
-        (stages,) = other.make_stages(taken, [old.transfer], 1)
+        stages = other.make_stages(taken, [old.transfer])
 
         with pytest.raises(FencedError):
-            old.target.make_stages(old.fence, [old.transfer], 1)
+            old.target.make_stages(old.fence, [old.transfer])
         with pytest.raises(FencedError):
             old.target.progress.stop_table(old.fence, name, "nonsense")
         with pytest.raises(FencedError):
             old.target.progress.plan_columns(old.fence, name, ["nonsense"])
         with pytest.raises(FencedError):
             old.target.progress.plan_chunks(old.fence, [Chunk(name, 1, EVERYTHING)])
+        with pytest.raises(FencedError):
+            old.target.progress.make(old.fence, TableName("non", "sense"), name)
+        with pytest.raises(FencedError):
+            old.target.progress.step(old.fence, name, 2)
+        with pytest.raises(FencedError):
+            old.target.progress.begin_at(old.fence, lambda: pytest.fail("it would drop the other one's slot"))
+        with pytest.raises(FencedError):
+            old.target.run(old.fence, old.transfer.target.name, [f"ALTER TABLE {TABLE} ADD COLUMN nonsense INT"])
+        with pytest.raises(FencedError):
+            old.target.drop_task(old.fence)
         old.target.progress.release(old.fence)
 
         known = other.progress.read(task)
@@ -43,21 +57,51 @@ def test_it_leaves_stages_and_progress_alone(accounts: Moving) -> None:
         assert known.silent_for < 30, "nobody may think it dead"
         assert other.progress.stopped(task) == {}
         assert other.progress.planned_columns(task) == {}
-        other.empty_stages(stages.values())  # they are there
+        assert set(_stages(accounts)) == {stage.name.name for stage in stages.values()}
+        assert "nonsense" not in str(accounts.target.rows("SELECT * FROM information_schema.columns"))
+        other.progress.release(taken)
 
 
 def test_one_that_takes_over_drops_what_the_old_one_staged(accounts: Moving) -> None:
     with pieces(accounts) as old, closing(open_target(parse_url(accounts.target.url))) as other:
-        old.target.make_stages(old.fence, [old.transfer], 2)
+        moved_in(accounts)
+        old.stage()
+        assert len(_stages(accounts)) == 2
         taken = other.progress.take(old.fence.task, "another one")
-        (stages,) = other.make_stages(taken, [old.transfer], 1)
-        left = [table for table in _tables(accounts) if "stage" in table]
-        assert left == [stage.name.name for stage in stages.values()]
+        stages = other.make_stages(taken, [old.transfer])
+        assert _stages(accounts) == [stage.name.name for stage in stages.values()]
+        other.progress.release(taken)
 
 
-def _tables(moving: Moving) -> list[str]:
-    return sorted(
-        str(name)
-        for (name,) in moving.target.rows("SELECT table_name FROM information_schema.tables")
-        if "tieout" in name
-    )
+def moved_in(accounts: Moving) -> None:
+    accounts.source.execute("INSERT INTO accounts VALUES (1, 10), (2, 20)")
+
+
+def test_a_task_that_outlives_its_job_doubles_nothing(moving: Moving) -> None:
+    """Spark tries a task again while the first try still runs somewhere: both write what they read, without a key."""
+    for database in (moving.source, moving.target):
+        database.execute("CREATE TABLE accounts (id INT, balance INT)")
+    if moving.source.server.scheme == "postgresql":
+        moving.source.execute("ALTER TABLE accounts REPLICA IDENTITY FULL")
+    with pieces(moving.asking("accounts")) as one:
+        moved_in(moving)
+        work = one.work()
+        first = work.run()
+        (staged,) = work.run()
+        assert isinstance(staged, SliceStaged)
+        merge = Merge(staged.changes, one.began, staged.upto, staged.versions)
+        (late,) = first  # the first try comes through after all
+        assert isinstance(late, SliceStaged)
+        assert late.changes[0].stage.name != staged.changes[0].stage.name
+        assert one.target.merge(one.fence, merge, with_progress=True) == []
+        assert sorted(moving.target.rows("SELECT id, balance FROM accounts")) == [(1, 10), (2, 20)]
+        with pytest.raises(UnreachableError, match="is not at"):
+            one.target.merge(one.fence, Merge(late.changes, one.began, late.upto), with_progress=True)
+        with pytest.raises(UnreachableError, match="is not at"):
+            one.target.merge(one.fence, Merge(late.changes, one.began, late.upto), with_progress=False)
+        assert len(moving.target.rows("SELECT id, balance FROM accounts")) == 2
+
+
+def _stages(moving: Moving) -> list[str]:
+    found = moving.target.rows("SELECT table_name FROM information_schema.tables")
+    return sorted(str(name) for (name,) in found if "tieout_stage" in name)

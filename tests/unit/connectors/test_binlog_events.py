@@ -14,7 +14,7 @@ import pytest
 from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.groups import Groups
-from tieout.connectors.mysql.binlog.gtids import domains, goes_back, gtid_of, gtids_text, mysql_gtid
+from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, mysql_gtid
 from tieout.connectors.mysql.binlog.packets import packets
 from tieout.connectors.mysql.binlog.scan import transaction_ends
 from tieout.connectors.mysql.binlog.until import Until
@@ -185,15 +185,43 @@ def test_without_gtids_a_transaction_has_the_number_of_its_commit() -> None:
 # ----------------------------------------------------------------------------------------------------- GTIDs
 
 
-def test_gtids_go_back_only_if_a_server_does() -> None:
-    assert goes_back("0-1-5", "0-1-4")
-    assert goes_back("0-1-5,1-1-1", "")
-    assert goes_back("0-1-5", "1-1-9")
-    assert not goes_back("0-1-5,1-1-1", "0-1-9")
-    assert not goes_back("0-1-5", "0-1-5,1-1-1")
-    assert not goes_back("0-1-5", "0-2-3")
-    assert not goes_back("", "")
-    assert gtids_text(domains("10-1-1,2-1-3")) == "2-1-3,10-1-1"
+SERVER = "00000000-0000-0000-0000-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("gtids", "other", "within"),
+    [
+        ("0-1-4", "0-1-5", True),
+        ("0-1-5", "0-1-5", True),
+        ("0-1-6", "0-1-5", False),
+        ("0-2-4", "0-1-5,1-1-1", True),
+        ("1-1-1", "0-1-5", False),
+        ("", "0-1-5", True),
+        ("0-1-5", "", False),
+        (f"{SERVER}:1-5", f"{SERVER}:1-7", True),
+        (f"{SERVER}:1-5:9", f"{SERVER}:1-7", False),
+        (f"{SERVER}:3", f"{SERVER}:1-2:4-7", False),
+    ],
+)
+def test_one_log_is_within_another(gtids: str, other: str, within: bool) -> None:
+    assert GtidState.of(gtids).is_within(GtidState.of(other)) is within
+
+
+def test_gtids_are_written_in_one_way() -> None:
+    assert str(GtidState.of("10-1-1,2-1-3")) == "2-1-3,10-1-1"
+    state = GtidState.of(f"{SERVER}:1-3:5")
+    state.add(f"{SERVER}:4")
+    state.add(f"{SERVER}:7")
+    assert str(state) == f"{SERVER}:1-5:7"
+    with pytest.raises(ValueError):
+        GtidState.of(f"{SERVER}:tag:1-3")
+
+
+def test_gtids_with_which_files_begin() -> None:
+    listed = b"\x03\0\0\0" + b"".join(struct.pack("<IIQ", *each) for each in ((1, 1, 9), (1, 2, 11), (0, 1, 4)))
+    assert str(GtidState.listed(listed)) == "0-1-4,1-2-11"
+    previous = struct.pack("<Q16sQQQQQ", 1, bytes(15) + b"\1", 2, 1, 4, 6, 7)
+    assert str(GtidState.previous(previous)) == f"{SERVER}:1-3:6"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.log_items import only_told
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.binlog import kinds, types
 from tieout.connectors.mysql.binlog.decoding import spelled
@@ -54,7 +55,7 @@ def items(*events: tuple[int, bytes], table: TableName | None = None) -> list[Lo
     stream = EventStream(packets(), False)
     stream.file = "bin.000001"
     wanted = Wanted(frozenset({table or TableName("db", "t")}), folded=False)
-    return list(Reader(stream, wanted, layouts, lambda _: pytest.fail("reads again")).items(UPTO))
+    return only_told(Reader(stream, wanted, layouts, lambda _: pytest.fail("reads again")).items(UPTO))
 
 
 def rows(kind: int, present: bytes, data: bytes, extended: bool = False) -> tuple[int, bytes]:

@@ -39,8 +39,8 @@ class Span:
     def told(self) -> ChangedSpan:
         return ChangedSpan(
             str(self.planned.table.name),
-            None if self.since is None else self.since.text,
-            self.upto.text,
+            None if self.since is None else str(self.since),
+            str(self.upto),
             self.changed.changes,
             len(self.changed),
             self.changed.whole,
@@ -107,6 +107,7 @@ class ChangedLog:
         names = [each.table.name for each in planned]
         reader = self.source.log(log)
         try:
+            since = reader.resume(since)
             replaced = reader.watched(names).reasons
             # One end for all tables of a log: what is checked together stays together.
             upto = ends.setdefault(log, reader.now())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
+from zlib import crc32
 
 from tieout.connectors.mysql.binlog.kinds import FORMAT, IGNORABLE, ROTATE, TOLD
+from tieout.model.positions import Position
 
 Event = tuple[int, int, int, int, bytes]
 """Kind, seconds since 1970, the server that first wrote it, where it ends in its file, and its body."""
@@ -21,32 +23,51 @@ class EventStream:
     """The events in the packets of a dump. `file` is the one that the last event ended in.
 
     A rotation ends where the next file begins: at its offset 4. That is the place where the file before it ended.
+    `offset` is where it ended. `log` tells the file from others of its name: the id of the server that wrote it, and
+    when it was begun.
     """
 
     def __init__(self, packets: Iterator[bytes], checksums: bool) -> None:
         """`checksums`: whether the first event, which no format goes before, has one."""
         self.file = ""
+        self.log = ""
+        self._last: tuple[int, bytes] | None = None
         self._packets = packets
         self._trailer = _CHECKSUM if checksums else 0
-        self._offset = 0
+        self.offset = 0
 
     def __iter__(self) -> Iterator[Event]:
         for packet in self._packets:
-            when, kind, server, _, end, flags = _header_of(packet, 1)
+            when, kind, server, size, end, flags = _header_of(packet, 1)
             if kind == FORMAT:
+                self.log = f"{server}.{when}"
                 # Its own checksum is always there; what goes before it says whether the others have one.
                 self._trailer = _CHECKSUM if packet[-5] == 1 else 0
                 body = packet[1 + HEADER : -5]
             else:
                 body = packet[1 + HEADER : len(packet) - self._trailer]
             if kind == ROTATE:
-                self._offset = int.from_bytes(body[:8], "little")
+                self.offset = int.from_bytes(body[:8], "little")
                 self.file = body[8:].decode()
+                self._last = None
             elif end and not flags & _ARTIFICIAL:
-                self._offset = _reached(self._offset, end)
+                self.offset = _reached(self.offset, end)
+                self._last = self.offset - size, packet
             if flags & _IGNORABLE and kind not in TOLD:
                 kind = IGNORABLE
-            yield kind, when, server, self._offset, body
+            yield kind, when, server, self.offset, body
+
+    def at(self, offset: int) -> Position:
+        """A place in the file."""
+        return Position(f"{self.file}:{offset}#{self.log}" if self.log else f"{self.file}:{offset}")
+
+    @property
+    def tail(self) -> str:
+        """Where the last event begins, and its checksum; "" if the file has none yet."""
+        if self._last is None:
+            return ""
+        begin, packet = self._last
+        return f"{begin}.{crc32(packet[1 : len(packet) - self._trailer]):08x}"
 
 
 def _reached(before: int, end: int) -> int:

@@ -21,13 +21,14 @@ _MARKS = frozenset(
 class Groups:
     """Follows a log from the end of one transaction on.
 
-    `gtid` names the transaction that the last event belongs to (MariaDB), `open` is whether more of it follows,
-    `query` the text in the last event and `meant` what it means, if it had one.
+    `gtid` names the transaction that the last event belongs to (MariaDB; `mysql_gtid` does on MySQL), `open` is
+    whether more of it follows, `query` the text in the last event and `meant` what it means, if it had one.
     """
 
     def __init__(self) -> None:
         self.gtid = _UNNAMED
         self.name = ""
+        self.mysql_gtid = ""
         self.open = False
         self.query: Query | None = None
         self.meant = Meaning.OTHER
@@ -49,7 +50,8 @@ class Groups:
             return self._asked(query_of(kind, body))
         if kind == kinds.XA_PREPARE:
             return self._closed()
-        self.gtid, self.name = _UNNAMED, mysql_gtid(body) if kind == kinds.MYSQL_GTID else ""
+        self.mysql_gtid = mysql_gtid(body) if kind == kinds.MYSQL_GTID else ""
+        self.gtid, self.name = _UNNAMED, self.mysql_gtid
         return False
 
     def _asked(self, query: Query) -> bool:

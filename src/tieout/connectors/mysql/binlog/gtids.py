@@ -1,15 +1,21 @@
-"""GTIDs: the names of transactions, and how far a log has come in each domain."""
+"""GTIDs: the names of transactions, and how far a log has come by them."""
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from struct import Struct
 
+from tieout.connectors.mysql.binlog.cursor import Cursor
+
 _event_of = Struct("<QIB").unpack_from
+_listed_of = Struct("<IIQ").iter_unpack
 
 _STANDALONE, _COMMIT_ID, _PREPARED_XA, _COMPLETED_XA = 1, 2, 64, 128
 _START_ALTER, _ROLLBACK_ALTER = 2, 8
+_LISTED = (1 << 28) - 1
+"""The bits of a list's head that count its GTIDs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +59,96 @@ def mysql_gtid(body: bytes) -> str:
     return f"{uuid.UUID(bytes=body[1:17])}:{int.from_bytes(body[17:25], 'little')}"
 
 
-def domains(gtids: str) -> dict[int, str]:
-    """The last GTID of each domain, from their text."""
-    return {int(gtid.partition("-")[0]): gtid for gtid in gtids.split(",") if gtid}
+@dataclass
+class GtidState:
+    """The transactions that a log has come to: the last one of each domain (MariaDB), or a set of them (MySQL).
+
+    Of a domain, a server has each number once; whatever has a lower one lies before it.
+    """
+
+    domains: dict[int, str] = field(default_factory=dict)
+    servers: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> GtidState:
+        """ValueError for what is neither."""
+        state = cls()
+        for part in filter(None, text.split(",")):
+            if ":" not in part:
+                state.add(part)
+                continue
+            server, *intervals = part.split(":")
+            for interval in intervals:
+                low, _, high = interval.partition("-")
+                state._add_interval(server, int(low), int(high or low))
+        return state
+
+    @classmethod
+    def listed(cls, body: bytes) -> GtidState:
+        """From the event with which MariaDB begins a file."""
+        count = int.from_bytes(body[:4], "little") & _LISTED
+        state = cls()
+        # Of one domain there may be one for each server that wrote to it; the last one is the highest.
+        for domain, server, number in sorted(_listed_of(body[4 : 4 + 16 * count]), key=lambda each: each[2]):
+            state.domains[domain] = f"{domain}-{server}-{number}"
+        return state
+
+    @classmethod
+    def previous(cls, body: bytes) -> GtidState:
+        """From the event with which MySQL begins a file."""
+        cursor, state = Cursor(body), cls()
+
+        def number() -> int:
+            return int.from_bytes(cursor.take(8), "little")
+
+        for _ in range(number()):
+            server = str(uuid.UUID(bytes=cursor.take(16)))
+            for _ in range(number()):
+                low, behind = number(), number()
+                state._add_interval(server, low, behind - 1)
+        return state
+
+    def add(self, gtid: str) -> None:
+        if ":" in gtid:
+            server, _, number = gtid.partition(":")
+            self._add_interval(server, int(number), int(number))
+        elif gtid:
+            domain, _, _ = gtid.split("-")
+            self.domains[int(domain)] = gtid
+
+    def _add_interval(self, server: str, low: int, high: int) -> None:
+        merged: list[tuple[int, int]] = []
+        for begin, end in sorted([*self.servers.get(server, []), (low, high)]):
+            if merged and begin <= merged[-1][1] + 1:
+                merged[-1] = merged[-1][0], max(end, merged[-1][1])
+            else:
+                merged.append((begin, end))
+        self.servers[server] = merged
+
+    def is_within(self, other: GtidState) -> bool:
+        """Whether a log that has come to `other` has all of these transactions, by their numbers."""
+        return all(
+            domain in other.domains and _number(gtid) <= _number(other.domains[domain])
+            for domain, gtid in self.domains.items()
+        ) and all(
+            any(begin <= low and high <= end for begin, end in other.servers.get(server, []))
+            for server, intervals in self.servers.items()
+            for low, high in intervals
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.domains or self.servers)
+
+    def __str__(self) -> str:
+        return ",".join(self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        for domain in sorted(self.domains):
+            yield self.domains[domain]
+        for server, intervals in sorted(self.servers.items()):
+            ranges = (f"{low}-{high}" if high > low else f"{low}" for low, high in intervals)
+            yield ":".join([server, *ranges])
 
 
-def gtids_text(reached: dict[int, str]) -> str:
-    return ",".join(reached[domain] for domain in sorted(reached))
-
-
-def goes_back(before: str, after: str) -> bool:
-    """Whether a log that had reached `before` was begun anew: a server's numbers are smaller, or no domain is left."""
-    earlier, later = domains(before), domains(after)
-    common = earlier.keys() & later.keys()
-    if not common:
-        return bool(earlier)
-    return any(_is_smaller(later[domain], earlier[domain]) for domain in common)
-
-
-def _is_smaller(gtid: str, other: str) -> bool:
-    _, server, number = gtid.split("-")
-    _, other_server, other_number = other.split("-")
-    return server == other_server and int(number) < int(other_number)
+def _number(gtid: str) -> int:
+    return int(gtid.rpartition("-")[2])

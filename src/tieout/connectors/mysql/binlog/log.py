@@ -10,8 +10,8 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.changelog import LogLag, Watched
+from tieout.connectors.mysql.binlog.continuity import identified, resumed
 from tieout.connectors.mysql.binlog.dump import log_behind
-from tieout.connectors.mysql.binlog.gtids import goes_back
 from tieout.connectors.mysql.binlog.layout import layouts_of
 from tieout.connectors.mysql.binlog.reader import Reader
 from tieout.connectors.mysql.binlog.scan import transaction_ends
@@ -19,8 +19,8 @@ from tieout.connectors.mysql.binlog.server import end_of_log, file_sizes, gtids_
 from tieout.connectors.mysql.binlog.wanted import Wanted
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
-from tieout.errors import LogLostError
-from tieout.model.changes import LogItem
+from tieout.errors import LogLostError, UnreachableError
+from tieout.model.changes import LogItem, Reached
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
@@ -42,33 +42,47 @@ class BinlogLog:
 
     def now(self) -> Position:
         with translated(self.url), closing(connect(self.url)) as connection:
-            return end_of_log(connection)
+            return identified(self.url, end_of_log(connection))
+
+    def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
+        found = resumed(self.url, after)
+        if found == after and held:
+            with translated(self.url), closing(connect(self.url)) as connection:
+                sizes = file_sizes(connection)
+            for place in held:
+                if place.offset > sizes.get(place.file, 0):
+                    raise LogLostError(
+                        f"{self.url.redacted()}: rows were copied at {place}, and the log does not come so far",
+                        "the server was put back to an earlier copy: drop the task, empty its tables and begin anew",
+                    )
+        return found
 
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
         with translated(self.url), closing(connect(self.url)) as connection:
             now = end_of_log(connection)
             rest = self._bytes_between(connection, after, now)
-            if rest is not None and rest <= most_bytes:
-                return [now] if rest else []
+            if rest <= most_bytes:
+                return [self._of_file(now, after)] if rest else []
             gtids = after.gtids or gtids_at(connection, after)
         with log_behind(self.url, after) as dump:
             # What is left may be long and without a transaction, after many restarts.
-            return transaction_ends(dump.events, gtids, most_bytes, most) or [now]
+            return transaction_ends(dump.events, gtids, most_bytes, most) or [self._of_file(now, after)]
+
+    def _of_file(self, now: Position, after: Position) -> Position:
+        """With the identity of its file. That of a file which goes on is looked at when it is read."""
+        return now.of_log(after.log) if now.file == after.file else identified(self.url, now)
 
     def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
         if after.place == upto.place and after.file == upto.file:
+            yield Reached(upto.of_log(upto.log, tail=after.tail, commit=after.commit))
             return
         with log_behind(self.url, after) as dump:
-            if dump.by_gtids:
-                self._know(upto)
             wanted, layouts = Wanted(tables, dump.folded), layouts_of(self.url, dump.mariadb)
-            reader = Reader(dump.events, wanted, layouts, partial(log_behind, self.url))
-            # By GTIDs, the server leaves out what lies before them, and that may reach as far as `upto`.
-            yield from reader.items(upto, whole=not dump.by_gtids)
+            yield from Reader(dump.events, wanted, layouts, partial(log_behind, self.url)).items(upto)
 
     def lag(self, applied: Position) -> LogLag:
         with translated(self.url), closing(connect(self.url)) as connection:
-            return LogLag(self._bytes_between(connection, applied, end_of_log(connection)) or 0)
+            return LogLag(self._bytes_between(connection, applied, end_of_log(connection)))
 
     def watched(self, tables: Sequence[TableName]) -> Watched:
         """The log has every statement."""
@@ -77,26 +91,17 @@ class BinlogLog:
     def confirm(self, position: Position) -> None:
         """The server keeps its log for as long as it is set to, for all."""
 
-    def _bytes_between(self, connection: Any, after: Position, now: Position) -> int | None:
-        """What the log has behind a position; None if the server has no file of this name."""
+    def _bytes_between(self, connection: Any, after: Position, now: Position) -> int:
+        """What the log has behind a position. UnreachableError if the server can't have it in this place."""
         if after.file == now.file:
             rest = now.offset - after.offset
         else:
             sizes = file_sizes(connection)
-            if after.file not in sizes:
-                return None
             names = list(sizes)
+            if after.file not in sizes or now.file not in sizes:
+                raise UnreachableError(f"{self.url.redacted()}: the log has no file {after.file} any more")
             later = names[names.index(after.file) + 1 : names.index(now.file)]
             rest = sizes[after.file] - after.offset + sum(sizes[name] for name in later) + now.offset
-        if rest < 0 or goes_back(after.gtids, now.gtids):
-            raise LogLostError(
-                f"{self.url.redacted()}: the log was begun anew: it ends at {now}, and {after} was reached before",
-                "drop the task, empty its tables and begin anew",
-            )
+        if rest < 0:
+            raise UnreachableError(f"{self.url.redacted()}: the log ends at {now}, before {after}")
         return rest
-
-    def _know(self, upto: Position) -> None:
-        """Places in the logs of two servers don't compare: one whose file is not here would never come, or at once."""
-        with translated(self.url), closing(connect(self.url)) as connection:
-            if upto.offset > file_sizes(connection).get(upto.file, 0):
-                raise LogLostError(f"{self.url.redacted()}: {upto} is not a place in this server's log")

@@ -15,8 +15,8 @@ from tieout.connectors.mysql.binlog.statements import Meaning, truncated
 from tieout.connectors.mysql.binlog.tables import Tables
 from tieout.connectors.mysql.binlog.until import Until
 from tieout.connectors.mysql.binlog.wanted import Wanted
-from tieout.errors import LogLostError, ReadError, UnsupportedError
-from tieout.model.changes import Begin, Commit, Emptied, LogItem, Rows, Statement
+from tieout.errors import ReadError, UnreachableError, UnsupportedError
+from tieout.model.changes import Begin, Commit, Emptied, LogItem, Reached, Rows, Statement
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
@@ -27,6 +27,7 @@ _REFUSED = {
         "SET GLOBAL binlog_transaction_compression = OFF",
     ),
 }
+_NAMES = frozenset({kinds.GTID, kinds.MYSQL_GTID})
 
 
 class Reader:
@@ -40,11 +41,13 @@ class Reader:
         self._groups = Groups()
         self._rollbacks = Rollbacks(open_log, self._tables)
         self._told = False
+        self._at = 0
         self._harmless: set[bytes] = set()
 
-    def items(self, upto: Position, whole: bool = True) -> Iterator[LogItem]:
-        """Ends with the transaction that reaches `upto`. `whole`: the server leaves nothing out that lies before."""
-        until, groups, before, begin = Until(upto), self._groups, 0, 0
+    def items(self, upto: Position) -> Iterator[LogItem]:
+        """Ends with the transaction that reaches `upto`, and with the place that was reached."""
+        until, groups = Until(upto), self._groups
+        before = begin = self._events.offset
         for event in self._events:
             kind, when, _, end, body = event
             if kind == kinds.TABLE_MAP:
@@ -54,8 +57,11 @@ class Reader:
                     yield from self._begun(begin)
                     yield rows
             elif kind == kinds.GTID and until.reached(self._events.file, end):
-                return  # the next transaction
+                yield self._reached(upto, "")  # the next transaction
+                return
             else:
+                if kind in _NAMES:
+                    self._at = when
                 ended = groups.ends_with(event)
                 for item in self._others(event, before):
                     yield from self._begun(begin)
@@ -65,20 +71,24 @@ class Reader:
                     if until.passed(file, end):
                         raise ReadError(f"{upto} is not the end of a transaction")
                     self._told = False
-                    yield Commit(Position(f"{file}:{end}"), groups.name, when * 1_000_000)
+                    yield Commit(self._events.at(end), groups.name, when * 1_000_000)
                 if kind == kinds.GTID or not groups.open:
                     begin = end
                 if not groups.open and until.reached(file, end):
+                    yield self._reached(upto, self._events.tail)
                     return
             before = end
-        if whole:
-            raise LogLostError(f"the server's log ends before {upto}", "it has lost its end, or was begun anew")
+        raise UnreachableError(f"the server's log ends before {upto}: it has lost its end, or was begun anew")
+
+    def _reached(self, upto: Position, tail: str) -> Reached:
+        commit = str(self._at) if self._at else ""
+        return Reached(upto.of_log(self._events.log, tail=tail, commit=commit))
 
     def _begun(self, begin: int) -> Iterator[LogItem]:
         """A transaction's Begin, before the first of its items."""
         if not self._told:
             self._told = True
-            yield Begin(Position(f"{self._events.file}:{begin}"), self._groups.name)
+            yield Begin(self._events.at(begin), self._groups.name)
 
     def _rows(self, kind: int, body: bytes) -> Rows | None:
         rows = self._tables.rows(kind, body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.groups import Groups
-from tieout.connectors.mysql.binlog.gtids import domains, gtids_text
+from tieout.connectors.mysql.binlog.gtids import GtidState
 from tieout.connectors.mysql.binlog.server import position
 from tieout.model.positions import Position
 
@@ -14,21 +14,22 @@ def transaction_ends(events: EventStream, gtids: str | None, most_bytes: int, mo
 
     `gtids` are those reached where the events begin; None if nobody knows.
     """
-    groups, reached = Groups(), domains(gtids or "")
+    groups, reached = Groups(), GtidState.of(gtids or "")
 
     def at(file: str, end: int) -> Position:
-        return position(file, end, "" if gtids is None else gtids_text(reached))
+        return position(file, end, "" if gtids is None else str(reached)).of_log(logs[file])
 
+    logs: dict[str, str] = {}
     ends: list[Position] = []
-    size, before, last = 0, 0, None
+    size, before, last = 0, events.offset, None
     for event in events:
         end = event[3]
         size += max(end - before, 0) if before else 0  # nothing, where a file begins
         before = end
         if not groups.ends_with(event):
             continue
-        if groups.gtid.text:
-            reached[groups.gtid.domain] = groups.gtid.text
+        reached.add(groups.gtid.text or groups.mysql_gtid)
+        logs[events.file] = events.log
         if size < most_bytes:
             last = events.file, end
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tieout.connectors.mysql.binlog.gtids import domains, gtids_text
+from tieout.connectors.mysql.binlog.gtids import GtidState
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.errors import UnsupportedError
 from tieout.model.positions import Position
@@ -19,13 +19,13 @@ def is_mariadb(connection: Any) -> bool:
 
 
 def end_of_log(connection: Any) -> Position:
-    """Where the log ends; on MariaDB with the GTIDs that it had reached there."""
-    file, offset = _end(connection)
+    """Where the log ends, with the GTIDs that it had reached there. Nothing tells its file from others of its name."""
+    file, offset, gtids = _end(connection)
     if not is_mariadb(connection):
-        return Position(f"{file}:{offset}")
+        return position(file, offset, gtids)
     for _ in range(_TRIES):
         (gtids,) = _row(connection, "SELECT @@GLOBAL.gtid_binlog_pos")
-        before, (file, offset) = (file, offset), _end(connection)
+        before, (file, offset, _) = (file, offset), _end(connection)
         if before == (file, offset):
             return position(file, offset, gtids)
     # Others write all the time; the server can tell for each place, but reads its file from the beginning for it.
@@ -34,8 +34,11 @@ def end_of_log(connection: Any) -> Position:
 
 def position(file: str, offset: int, gtids: str) -> Position:
     """With the GTIDs in the order of their domains, which servers don't care about."""
-    gtids = gtids_text(domains(gtids))
-    return Position(f"{file}:{offset}@{gtids}" if gtids else f"{file}:{offset}")
+    try:
+        known = str(GtidState.of("".join(gtids.split())))
+    except ValueError:
+        known = ""  # MySQL's have tags, of which nothing is known here
+    return Position(f"{file}:{offset}@{known}" if known else f"{file}:{offset}")
 
 
 def gtids_at(connection: Any, place: Position) -> str | None:
@@ -64,7 +67,8 @@ def fraction_digits(connection: Any, table: TableName) -> dict[str, int]:
         return {str(name): int(digits) for name, digits in cursor.fetchall()}
 
 
-def _end(connection: Any) -> tuple[str, int]:
+def _end(connection: Any) -> tuple[str, int, str]:
+    """File, offset, and the GTIDs if they are told with them (MySQL)."""
     import pymysql
 
     try:
@@ -75,7 +79,7 @@ def _end(connection: Any) -> tuple[str, int]:
         row = _row(connection, "SHOW BINARY LOG STATUS")  # since MySQL 8.4
     if not row:
         raise UnsupportedError("the server keeps no binary log", "start it with log_bin, and binlog_format = ROW")
-    return str(row[0]), int(row[1])
+    return str(row[0]), int(row[1]), str(row[4]) if len(row) > 4 else ""
 
 
 def _row(connection: Any, statement: str, *parameters: Any) -> tuple[Any, ...]:

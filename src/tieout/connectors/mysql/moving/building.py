@@ -14,7 +14,7 @@ from tieout.model.tables import TableName
 _MODE = ",".join(mode for mode in MODE.split(",") if mode != "NO_BACKSLASH_ESCAPES")
 
 
-def build(url: EndpointUrl, table: TableName, statements: Sequence[str], parent: TableName | None) -> None:
+def build(url: EndpointUrl, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
     """In literals a backslash stands for itself only if it is doubled."""
     with closing(MySQLSession(url)) as session:
         session.execute(f"SET SESSION sql_mode = '{_MODE}'")

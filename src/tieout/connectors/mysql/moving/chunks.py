@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.moving import TextOf, canonical_keys, key_scan
+from tieout.connectors.mysql.binlog.continuity import identified
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
@@ -34,7 +35,7 @@ class MySQLChunkSource:
     @contextmanager
     def reading(self) -> Iterator[MySQLChunkReader]:
         with translated(self.url), closing(connect(self.url, settings=PATIENT)) as connection:
-            held = watermarks.begin(connection) if self.watermarks else _begin(connection)
+            held = _identified(self.url, watermarks.begin(connection) if self.watermarks else _begin(connection))
             yield MySQLChunkReader(self.url, connection, MySQLDialect(self.flavour), held)
 
     def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
@@ -78,6 +79,12 @@ class MySQLChunkReader:
             if count:
                 name = f"{transfer.source.name}.{column.name}"
                 raise ReadError(f"{self.url.redacted()}: {name}: {count:,} texts are no {column.charset}")
+
+
+def _identified(url: EndpointUrl, held: Held) -> Held:
+    """With the identity of the log: after a failover, the place of another one would be compared with it."""
+    settled = held.settled and identified(url, held.settled)
+    return replace(held, position=identified(url, held.position), settled=settled)
 
 
 def _begin(connection: Any) -> Held:

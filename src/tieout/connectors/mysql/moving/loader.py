@@ -28,8 +28,12 @@ CLOCK = "UNIX_TIMESTAMP()"
 class MySQLLoader:
     url: EndpointUrl
 
-    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-        build(self.url, table, statements, parent)
+    def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+        # DDL ends the transaction that it is in: the fence is held by another connection meanwhile.
+        with closing(MySQLSession(self.url)) as session:
+            progress = ProgressTables(session, self.url.database or "", CLOCK)
+            with progress.together(fence, "LOCK IN SHARE MODE"):
+                build(self.url, table, statements, parent)
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         with closing(MySQLSession(self.url)) as session:
@@ -46,8 +50,11 @@ class MySQLLoader:
                 lambda: _commit(session, transfer.target.name),
             )
 
-    def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
+    def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
         with closing(MySQLSession(self.url)) as session:
+            if new:
+                assert stage.like is not None
+                session.execute(f"CREATE TABLE {session.table(stage.name)} LIKE {session.table(stage.like)}")
             return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
 
 

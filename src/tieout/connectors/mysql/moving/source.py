@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import BinlogLog
+from tieout.connectors.mysql.binlog.server import gtids_at, position
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
@@ -90,7 +91,12 @@ class MySQLSource:
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         # Not the log's end: what is there already, and not yet visible, is in no chunk.
         with self.chunk_source().reading() as reader:
-            return reader.held.position
+            begin = reader.held.position
+        if begin.gtids:
+            return begin
+        with translated(self.url), closing(connect(self.url)) as connection:
+            gtids = gtids_at(connection, begin) or ""
+        return position(begin.file, begin.offset, gtids).of_log(begin.log)
 
     def log(self, task: str) -> BinlogLog:
         return BinlogLog(self.url)

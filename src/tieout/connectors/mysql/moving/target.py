@@ -7,10 +7,12 @@ from contextlib import closing, contextmanager
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Destination, StageTable
+from tieout.connectors.mysql.moving.building import build
 from tieout.connectors.mysql.moving.loader import CLOCK, MySQLLoader
 from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.mysql.moving.target_readiness import target_problems
+from tieout.connectors.own_tables import PREFIX
 from tieout.connectors.structure import TABLE, Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import UnsupportedError
@@ -38,7 +40,7 @@ class MySQLTarget(SqlTarget):
         self.url = url
 
     def prepare(self) -> None:
-        self.progress.create(_NAME, _LONG)
+        self.progress.create(_NAME, _LONG, self.tables_like(PREFIX))
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
         with closing(MySQLSession(self.url)) as session:
@@ -88,7 +90,7 @@ class MySQLTarget(SqlTarget):
         changes = ", ".join(f"MODIFY {self.session.quote(name)} {types[name]} NULL" for name in columns)
         if changes:
             # As a structure is: labels are written with two backslashes for one.
-            self.run(stage.name, [f"ALTER TABLE {TABLE} {changes}"])
+            build(self.url, stage.name, [f"ALTER TABLE {TABLE} {changes}"])
 
     @contextmanager
     def indexed(self, stage: StageTable) -> Iterator[None]:

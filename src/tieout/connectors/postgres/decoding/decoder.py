@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,12 +29,28 @@ _EPOCH = 946_684_800_000_000
 class _Transaction:
     xid: int
     commit_begins: int
+    at: int
     wanted: bool
     told: bool = False
 
+    @property
+    def evidence(self) -> str:
+        return evidence(self.commit_begins, self.at, self.xid)
 
-_NONE = _Transaction(0, 0, wanted=False)
+
+_NONE = _Transaction(0, 0, 0, wanted=False)
 """Before the beginning of a transaction, and behind its end."""
+
+
+def evidence(commit_begins: int, at: int, xid: int) -> str:
+    """What tells a transaction from all that any log may have in its place (Position.commit)."""
+    return f"{lsn(commit_begins)}.{xid}.{at}"
+
+
+def begins(batch: Batch) -> Iterator[str]:
+    """The evidence of each transaction that begins in a batch."""
+    for number in np.flatnonzero(batch.octets[batch.starts] == _BEGIN).tolist():
+        yield evidence(*_BEGUN.unpack_from(batch.buffer, batch.starts[number]))
 
 
 class Decoder:
@@ -43,17 +60,20 @@ class Decoder:
     record too. Between records it says the same as "ends behind `after` and not behind `upto`".
 
     Of a transaction whose beginning is missing nothing is told. If it is one of those, nothing of what follows it
-    either: `torn` is True then, and `reached` is behind all that was told.
+    either: `torn` is True then, and `reached` is behind all that was told. `last` is the evidence of the last one told.
     """
 
-    def __init__(self, after: int, upto: int, tables: frozenset[TableName]) -> None:
+    def __init__(self, after: int, upto: int, tables: frozenset[TableName], log: str = "") -> None:
+        """`log`: the identity of the log, for positions."""
         self._after = after
         self._upto = upto
+        self._log = log
         self._wanted = tables
         self._tables: dict[LogTable, LogTable] = {}
         self._relations: dict[int, Relation] = {}
         self._transaction = _NONE
         self.reached = after
+        self.last = ""
         self.torn = False
 
     def items(self, batch: Batch) -> list[LogItem]:
@@ -98,18 +118,18 @@ class Decoder:
     def _tell(self, item: Rows | Emptied, found: list[LogItem]) -> None:
         if not self._transaction.told:
             self._transaction.told = True
-            found.append(Begin(lsn(self._transaction.commit_begins), str(self._transaction.xid)))
+            found.append(Begin(lsn(self._transaction.commit_begins, self._log), str(self._transaction.xid)))
         found.append(item)
 
     def _begin(self, batch: Batch, number: int) -> None:
-        commit_begins, _, xid = _BEGUN.unpack_from(batch.buffer, batch.starts[number])
-        self._transaction = _Transaction(xid, commit_begins, self._lies_between(commit_begins))
+        commit_begins, at, xid = _BEGUN.unpack_from(batch.buffer, batch.starts[number])
+        self._transaction = _Transaction(xid, commit_begins, at, self._lies_between(commit_begins))
 
     def _commit(self, batch: Batch, number: int, found: list[LogItem]) -> None:
         commit_begins, end, at = _COMMITTED.unpack_from(batch.buffer, batch.starts[number])
         if self._transaction.told:
-            found.append(Commit(lsn(end), str(self._transaction.xid), at + _EPOCH))
-            self.reached = end
+            found.append(Commit(lsn(end, self._log), str(self._transaction.xid), at + _EPOCH))
+            self.reached, self.last = end, self._transaction.evidence
         elif self._transaction is _NONE:
             self.torn = self.torn or self._lies_between(commit_begins)
         self._transaction = _NONE

@@ -14,13 +14,13 @@ from tieout.connectors.kept import lease
 from tieout.connectors.postgres.decoding import noted, wal
 from tieout.connectors.postgres.decoding.batch import Batch
 from tieout.connectors.postgres.decoding.copying import copied
-from tieout.connectors.postgres.decoding.decoder import Decoder
+from tieout.connectors.postgres.decoding.decoder import Decoder, begins
 from tieout.connectors.postgres.decoding.faults import REFUSED, START_ANEW, log_faults
 from tieout.connectors.postgres.decoding.state import slot_state
 from tieout.connectors.postgres.decoding.waiting import when_free
 from tieout.connectors.postgres.session import connect
-from tieout.errors import LogLostError
-from tieout.model.changes import LogItem
+from tieout.errors import LogLostError, UnreachableError
+from tieout.model.changes import LogItem, Reached
 from tieout.model.positions import Position, lsn
 from tieout.model.tables import TableName
 
@@ -28,6 +28,9 @@ from tieout.model.tables import TableName
 _PEEK = """COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}, NULL,
 'proto_version', '1', 'publication_names', {}) WHERE lsn >= {} OR get_byte(data, 0) = ascii('R'))
 TO STDOUT (FORMAT binary)"""
+_MESSAGE = """SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s, NULL, 'proto_version', '1',
+'publication_names', %s, 'messages', 'true')
+WHERE get_byte(data, 0) = ascii('M') AND lsn = %s AND position(convert_to(%s, 'UTF8') IN data) > 0"""
 
 _REACH = 8 << 20
 """Few transactions are longer than so many bytes of log, those of others between them counted."""
@@ -54,28 +57,89 @@ class PostgresLog:
         with self._connection() as connection:
             return wal.end(connection)
 
+    def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
+        """While a server runs nobody can put it back, so its log goes on. Once it was started anew, this is proven:
+
+        the slot moves with what was applied, in no copy of the server but by us; so the log up to where the slot
+        stands is the same. If the slot stands before the last transaction that was applied (it is kept on disk now
+        and then), that transaction must be in the log: the same LSN, xid and moment.
+        """
+        with self._connection() as connection:
+            log = wal.identity(connection)
+            self._require_system(after, log)
+            self._require_kept(connection, after)
+            if after.log == log:
+                return after
+            self._require_end(connection, after)
+            confirmed = slot_state(connection, self.url, self.slot).confirmed
+            found = confirmed.of_log(log, commit=after.commit)
+            if after.commit:
+                place = Position(after.commit.partition(".")[0])
+                if confirmed.offset <= place.offset:
+                    self._require_commit(connection, after)
+                    found = lsn(place.offset + 1).of_log(log, commit=after.commit)
+            elif not after.log and after.place != confirmed.place:
+                raise self._lost(after, "it was kept by an older version, which did not tell logs apart")
+            self._require_held(connection, [place for place in held if place.place > found.place and place.log != log])
+            return found
+
+    def _require_system(self, after: Position, log: str) -> None:
+        if after.log and after.log.partition(".")[0] != log.partition(".")[0]:
+            raise self._lost(after, "this is another server")
+
+    def _require_commit(self, connection: Any, after: Position) -> None:
+        upto = lsn(Position(after.commit.partition(".")[0]).offset + 1)
+        for rows in chain(*when_free(lambda: self._peek(connection, after, upto, 0))):
+            if after.commit in begins(Batch(rows)):
+                return
+        raise self._lost(after, "the last transaction that was applied is not in it")
+
+    def _require_held(self, connection: Any, held: Sequence[Position]) -> None:
+        """Rows were copied at these places: what they hold must be in the log, too."""
+        if not held:
+            return
+        last = max(held, key=lambda position: position.place)
+        where, _, text = last.tail.partition(".")
+        if not where:
+            raise self._lost(last, "nothing proves that it is the log of which rows were copied")
+        upto = lsn(Position(where).offset + 1)
+        self._require_end(connection, upto)
+        arguments = [self.slot, str(upto), self._published(connection), where, text]
+        ((found,),) = when_free(lambda: connection.execute(_MESSAGE, arguments).fetchall())
+        if not found:
+            raise self._lost(last, "the message that was written there when rows were copied is gone")
+
+    def _lost(self, after: Position, why: str) -> LogLostError:
+        where = f"{self.url.redacted()}: the log does not go on behind {after}: {why}"
+        return LogLostError(where, f"the server was put back to an earlier copy, or failed over: {START_ANEW}")
+
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
         now = self.now()
+        self._require_same(after, now.log)
         steps = range(after.offset + most_bytes, now.offset, most_bytes)[:most]
-        found = [lsn(step) for step in steps]
-        if len(found) < most and not after.reaches(now):
+        found = [lsn(step, now.log) for step in steps]
+        if len(found) < most and after.place < now.place:
             found.append(now)
         return found
 
     def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
-        if after.reaches(upto):
-            return
-        decoder = Decoder(after.offset, upto.offset, tables)
-        yield from self._told(decoder, after, upto, after.offset - self.reach)
-        if decoder.torn:
-            decoder = Decoder(decoder.reached, upto.offset, tables)
-            yield from self._told(decoder, after, upto, 0)
-            assert not decoder.torn, "all that the slot tells begins with the beginning of a transaction"
+        last = after.commit
+        if after.place < upto.place:
+            decoder = Decoder(after.offset, upto.offset, tables, upto.log)
+            yield from self._told(decoder, after, upto, after.offset - self.reach)
+            last = decoder.last or last
+            if decoder.torn:
+                decoder = Decoder(decoder.reached, upto.offset, tables, upto.log)
+                yield from self._told(decoder, after, upto, 0)
+                assert not decoder.torn, "all that the slot tells begins with the beginning of a transaction"
+                last = decoder.last or last
+        yield Reached(upto.of_log(upto.log, commit=last))
 
     def _told(self, decoder: Decoder, after: Position, upto: Position, low: int) -> Iterator[LogItem]:
         """What the slot tells, as far as it was written at `low` or later."""
         with self._connection() as connection:
             self._require_end(connection, upto)
+            self._require_same(after, wal.identity(connection))
             for rows in chain(*when_free(lambda: self._peek(connection, after, upto, low))):
                 if not decoder.torn:
                     yield from decoder.items(Batch(rows))
@@ -91,6 +155,7 @@ class PostgresLog:
 
     def confirm(self, position: Position) -> None:
         with self._connection() as connection:
+            self._require_same(position, wal.identity(connection))
             self._require_end(connection, position)
             when_free(lambda: self._advance(connection, position))
 
@@ -107,7 +172,7 @@ class PostgresLog:
                 raise
 
     def _is_confirmed(self, connection: Any, position: Position) -> bool:
-        return slot_state(connection, self.url, self.slot).confirmed.reaches(position)
+        return slot_state(connection, self.url, self.slot).confirmed.place >= position.place
 
     def _peek(self, connection: Any, after: Position, upto: Position, low: int) -> tuple[_Batches, _Batches]:
         """The first rows, and the others. The server decodes all, lets go of the slot, and then sends the first row."""
@@ -119,15 +184,24 @@ class PostgresLog:
         """It tells from the slot's confirmed position on, and at most one transaction beyond `upto`."""
         from psycopg import sql
 
-        # A list of identifiers as SQL writes them, inside of a text.
-        publication = sql.Identifier(self.publication).as_string(connection)
-        arguments = (sql.Literal(text) for text in (self.slot, str(upto), publication, str(lsn(max(0, low)))))
-        return sql.SQL(_PEEK).format(*arguments).as_bytes(connection)
+        texts = (self.slot, str(upto), self._published(connection), str(lsn(max(0, low))))
+        return sql.SQL(_PEEK).format(*map(sql.Literal, texts)).as_bytes(connection)
+
+    def _published(self, connection: Any) -> str:
+        """A list of identifiers as SQL writes them, inside of a text."""
+        from psycopg import sql
+
+        return sql.Identifier(self.publication).as_string(connection)
+
+    def _require_same(self, position: Position, log: str) -> None:
+        """What is different may be the same log all the same: who begins anew looks (resume)."""
+        if position.log and position.log != log:
+            raise UnreachableError(f"{self.url.redacted()}: the server was started anew, or is another one")
 
     def _require_end(self, connection: Any, position: Position) -> None:
         """What is not flushed yet is not read, so it would be missing without a word."""
         end = wal.end(connection)
-        if not end.reaches(position):
+        if end.place < position.place:
             where = f"{self.url.redacted()}: the log ends at {end}, before {position}"
             raise LogLostError(where, f"this is another server, or one that was restored: {START_ANEW}")
 
@@ -136,7 +210,7 @@ class PostgresLog:
         if state.wal_status == "lost":
             where = f'{self.url.redacted()}: the log that replication slot "{self.slot}" needs was removed'
             raise LogLostError(where, f"{START_ANEW}; max_slot_wal_keep_size bounds what is kept")
-        if not after.reaches(state.confirmed):
+        if after.place < state.confirmed.place:
             where = f'{self.url.redacted()}: replication slot "{self.slot}" begins at {state.confirmed}, behind {after}'
             raise LogLostError(where, START_ANEW)
 

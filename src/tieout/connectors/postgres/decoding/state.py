@@ -7,11 +7,13 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.decoding.faults import START_ANEW
+from tieout.connectors.postgres.decoding.wal import IDENTITY
 from tieout.errors import LogLostError
 from tieout.model.positions import Position
 
-_STATE = """SELECT confirmed_flush_lsn::text, restart_lsn::text, wal_status, active, pg_wal_lsn_diff(
-  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END, restart_lsn)::int8
+_STATE = f"""SELECT confirmed_flush_lsn::text, restart_lsn::text, wal_status, active, pg_wal_lsn_diff(
+  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END, restart_lsn)::int8,
+  {IDENTITY}
 FROM pg_replication_slots WHERE slot_name = %s AND slot_type = 'logical'"""
 
 
@@ -34,5 +36,11 @@ def slot_state(connection: Any, url: EndpointUrl, slot: str) -> SlotState:
     row = connection.execute(_STATE, [slot]).fetchone()
     if row is None or row[0] is None:
         raise LogLostError(f'{url.redacted()}: replication slot "{slot}" does not exist', START_ANEW)
-    confirmed, restart, wal_status, active, retained = row
-    return SlotState(Position(confirmed), restart and Position(restart), retained or 0, wal_status or "lost", active)
+    confirmed, restart, wal_status, active, retained, log = row
+    return SlotState(
+        Position(confirmed).of_log(log),
+        restart and Position(restart).of_log(log),
+        retained or 0,
+        wal_status or "lost",
+        active,
+    )

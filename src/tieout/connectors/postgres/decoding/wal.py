@@ -1,14 +1,28 @@
-"""The end of the write-ahead log."""
+"""The write-ahead log: where it ends, and what tells it from the logs of other servers."""
 
 from __future__ import annotations
 
+from secrets import token_hex
 from typing import Any
 
 from tieout.model.positions import Position
 
-# A standby decodes what it has replayed.
-_ENDS = """SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END,
-CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END"""
+# A standby decodes what it has replayed. The control file tells a new timeline only after its first checkpoint.
+IDENTITY = """(SELECT concat_ws('.', system_identifier,
+  CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
+    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int END,
+  (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8) FROM pg_control_system())"""
+"""System identifier, timeline, and when the server was started: while it runs, nobody can put it back."""
+
+_ENDS = f"""SELECT
+CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END::text,
+CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text, {IDENTITY}"""
+PREFIX = "tieout"
+"""Of our own messages in the log."""
+
+
+def identity(connection: Any) -> str:
+    return str(connection.execute(f"SELECT {IDENTITY}").fetchone()[0])
 
 
 def end(connection: Any) -> Position:
@@ -17,21 +31,37 @@ def end(connection: Any) -> Position:
     A commit with synchronous_commit = off is visible before it is flushed, so it is the insert position that lies
     behind all commits. The flush position may even lie inside of a record.
     """
-    inserted, flushed = (Position(text) for text in connection.execute(_ENDS).fetchone())
-    if not flushed.reaches(inserted):
-        _flush(connection)
-    return inserted
+    inserted, flushed, log = connection.execute(_ENDS).fetchone()
+    found = Position(inserted)
+    if not Position(flushed).reaches(found):
+        emit(connection, "")
+    return found.of_log(log)
 
 
 def last_record(connection: Any) -> Position:
     """The end as it is, flushed or not."""
-    inserted, _ = connection.execute(_ENDS).fetchone()
-    return Position(inserted)
+    inserted, _, log = connection.execute(_ENDS).fetchone()
+    return Position(inserted).of_log(log)
 
 
-def _flush(connection: Any) -> None:
-    # There is no function that only flushes. A commit does, if its transaction wrote something. The WAL writer would
-    # flush the commits of others, but leaves what an open transaction has written so far.
+def marked(connection: Any) -> str:
+    """The place of a message of ours that was just written to the log, and what it says; "" on a standby.
+
+    Whoever finds it there again has the same log up to this place.
+    """
+    if connection.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
+        return ""
+    text = token_hex(8)
+    return f"{emit(connection, text)}.{text}"
+
+
+def emit(connection: Any, text: str) -> str:
+    """Writes a message to the log and flushes it; where it ends.
+
+    There is no function that only flushes. A commit does, if its transaction wrote something. The WAL writer would
+    flush the commits of others, but leaves what an open transaction has written so far.
+    """
     with connection.transaction():
         connection.execute("SET LOCAL synchronous_commit = local")
-        connection.execute("SELECT pg_logical_emit_message(true, 'tieout', '')")
+        row = connection.execute("SELECT pg_logical_emit_message(true, %s, %s)::text", [PREFIX, text]).fetchone()
+        return str(row[0])

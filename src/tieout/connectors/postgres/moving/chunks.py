@@ -12,6 +12,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql
 from tieout.connectors.moving import TextOf, canonical_keys, key_scan
 from tieout.connectors.postgres.copy_lines import copied_lines
+from tieout.connectors.postgres.decoding import wal
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.moving.texts import rendered, texts_of
@@ -21,6 +22,8 @@ from tieout.model.moving import Held, Transfer
 from tieout.model.positions import Position
 
 _DIALECT = PostgresDialect()
+_MOMENT = f"""SELECT pg_current_snapshot()::text, CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+  ELSE pg_current_wal_insert_lsn() END::text, {wal.IDENTITY}"""
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _OWN = {b"\\f": b"\f", b"\\v": b"\v"}
 
@@ -34,10 +37,13 @@ class PostgresChunkSource:
         with translated(self.url), closing(connect(self.url, "tieout mover")) as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             # The place is read behind the snapshot: what the snapshot saw was committed before it.
-            snapshot, place = connection.execute(
-                "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
-            ).fetchone()
-            yield PostgresChunkReader(self.url, connection, Held(Position(place), snapshot))
+            snapshot, place, log = connection.execute(_MOMENT).fetchone()
+            held = Held(Position(place).of_log(log, tail=self._marked()), snapshot)
+            yield PostgresChunkReader(self.url, connection, held)
+
+    def _marked(self) -> str:
+        with closing(connect(self.url, "tieout mover")) as connection:
+            return wal.marked(connection)
 
     def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
         return texts_of(transfer, alike=alike)

@@ -29,10 +29,11 @@ CLOCK = "extract(epoch FROM clock_timestamp())::bigint"
 class PostgresLoader:
     url: EndpointUrl
 
-    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+    def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         with closing(PostgresSession(self.url)) as session:
-            for statement in statements:
-                session.execute(spelled(session, statement, table, parent))
+            with ProgressTables(session, SCHEMA, CLOCK).together(fence, "FOR SHARE"):
+                for statement in statements:
+                    session.execute(spelled(session, statement, table, parent))
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         with closing(PostgresSession(self.url)) as session:
@@ -47,8 +48,12 @@ class PostgresLoader:
                 session.commit,
             )
 
-    def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
+    def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
         with closing(PostgresSession(self.url)) as session:
+            if new:
+                assert stage.like is not None
+                # What is staged is read again from the log after a crash: it needs no log of its own.
+                session.execute(f"CREATE UNLOGGED TABLE {session.table(stage.name)} (LIKE {session.table(stage.like)})")
             return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
 
 

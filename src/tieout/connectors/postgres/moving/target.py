@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Destination, StageTable
+from tieout.connectors.own_tables import PREFIX
 from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
@@ -17,6 +18,7 @@ from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, Sql
 from tieout.model.forecast import Problem
 from tieout.model.tables import Column, Table, TableName
 
+_TURN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 _LACKING = "SELECT name FROM unnest(%s::text[]) AS wanted(name) WHERE to_regtype(name) IS NULL"
 
 _DOMAINS = """
@@ -43,7 +45,7 @@ class PostgresTarget(SqlTarget):
     overriding: ClassVar[str] = "OVERRIDING SYSTEM VALUE "
 
     def __init__(self, url: EndpointUrl) -> None:
-        super().__init__(lambda: PostgresSession(url), SCHEMA, CLOCK)
+        super().__init__(lambda: PostgresSession(url), SCHEMA, CLOCK, _TURN)
         self.url = url
 
     def leave(self) -> None:
@@ -51,7 +53,7 @@ class PostgresTarget(SqlTarget):
 
     def prepare(self) -> None:
         self.session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        self.progress.create("text", "text")
+        self.progress.create("text", "text", self.tables_like(PREFIX))
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
         return target_problems(self.session, destinations)

@@ -32,9 +32,16 @@ def begin(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> Position:
                 capture.add(name.name)
             session.execute(f"INSERT INTO {WANTED} VALUES (?, ?)", [task, name.name])
         _note_schema(session)
-        ((end,),) = session.rows(tables.END)
-        session.execute(f"INSERT INTO {READERS} VALUES (?, ?)", [task, end])
-        return tables.position(end)
+        begin = tables.end(session.rows)
+        session.execute(f"INSERT INTO {READERS} VALUES (?, ?)", [task, begin.offset])
+        return begin
+
+
+def upgrade(url: EndpointUrl) -> None:
+    """Makes the tables that older versions did not have."""
+    with transaction(url) as session:
+        tables.create(session)
+        _note_schema(session)
 
 
 def adapt(url: EndpointUrl) -> None:
@@ -62,7 +69,7 @@ def end(url: EndpointUrl, task: str) -> None:
             _note_schema(session)
             return
         for table in tables.TABLES:
-            session.execute(f"DROP TABLE {table}")
+            session.execute(f"DROP TABLE IF EXISTS {table}")
 
 
 def _forget(session: SQLiteSession, task: str) -> None:

@@ -13,12 +13,24 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.changelog import LogLag, Watched
 from tieout.connectors.sqlite.capture import capturing
 from tieout.connectors.sqlite.capture.real import real
-from tieout.connectors.sqlite.capture.tables import ANNOUNCED, CHANGES, END, READERS, SEEN, SHAPES, position
+from tieout.connectors.sqlite.capture.tables import (
+    ANNOUNCED,
+    CHANGES,
+    READERS,
+    SEEN,
+    SHAPES,
+    end,
+    identity,
+    position,
+    proven,
+    tail,
+)
+from tieout.connectors.sqlite.capture.tables import Rows as Asked
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.moving.session import WAIT_SECONDS
 from tieout.connectors.sqlite.session import connect
 from tieout.errors import LogLostError, UnreachableError
-from tieout.model.changes import Begin, ChangeKind, Commit, LogItem, LogTable, Rows
+from tieout.model.changes import Begin, ChangeKind, Commit, LogItem, LogTable, Reached, Rows
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
@@ -40,33 +52,51 @@ class SQLiteLog:
 
     def now(self) -> Position:
         with self._looking() as connection:
-            return _end(connection)
+            return end(_rows_of(connection))
+
+    def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
+        """What was confirmed was confirmed by us, in this log and no other; what goes beyond it must be in it."""
+        with self._looking() as connection:
+            upgraded = bool(identity(_rows_of(connection)))
+        if not upgraded:
+            capturing.upgrade(self.url)
+        with self._looking() as connection:
+            confirmed = self._confirmed(connection)
+            if not after.log:
+                if after.offset != confirmed:
+                    raise self._lost(after, "it was kept by an older version, which did not tell logs apart")
+                return proven(_rows_of(connection), after.offset)
+            self._require(connection, after, after)
+            if after.offset > confirmed and not after.tail:
+                raise self._lost(after, "nothing proves it")
+            for place in held:
+                self._require(connection, position(confirmed), place)
+            return after
 
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
         """Where the log ends, and before it where columns of a table changed."""
         with self._looking() as connection:
-            end = _end(connection)
+            now = end(_rows_of(connection))
             self._require(connection, after, after)
-            if after.reaches(end):
+            if after.place >= now.place:
                 return []
             cuts = connection.execute(
                 f"SELECT since - 1 FROM {SHAPES} WHERE since - 1 > ? ORDER BY 1 LIMIT ?", [after.offset, most]
             )
-            return [*(position(cut) for (cut,) in cuts), end][:most]
+            return [*(proven(_rows_of(connection), cut) for (cut,) in cuts.fetchall()), now][:most]
 
     def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
         with self._reading() as connection:
             self._require(connection, after, upto)
             shapes = _shapes(connection, tables)
-            if not shapes:
-                return
             found, at = False, 0
-            for number, shape, kind, told, *values in _changes(connection, shapes, after, upto):
+            for number, shape, kind, told, *values in _changes(connection, shapes, after, upto) if shapes else ():
                 found, at = True, max(at, told or 0)
-                yield Begin(position(number - 1), str(number))
+                yield Begin(position(number - 1).of_log(upto.log), str(number))
                 yield _rows(shapes[shape], kind, values)
             if found:
-                yield Commit(upto, upto.text, at)
+                yield Commit(upto, str(upto), at)
+            yield Reached(upto)
 
     def lag(self, applied: Position) -> LogLag:
         with self._reading() as connection:
@@ -121,17 +151,28 @@ class SQLiteLog:
         return int(row[0])
 
     def _require(self, connection: sqlite3.Connection, after: Position, upto: Position) -> None:
+        """LogLostError unless both are places of this log, and all between them is kept."""
         if self._confirmed(connection) > after.offset:
             where = f"{self.url.redacted()}: changes behind {after} were forgotten, since they were confirmed"
             raise LogLostError(where, capturing.BEGIN_ANEW)
-        end = _end(connection)
-        if not end.reaches(upto):
-            where = f"{self.url.redacted()}: the log ends at {end}, before {upto}"
-            raise LogLostError(where, "this is another file, or one that was restored: copy the tables anew")
+        rows = _rows_of(connection)
+        for place in (after, upto):
+            if place.log and place.log != identity(rows):
+                raise self._lost(place, "this is another file")
+            if end(rows).offset < place.offset:
+                raise self._lost(place, f"it ends at {end(rows)}")
+            found = tail(rows, place.offset)
+            # What lies before a confirmed place may be forgotten, with the change that it ended with.
+            if place.tail and found != place.tail and (found or place.offset > self._confirmed(connection)):
+                raise self._lost(place, "another change lies before it")
+
+    def _lost(self, place: Position, why: str) -> LogLostError:
+        where = f"{self.url.redacted()}: the log does not go on behind {place}: {why}"
+        return LogLostError(where, "this is another file, or one that was restored: copy the tables anew")
 
 
-def _end(connection: sqlite3.Connection) -> Position:
-    return position(connection.execute(END).fetchone()[0])
+def _rows_of(connection: sqlite3.Connection) -> Asked:
+    return lambda statement: connection.execute(statement).fetchall()
 
 
 def _shapes(connection: sqlite3.Connection, tables: frozenset[TableName]) -> dict[int, LogTable]:

@@ -2,17 +2,22 @@
 
 A position is the number of the last change that lies before it. SQLite has one writer at a time, so a reader that looks
 for the last number sees that of a transaction that has ended, and never one inside of a transaction.
+
+A file that is put back to an earlier copy gives out numbers a second time. So a position also has the last change's
+checksum, and what was drawn when the capture began.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
+from zlib import crc32
 
 from tieout.connectors.own_tables import CAPTURE, PREFIX
 from tieout.model.positions import Position
 
 TABLES = tuple(f"{PREFIX}{name}" for name in CAPTURE)
-CHANGES, SHAPES, READERS, WANTED, REPLACED, SEEN = TABLES
+CHANGES, SHAPES, READERS, WANTED, REPLACED, SEEN, LOG = TABLES
 
 # Columns without a type keep a value as it is, its class included. No AUTOINCREMENT: it would leave a table of SQLite's
 # own behind. The last change is never forgotten instead, so no number is given out twice.
@@ -23,6 +28,7 @@ _CREATE = (
     f"{WANTED} (task TEXT NOT NULL, source_table TEXT NOT NULL, PRIMARY KEY (task, source_table))",
     f"{REPLACED} (shape INTEGER NOT NULL, place)",
     f"{SEEN} (schema_version INTEGER)",
+    f"{LOG} (id TEXT NOT NULL)",
 )
 
 ANNOUNCED = 0
@@ -38,6 +44,7 @@ class Asked(Protocol):
 def create(session: Asked) -> None:
     for table in _CREATE:
         session.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+    session.execute(f"INSERT INTO {LOG} SELECT hex(randomblob(8)) WHERE NOT EXISTS (SELECT 1 FROM {LOG})")
 
 
 def make_room(session: Asked, columns: int) -> None:
@@ -55,6 +62,32 @@ def room(session: Asked) -> int:
 
 END = f"SELECT COALESCE(MAX(seq), 0) FROM {CHANGES}"
 """The number of the last change."""
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+def end(rows: Rows) -> Position:
+    """Where the log ends, as whoever asks sees it."""
+    return proven(rows, int(rows(END)[0][0]))
+
+
+def proven(rows: Rows, number: int) -> Position:
+    """The position behind a change, with what proves it later."""
+    return position(number).of_log(identity(rows), tail=tail(rows, number))
+
+
+def identity(rows: Rows) -> str:
+    """What tells the log from those of other files; "" where an older version captures."""
+    if not rows(f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{LOG}'"):
+        return ""
+    return str(rows(f"SELECT id FROM {LOG}")[0][0])
+
+
+def tail(rows: Rows, number: int) -> str:
+    """A change's number and its checksum; "" if it is not there."""
+    found = rows(f"SELECT * FROM {CHANGES} WHERE seq = {number:d}")
+    # More columns may be added later; those that a row does not have are NULL.
+    return f"{number}.{crc32(repr([value for value in found[0] if value is not None]).encode()):08x}" if found else ""
 
 
 def position(number: int) -> Position:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import sql, tabs
 from tieout.connectors.moving import TextOf, key_scan
-from tieout.connectors.sqlite.capture.tables import END, position
+from tieout.connectors.sqlite.capture.tables import end
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.moving.session import WAIT_SECONDS
@@ -32,8 +32,9 @@ class SQLiteChunkSource:
     def reading(self) -> Iterator[SQLiteChunkReader]:
         with translated(self.url), closing(connect(self.url, wait_seconds=WAIT_SECONDS)) as connection:
             connection.execute("BEGIN")
-            end = connection.execute(END).fetchone()[0]  # with which the view begins
-            yield SQLiteChunkReader(self.url, connection, Held(position(end)))
+            # With this look the view begins.
+            held = Held(end(lambda statement: connection.execute(statement).fetchall()))
+            yield SQLiteChunkReader(self.url, connection, held)
 
     def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
         return texts_of(transfer)

@@ -30,11 +30,12 @@ _AHEAD = 64 << 20
 class SQLiteLoader:
     url: EndpointUrl
 
-    def run(self, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+    def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         if not statements:
             return
         name = "'" + table.name.replace("'", "''") + "'"
         with transaction(self.url) as session:
+            ProgressTables(session, SCHEMA, CLOCK).check(fence, lock="")
             for statement in statements:
                 session.execute(spelled(session, statement.replace(NAME, name), table, parent))
 
@@ -53,8 +54,12 @@ class SQLiteLoader:
                 session.commit,
             )
 
-    def stage(self, stage: StageTable, lines: Iterable[bytes]) -> int:
+    def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
         with transaction(self.url) as session:
+            if new:
+                assert stage.like is not None
+                made = f"CREATE TABLE {session.table(stage.name)} AS SELECT * FROM {session.table(stage.like)} LIMIT 0"
+                session.execute(made)
             return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Destination, StageTable
+from tieout.connectors.own_tables import PREFIX
 from tieout.connectors.sqlite.capture.described import rowid_of
 from tieout.connectors.sqlite.moving.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
 from tieout.connectors.sqlite.moving.session import SQLiteSession
@@ -31,7 +32,7 @@ class SQLiteTarget(SqlTarget):
 
     def prepare(self) -> None:
         with self._at_once():
-            self.progress.create("TEXT", "TEXT")
+            self.progress.create("TEXT", "TEXT", self.tables_like(PREFIX))
 
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
         return [Unholdable(name, _FOREIGN) for name in table.column_names]
@@ -61,9 +62,9 @@ class SQLiteTarget(SqlTarget):
     def loader(self) -> SQLiteLoader:
         return SQLiteLoader(self.url)
 
-    def make_stages(self, fence: Fence, transfers: Sequence[Transfer], sets: int) -> list[dict[TableName, StageTable]]:
+    def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
         with self._at_once():
-            return super().make_stages(fence, transfers, sets)
+            return super().make_stages(fence, transfers)
 
     def create_stage(self, stage: StageTable) -> None:
         target = stage.transfer.target.name
@@ -74,10 +75,9 @@ class SQLiteTarget(SqlTarget):
             f"0 AS {KIND}, 0 AS {PIECE}, 0 AS {COPIES}, '' AS {KEPT} FROM {self.session.table(target)} LIMIT 0"
         )
 
-    def empty_stages(self, stages: Iterable[StageTable]) -> None:
+    def drop_stages(self, stages: Iterable[StageTable]) -> None:
         with self._at_once():
-            for stage in stages:
-                self.session.execute(f"DELETE FROM {self.session.table(stage.name)}")
+            super().drop_stages(stages)
 
     @contextmanager
     def indexed(self, stage: StageTable) -> Iterator[None]:
