@@ -77,15 +77,30 @@ def test_a_restart_in_between(followed: Followed, server: MariaDB, stop: signal.
     assert len(followed.log.ends(followed.begin, 1, 10)) >= 2
 
 
+def reached(followed: Followed, upto: Position | None = None) -> Position:
+    """Where a reader of all that there is has come to."""
+    *_, last = followed.log.read(followed.begin, upto or followed.log.now(), frozenset({followed.table("t")}))
+    assert isinstance(last, Reached)
+    return last.position
+
+
+def elsewhere(position: Position) -> Position:
+    """The same transactions, as another server wrote them."""
+    return Position(f"other.000999:4711@{position.gtids}#77.4711!{position.commit}")
+
+
 def test_a_file_that_is_gone_is_found_by_its_gtids(followed: Followed) -> None:
-    after = insert(followed, 1, 2)
+    insert(followed, 1, 2)
+    after = reached(followed)
     upto = insert(followed, 3, 4)
-    found = followed.log.resume(Position(f"other.000999:4711@{after.gtids}#77.4711"))
-    assert (found.place, found.gtids, found.log) == (after.place, after.gtids, after.log)
+    found = followed.log.resume(elsewhere(after))
+    assert found == after
     assert numbers(followed, found, upto) == [3, 4]
     for gtids in ("", "@0-9-4711", f"@{after.gtids},77-1-1"):
         with pytest.raises(LogLostError, match="does not go on"):
-            followed.log.resume(Position(f"other.000999:4711{gtids}#77.4711"))
+            followed.log.resume(Position(f"other.000999:4711{gtids}#77.4711!{after.commit}"))
+    with pytest.raises(LogLostError, match="nothing tells whether"):
+        followed.log.resume(Position(f"other.000999:4711@{after.gtids}#77.4711"))
 
 
 def test_several_domains_are_found_by_their_gtids(followed: Followed) -> None:
@@ -95,11 +110,11 @@ def test_several_domains_are_found_by_their_gtids(followed: Followed) -> None:
             cursor.execute(f"INSERT INTO t VALUES ({number})")
             if number % 2:
                 cursor.execute("FLUSH BINARY LOGS")
-    ends = followed.log.ends(followed.begin, 1, 100)
-    ends = [end for end in ends if end.gtids != followed.begin.gtids]
-    for seen, low in enumerate(dict.fromkeys(end.gtids for end in ends), start=1):
-        found = followed.log.resume(Position(f"other.000999:4711@{low}#77.4711"))
-        assert numbers(followed, found, ends[-1]) == list(range(seen, 6)), low
+    ends = [end for end in followed.log.ends(followed.begin, 1, 100) if end.gtids != followed.begin.gtids]
+    for seen, gtids in enumerate(dict.fromkeys(end.gtids for end in ends), start=1):
+        end = next(end for end in ends if end.gtids == gtids)
+        found = followed.log.resume(elsewhere(reached(followed, end)))
+        assert numbers(followed, found, ends[-1]) == list(range(seen, 6)), gtids
 
 
 def test_purged_files(followed: Followed, server: MariaDB) -> None:
@@ -116,13 +131,6 @@ def test_purged_files(followed: Followed, server: MariaDB) -> None:
             followed.log.resume(gone)
     # Nothing behind its GTIDs was purged.
     assert numbers(followed, followed.log.resume(first)) == [2]
-
-
-def reached(followed: Followed) -> Position:
-    """Where a reader of all that there is has come to."""
-    *_, last = followed.log.read(followed.begin, followed.log.now(), frozenset({followed.table("t")}))
-    assert isinstance(last, Reached)
-    return last.position
 
 
 def test_a_log_that_was_begun_anew(followed: Followed, server: MariaDB) -> None:

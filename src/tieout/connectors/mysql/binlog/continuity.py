@@ -9,7 +9,7 @@ put back to an earlier copy gives out numbers a second time.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.dump import NotThere, dumped
 from tieout.connectors.mysql.binlog.groups import Groups
-from tieout.connectors.mysql.binlog.gtids import GtidState
+from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, mysql_gtid
 from tieout.connectors.mysql.binlog.server import file_sizes, position
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
@@ -30,6 +30,7 @@ _BEGIN_ANEW = (
     "and on MySQL need GTIDs to be told apart"
 )
 _HEADS = frozenset({kinds.GTID_LIST, kinds.PREVIOUS_GTIDS})
+_NAMES = frozenset({kinds.GTID, kinds.MYSQL_GTID})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +43,51 @@ class Head:
 
 def resumed(url: EndpointUrl, after: Position) -> Position:
     """The place behind the same transactions in the log that the server has now. LogLostError if it can't be proven."""
-    why = "it was kept by an older version, which did not tell logs apart"
-    if after.log:
-        try:
-            with dumped(url, after):
-                return after
-        except NotThere as lost:
-            why = str(lost)
+    if not after.log:
+        return _upgraded(url, after)
+    try:
+        with dumped(url, after):
+            return after
+    except NotThere as lost:
+        why = str(lost)
     if not after.gtids:
         raise _lost(url, after, why)
     try:
         return _by_gtids(url, after)
     except NotThere as lost:
         raise _lost(url, after, str(lost)) from None
+
+
+def _upgraded(url: EndpointUrl, after: Position) -> Position:
+    """Of a position that an older version kept: all that it says must be so of this log."""
+    found = None
+    with suppress(NotThere):
+        found = proven(url, after)
+    if found is None or not after.gtids or found.gtids != after.gtids:
+        raise _lost(url, after, "it was kept by an older version, which did not tell logs apart")
+    return found
+
+
+def proven(url: EndpointUrl, place: Position) -> Position:
+    """A transaction's end that the server has just told, with what proves it later. Reads the file from its beginning.
+
+    NotThere if no event of the file ends there.
+    """
+    state, at = GtidState(), ""
+    with dumped(url, Position(f"{place.file}:{_FIRST}")) as dump:
+        events = dump.events
+        for event in events:
+            kind, when, server, end, body = event
+            if events.file != place.file or end > place.offset:
+                break
+            if kind in _HEADS:
+                state = _head(kind, body)
+            elif kind in _NAMES:
+                at = str(when)
+                state.add(gtid_of(server, body).text if kind == kinds.GTID else mysql_gtid(body))
+            if end == place.offset:
+                return position(place.file, end, str(state)).of_log(events.log, tail=events.tail, commit=at)
+    raise NotThere("no event ends there")
 
 
 def _lost(url: EndpointUrl, after: Position, why: str) -> LogLostError:
@@ -67,11 +100,14 @@ def head_of(url: EndpointUrl, file: str) -> Head:
         events, log = dump.events, dump.events.log
         for kind, *_, body in events:
             if kind in _HEADS:
-                state = GtidState.listed(body) if kind == kinds.GTID_LIST else GtidState.previous(body)
-                return Head(log, state)
+                return Head(log, _head(kind, body))
             if kind not in kinds.SILENT:
                 break
         return Head(log, None)
+
+
+def _head(kind: int, body: bytes) -> GtidState:
+    return GtidState.listed(body) if kind == kinds.GTID_LIST else GtidState.previous(body)
 
 
 def identified(url: EndpointUrl, place: Position) -> Position:
@@ -86,20 +122,31 @@ def _by_gtids(url: EndpointUrl, after: Position) -> Position:
     wanted = GtidState.of(after.gtids)
     with translated(url), closing(connect(url)) as connection:
         files = list(file_sizes(connection))
-    begin = _first_file(url, files, wanted, whole=bool(after.commit))
+    if (found := _next_file(url, files[0], after)) is not None:
+        return found
+    begin = _first_file(url, files, wanted)
     with dumped(url, Position(f"{begin}:{_FIRST}")) as dump:
         return _reached(dump.events, wanted, after)
 
 
-def _first_file(url: EndpointUrl, files: list[str], wanted: GtidState, *, whole: bool) -> str:
-    """The last file that begins before the end of these transactions; `whole`: and has the last one of them."""
+def _next_file(url: EndpointUrl, file: str, after: Position) -> Position | None:
+    """Where the oldest file begins, if it follows the one that was read to its end, and which is gone since."""
+    head = head_of(url, file)
+    if head.gtids is None:
+        return None
+    found = position(file, _FIRST, str(head.gtids)).of_log(head.log, commit=after.commit)
+    follows = found.place[0] == after.place[0] + 1 and found.is_same_log(after)
+    return found if follows and found.gtids == after.gtids else None
+
+
+def _first_file(url: EndpointUrl, files: list[str], wanted: GtidState) -> str:
+    """The last file that begins before the end of these transactions, so it has the last one of them."""
     for file in reversed(files):
         found = head_of(url, file).gtids
         if found is None or not found.is_within(wanted):
             continue
-        if whole and str(found) == str(wanted) and file != files[0]:
-            continue
-        return file
+        if str(found) != str(wanted):
+            return file
     raise NotThere(f"no file of it begins before {wanted}")
 
 
@@ -108,10 +155,8 @@ def _reached(events: Any, wanted: GtidState, after: Position) -> Position:
     for event in events:
         kind, when, *_, end, body = event
         if kind in _HEADS:
-            state = GtidState.listed(body) if kind == kinds.GTID_LIST else GtidState.previous(body)
-        elif kind in (kinds.GTID, kinds.MYSQL_GTID):
-            if str(state) == goal:
-                break  # the file begins behind the last transaction, and has the next one
+            state = _head(kind, body)
+        elif kind in _NAMES:
             at = str(when)
         if groups.ends_with(event):
             state.add(groups.gtid.text or groups.mysql_gtid)
@@ -119,12 +164,12 @@ def _reached(events: Any, wanted: GtidState, after: Position) -> Position:
                 return _proven(position(events.file, end, goal), events, after, at)
             if not state.is_within(wanted):
                 raise NotThere(f"it comes to {state}, and never to {wanted} alone")
-    if str(state) != goal:
-        raise NotThere(f"it has come to {state or 'no transaction'}, and {wanted} was reached before")
-    return _proven(position(events.file, _FIRST, goal), events, after, at)
+    raise NotThere(f"it has come to {state or 'no transaction'}, and {wanted} was reached before")
 
 
 def _proven(place: Position, events: Any, after: Position, at: str) -> Position:
-    if after.commit and at and at != after.commit:
+    if not after.commit or not at:
+        raise NotThere("nothing tells whether its last transaction is the same one, or has the same GTID")
+    if at != after.commit:
         raise NotThere("it has another transaction of the same GTID: it was put back to an earlier copy")
-    return place.of_log(events.log, tail=events.tail if place.offset > _FIRST else "", commit=after.commit)
+    return place.of_log(events.log, tail=events.tail, commit=after.commit)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import BinlogLog
-from tieout.connectors.mysql.binlog.server import gtids_at, position
+from tieout.connectors.mysql.binlog.continuity import proven
+from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
@@ -92,11 +93,9 @@ class MySQLSource:
         # Not the log's end: what is there already, and not yet visible, is in no chunk.
         with self.chunk_source().reading() as reader:
             begin = reader.held.position
-        if begin.gtids:
-            return begin
-        with translated(self.url), closing(connect(self.url)) as connection:
-            gtids = gtids_at(connection, begin) or ""
-        return position(begin.file, begin.offset, gtids).of_log(begin.log)
+        with suppress(NotThere):
+            return proven(self.url, begin)
+        return begin
 
     def log(self, task: str) -> BinlogLog:
         return BinlogLog(self.url)

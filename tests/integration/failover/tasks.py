@@ -1,0 +1,81 @@
+"""A task whose servers may be replaced: what it moves is looked at with the drivers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tieout import api
+from tieout.model.move_requests import MoveOptions, MoveRequest
+from tieout.model.moving import Delivery
+from tieout.model.requests import TableRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.server import Server
+
+KEYED, BARE = "CREATE TABLE keyed (id INT PRIMARY KEY, n INT)", "CREATE TABLE bare (id INT, n INT)"
+DATABASE = "shop"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One database of the same name on both sides; two tables, of which one has no key."""
+
+    source: Server
+    target: Server
+    spark: SparkSession
+    directory: Path
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+
+    @property
+    def request(self) -> MoveRequest:
+        return MoveRequest(
+            "shop",
+            self.source.url(DATABASE),
+            self.target.url(DATABASE),
+            tables=(TableRequest("keyed"), TableRequest("bare")),
+            delivery=self.delivery,
+            options=MoveOptions(),
+        )
+
+    def make(self) -> Task:
+        for server in (self.source, self.target):
+            server.create_database(DATABASE)
+        self.source.execute(DATABASE, f"{KEYED}; {BARE}")
+        if self.source.scheme == "postgresql":
+            self.source.execute(DATABASE, "ALTER TABLE bare REPLICA IDENTITY FULL")
+        return self
+
+    def write(self, numbers: Iterable[int]) -> None:
+        """A transaction for each."""
+        with self.source.connect(DATABASE) as connection, connection.cursor() as cursor:
+            for number in numbers:
+                cursor.execute("BEGIN")
+                cursor.execute("INSERT INTO keyed VALUES (%s, %s)", (number, number))
+                cursor.execute("INSERT INTO bare VALUES (%s, %s)", (number, number))
+                cursor.execute("COMMIT")
+
+    def run(self) -> dict[str, Any]:
+        """Until it has caught up."""
+        meta = f"sqlite:///{self.directory}/meta.db"
+        return api.run_move(self.request, spark=self.spark, meta=meta, until_caught_up=True)
+
+    def reading_from(self, source: Server) -> Task:
+        return replace(self, source=source)
+
+    def arrived(self) -> tuple[list[int], list[int]]:
+        """The numbers in both tables of the target."""
+        keyed, bare = (self.target.rows(DATABASE, f"SELECT id FROM {table}") for table in ("keyed", "bare"))
+        return sorted(number for (number,) in keyed), sorted(number for (number,) in bare)
+
+    def is_equal(self) -> bool:
+        tables = ("keyed", "bare")
+        return all(
+            sorted(self.source.rows(DATABASE, f"SELECT id, n FROM {table}"))
+            == sorted(self.target.rows(DATABASE, f"SELECT id, n FROM {table}"))
+            for table in tables
+        )

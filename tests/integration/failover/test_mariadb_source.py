@@ -1,0 +1,143 @@
+"""A MariaDB source that fails over, is put back, or begins its log anew."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.failover import own_servers as own
+from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
+from tests.integration.failover.tasks import DATABASE, Task
+from tests.servers.mariadb import MariaDB
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.server import Server
+
+SOURCE = "MariaDB, source"
+
+
+@pytest.fixture
+def primary() -> Iterator[MariaDB]:
+    with own.mariadb() as server:
+        yield server
+
+
+@pytest.fixture
+def task(primary: MariaDB, postgres: Server, spark: SparkSession, tmp_path: Path) -> Iterator[Task]:
+    task = Task(primary, postgres, spark, tmp_path).make()
+    task.write(range(10))
+    task.run()
+    yield task
+    postgres.drop_database(DATABASE)
+
+
+@case(SOURCE, "a replica that has all is promoted", Outcome.GOES_ON, "its log has the same GTIDs")
+def test_a_promoted_replica(task: Task, primary: MariaDB) -> None:
+    """Its files have lower numbers than those that were read before."""
+    with own.mariadb_replica(primary) as replica:
+        primary.execute(None, "; ".join(["FLUSH BINARY LOGS"] * 3))
+        task.write(range(10, 20))
+        task.run()
+        own.wait_for_replica(primary, replica)
+        own.promote_mariadb(replica)
+        other = task.reading_from(replica)
+        other.write(range(20, 50))
+        goes_on(other)
+        assert other.arrived() == (list(range(50)), list(range(50)))
+        # Once more, from the position that was taken over.
+        replica.execute(None, "FLUSH BINARY LOGS")
+        other.write(range(50, 60))
+        goes_on(other)
+
+
+@case(SOURCE, "a replica is promoted that lacks transactions that were applied", Outcome.LOST, "it never had them")
+def test_a_promoted_replica_that_lacks_something(task: Task, primary: MariaDB) -> None:
+    with own.mariadb_replica(primary) as replica:
+        own.wait_for_replica(primary, replica)
+        replica.execute(None, "STOP SLAVE")
+        task.write(range(10, 20))
+        task.run()
+        own.promote_mariadb(replica)
+        other = task.reading_from(replica)
+        is_lost(other, "has come to")
+        other.write(range(30, 60))
+        is_lost(other, "never to")
+
+
+@case(SOURCE, "RESET MASTER", Outcome.LOST, "files of the same names are other files, GTIDs are given out again")
+def test_a_log_that_is_begun_anew(task: Task, primary: MariaDB) -> None:
+    """Events end in the same places, and the log has grown beyond the one that was read."""
+    primary.execute(None, "RESET MASTER")
+    task.write(range(100, 130))
+    is_lost(task)
+
+
+@case(SOURCE, "another server with the same server id and file names", Outcome.LOST, "it has other transactions")
+@pytest.mark.thorough
+def test_another_server(task: Task) -> None:
+    with own.mariadb() as server:
+        other = task.reading_from(server)
+        server.create_database(DATABASE)
+        for table in ("keyed (id INT PRIMARY KEY, n INT)", "bare (id INT, n INT)"):
+            server.execute(DATABASE, f"CREATE TABLE {table}")
+        other.write(range(100, 140))
+        is_lost(other)
+
+
+@case(SOURCE, "it is put back to a copy older than what was applied", Outcome.LOST, "GTIDs are given out again")
+def test_an_earlier_copy(task: Task, primary: MariaDB) -> None:
+    kept = own.copy(primary)
+    task.write(range(10, 20))
+    task.run()
+    own.put_back(primary, kept)
+    task.write(range(30, 60))
+    is_lost(task)
+
+
+@case(SOURCE, "it is put back to a copy that has all that was applied", Outcome.GOES_ON, "it is the same log so far")
+@pytest.mark.thorough
+def test_a_copy_that_is_not_older(task: Task, primary: MariaDB) -> None:
+    kept = own.copy(primary)
+    task.write(range(10, 20))  # nobody has read these
+    own.put_back(primary, kept)
+    task.write(range(30, 60))
+    goes_on(task)
+    assert task.arrived()[0] == [*range(10), *range(30, 60)]
+
+
+@case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the file and its last event are the same")
+@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.thorough)])
+def test_a_restart(task: Task, primary: MariaDB, how: signal.Signals) -> None:
+    own.restart(primary, how)
+    task.write(range(10, 20))
+    goes_on(task)
+
+
+@case(SOURCE, "it is started with another name for its log (`log_bin`)", Outcome.LOST, "its GTIDs begin anew")
+@pytest.mark.thorough
+def test_another_base_name(task: Task, primary: MariaDB) -> None:
+    own.restart(primary, None, "--log-bin=another")
+    task.write(range(10, 40))
+    is_lost(task)
+
+
+@case(SOURCE, "files of its log that were not read are purged", Outcome.LOST, "the log begins behind them")
+@pytest.mark.thorough
+def test_purged_files(task: Task, primary: MariaDB) -> None:
+    task.write(range(10, 20))
+    primary.execute(None, "FLUSH BINARY LOGS; FLUSH BINARY LOGS")
+    task.write(range(20, 30))
+    ((last, *_),) = primary.rows(None, "SHOW MASTER STATUS")
+    own.until(lambda: _purged(primary, last))
+    is_lost(task)
+
+
+def _purged(server: MariaDB, upto: str) -> bool:
+    server.execute(None, f"PURGE BINARY LOGS TO '{upto}'")
+    return bool(server.rows(None, "SHOW BINARY LOGS")[0][0] == upto)

@@ -1,0 +1,113 @@
+"""A PostgreSQL source that fails over or is put back."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.failover import own_servers as own
+from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
+from tests.integration.failover.tasks import DATABASE, Task
+from tests.servers.postgres import Postgres
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.server import Server
+
+SOURCE = "PostgreSQL, source"
+
+
+@pytest.fixture
+def primary() -> Iterator[Postgres]:
+    with own.postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def task(primary: Postgres, mariadb_b: Server, spark: SparkSession, tmp_path: Path) -> Iterator[Task]:
+    task = Task(primary, mariadb_b, spark, tmp_path).make()
+    task.write(range(10))
+    task.run()
+    task.write(range(10, 20))
+    task.run()
+    yield task
+    mariadb_b.drop_database(DATABASE)
+
+
+def passes(server: Postgres, lsn: str) -> None:
+    """Its log comes further than this."""
+    while server.rows(None, f"SELECT pg_current_wal_insert_lsn() > '{lsn}'::pg_lsn") != [(True,)]:
+        server.execute(None, "SELECT pg_logical_emit_message(false, 'other', repeat('x', 1000))")
+
+
+def end(server: Postgres) -> str:
+    return str(server.rows(None, "SELECT pg_current_wal_insert_lsn()::text")[0][0])
+
+
+@case(SOURCE, "it is put back to a copy older than what was applied", Outcome.LOST, "the last commit is not in its log")
+def test_an_earlier_copy(task: Task, primary: Postgres) -> None:
+    """Its log has passed the place that was reached."""
+    kept = own.copy(primary)
+    task.write(range(20, 70))
+    task.run()
+    before = end(primary)
+    own.put_back(primary, kept)
+    task.write(range(100, 200))
+    passes(primary, before)
+    is_lost(task, "last transaction that was applied is not in it")
+
+
+@case(
+    SOURCE, "it is put back to a copy that has all that was applied", Outcome.GOES_ON, "the last commit is in its log"
+)
+def test_a_copy_that_is_not_older(task: Task, primary: Postgres) -> None:
+    task.write(range(20, 30))
+    task.run()
+    kept = own.copy(primary)
+    task.write(range(30, 40))  # nobody has read these
+    own.put_back(primary, kept)
+    task.write(range(50, 90))
+    goes_on(task)
+    assert task.arrived()[1] == [*range(30), *range(50, 90)]
+
+
+@case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the slot, or the last commit, is where it was")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_restart(task: Task, primary: Postgres, how: signal.Signals) -> None:
+    primary.execute(None, "SELECT pg_logical_emit_message(true, 'other', ''); CHECKPOINT")
+    own.restart(primary, how)
+    task.write(range(20, 30))
+    goes_on(task)
+
+
+@case(SOURCE, "a standby without the slot is promoted", Outcome.LOST, "nobody has kept its log for the task")
+@pytest.mark.thorough
+def test_a_promoted_standby(task: Task, primary: Postgres) -> None:
+    with own.postgres_standby(primary) as standby:
+        task.write(range(20, 30))
+        task.run()
+        own.wait_for_standby(primary, standby)
+        own.promote_postgres(standby)
+        other = task.reading_from(standby)
+        other.write(range(30, 60))
+        is_lost(other, "does not exist")
+
+
+@case(SOURCE, "another server with a slot of this name", Outcome.LOST, "its system identifier is another one")
+@pytest.mark.thorough
+def test_another_server(task: Task, primary: Postgres) -> None:
+    ((slot,),) = primary.rows(DATABASE, "SELECT slot_name FROM pg_replication_slots")
+    with own.postgres() as server:
+        server.create_database(DATABASE)
+        server.execute(DATABASE, "CREATE TABLE keyed (id INT PRIMARY KEY, n INT); CREATE TABLE bare (id INT, n INT)")
+        server.execute(DATABASE, f"ALTER TABLE bare REPLICA IDENTITY FULL; CREATE PUBLICATION {slot} FOR ALL TABLES")
+        server.execute(DATABASE, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
+        passes(server, end(primary))
+        other = task.reading_from(server)
+        other.write(range(100, 140))
+        is_lost(other, "another server")
