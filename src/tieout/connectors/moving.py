@@ -6,7 +6,7 @@ Rows travel in tab form (tieout.connectors.tabs).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.changelog import ChangeLog
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
+from tieout.errors import MissingObjectError, UnreachableError
 from tieout.model.forecast import Problem
 from tieout.model.keys import Key, KeyRange
 from tieout.model.kinds import Form, Kind, common_kind
@@ -64,6 +65,15 @@ class StageTable:
     def of_attempt(self, attempt: str) -> StageTable:
         """A try's own: whatever became of earlier ones, they can't write to it."""
         return StageTable(TableName(self.name.schema, f"{self.name.name}_{attempt}"), self.transfer, self.name)
+
+
+@contextmanager
+def stages_again() -> Iterator[None]:
+    """A stage that is missing inside is made again: a target that was put back to an earlier copy has none of ours."""
+    try:
+        yield
+    except MissingObjectError as error:
+        raise UnreachableError(error.message, "the changes are staged again") from None
 
 
 @dataclass(frozen=True, slots=True)

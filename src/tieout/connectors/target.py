@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from hashlib import blake2s
 from typing import ClassVar
 
-from tieout.connectors.moving import STAGE_COLUMNS, Destination, Loader, Merge, StagedChanges, StageTable
+from tieout.connectors.moving import STAGE_COLUMNS, Destination, Loader, Merge, StagedChanges, StageTable, stages_again
 from tieout.connectors.own_tables import STAGE
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.sessions import Session
@@ -110,7 +110,8 @@ class SqlTarget(ABC):
     def _staged(self, changes: StagedChanges) -> int:
         if not changes.rows:
             return 0  # and no stage: the table was emptied
-        ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
+        with stages_again():
+            ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
         return int(staged)
 
     def _require_staged(self, changes: StagedChanges, rows: int) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from tests.integration.failover.own_servers import until
 from tieout import api
+from tieout.errors import UsageError
+from tieout.meta import Wanted
 from tieout.model.move_requests import MoveOptions, MoveRequest
 from tieout.model.moving import Delivery
 from tieout.model.requests import TableRequest
@@ -59,10 +64,17 @@ class Task:
                 cursor.execute("INSERT INTO bare VALUES (%s, %s)", (number, number))
                 cursor.execute("COMMIT")
 
+    @property
+    def meta(self) -> str:
+        return f"sqlite:///{self.directory}/meta.db"
+
     def run(self) -> dict[str, Any]:
         """Until it has caught up."""
-        meta = f"sqlite:///{self.directory}/meta.db"
-        return api.run_move(self.request, spark=self.spark, meta=meta, until_caught_up=True)
+        return api.run_move(self.request, spark=self.spark, meta=self.meta, until_caught_up=True)
+
+    def state(self) -> str | None:
+        """What its mover says of itself."""
+        return (api.move_status(self.request.task, self.meta) or {}).get("state")
 
     def reading_from(self, source: Server) -> Task:
         return replace(self, source=source)
@@ -79,3 +91,28 @@ class Task:
             == sorted(self.target.rows(DATABASE, f"SELECT id, n FROM {table}"))
             for table in tables
         )
+
+
+@contextmanager
+def following(task: Task) -> Iterator[None]:
+    """The task runs in the background until the block ends, and then stops in order."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            api.run_move(task.request, spark=task.spark, meta=task.meta)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = Thread(target=run)
+    thread.start()
+    try:
+        until(lambda: errors or task.state() == "following")
+        yield
+    finally:
+        if thread.is_alive():
+            with suppress(UsageError):  # it has just ended by itself
+                api.steer_move(task.request.task, Wanted.STOP, task.meta)
+        thread.join()
+    if errors:
+        raise errors[0]

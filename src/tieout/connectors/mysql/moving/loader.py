@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.chunk_writing import write_chunk
-from tieout.connectors.moving import STAGE_COLUMNS, StageTable
+from tieout.connectors.moving import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.mysql.moving.building import build
 from tieout.connectors.mysql.moving.inserting import insert
 from tieout.connectors.mysql.moving.session import MySQLSession
@@ -51,7 +51,7 @@ class MySQLLoader:
             )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        with closing(MySQLSession(self.url)) as session:
+        with closing(MySQLSession(self.url)) as session, stages_again():
             if new:
                 assert stage.like is not None
                 session.execute(f"CREATE TABLE {session.table(stage.name)} LIKE {session.table(stage.like)}")

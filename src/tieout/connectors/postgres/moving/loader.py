@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.chunk_writing import write_chunk
-from tieout.connectors.moving import STAGE_COLUMNS, StageTable
+from tieout.connectors.moving import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.postgres.faults import first_line
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.progress import ProgressTables
@@ -49,7 +49,7 @@ class PostgresLoader:
             )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        with closing(PostgresSession(self.url)) as session:
+        with closing(PostgresSession(self.url)) as session, stages_again():
             if new:
                 assert stage.like is not None
                 # What is staged is read again from the log after a crash: it needs no log of its own.

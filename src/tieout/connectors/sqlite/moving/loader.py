@@ -10,7 +10,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.chunk_writing import write_chunk
-from tieout.connectors.moving import STAGE_COLUMNS, StageTable
+from tieout.connectors.moving import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.sessions import Session
 from tieout.connectors.sqlite.moving.own_structure import NAME
@@ -55,7 +55,7 @@ class SQLiteLoader:
             )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        with transaction(self.url) as session:
+        with transaction(self.url) as session, stages_again():
             if new:
                 assert stage.like is not None
                 made = f"CREATE TABLE {session.table(stage.name)} AS SELECT * FROM {session.table(stage.like)} LIMIT 0"

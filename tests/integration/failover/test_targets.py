@@ -1,0 +1,205 @@
+"""Targets that fail over, are put back to earlier copies, or whose answers are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.failover import own_servers as own
+from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
+from tests.integration.failover.tasks import DATABASE, Task, following
+from tests.servers.postgres import Postgres
+from tests.servers.proxy import Proxy
+from tieout.model.moving import Delivery
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.server import Server
+
+TARGET = "PostgreSQL or MariaDB, target"
+
+
+@pytest.fixture
+def target() -> Iterator[Postgres]:
+    with own.postgres(synchronous_commit="on") as server:
+        yield server
+
+
+@pytest.fixture
+def task(mariadb: Server, target: Postgres, spark: SparkSession, tmp_path: Path) -> Iterator[Task]:
+    """From MariaDB, which keeps its log for everybody."""
+    task = Task(mariadb, target, spark, tmp_path).make()
+    task.write(range(10))
+    task.run()
+    yield task
+    mariadb.drop_database(DATABASE)
+
+
+@case(TARGET, "it is put back to an earlier copy", Outcome.GOES_ON, "rows and progress came back together")
+def test_an_earlier_copy(task: Task, target: Postgres) -> None:
+    kept = own.copy(target)
+    task.write(range(10, 20))
+    task.run()
+    own.put_back(target, kept)
+    assert task.arrived()[0] == [*range(10)]
+    task.write(range(20, 30))
+    goes_on(task)
+
+
+@case(
+    TARGET,
+    "it is put back, and a PostgreSQL or SQLite source has let go of the log",
+    Outcome.LOST,
+    "the source keeps its log only for what was not applied",
+)
+@pytest.mark.thorough
+def test_an_earlier_copy_whose_log_is_gone(spark: SparkSession, target: Postgres, tmp_path: Path) -> None:
+    with own.postgres() as source:
+        task = Task(source, target, spark, tmp_path).make()
+        task.write(range(10))
+        task.run()
+        kept = own.copy(target)
+        for numbers in (range(10, 20), range(20, 30)):
+            task.write(numbers)
+            task.run()
+        own.put_back(target, kept)
+        is_lost(task, "begins at")
+
+
+@case(TARGET, "a replica that is behind is promoted", Outcome.GOES_ON, "its rows and its progress are of one moment")
+@pytest.mark.thorough
+def test_a_promoted_standby(task: Task, target: Postgres) -> None:
+    with own.postgres_standby(target) as standby:
+        own.wait_for_standby(target, standby)
+        standby.execute(None, "SELECT pg_wal_replay_pause()")
+        task.write(range(10, 20))
+        task.run()
+        own.promote_postgres(standby)
+        other = replace(task, target=standby)
+        other.write(range(20, 30))
+        goes_on(other)
+
+
+@case(
+    TARGET,
+    "it is put back to an earlier copy, with at-most-once",
+    Outcome.LOST,
+    "what was applied once is not applied again",
+)
+def test_an_earlier_copy_at_most_once(task: Task, target: Postgres) -> None:
+    once = replace(task, delivery=Delivery.AT_MOST_ONCE)
+    once.write(range(10, 15))
+    once.run()
+    kept = own.copy(target)
+    for numbers in (range(15, 20), range(20, 25)):
+        once.write(numbers)
+        once.run()
+    own.put_back(target, kept)
+    once.write(range(25, 30))
+    is_lost(once, "put back to an earlier copy|had come to")
+
+
+@case(
+    TARGET,
+    "it is put back to an earlier copy while the mover runs",
+    Outcome.GOES_ON,
+    "the mover finds its progress elsewhere, and begins from there",
+)
+def test_an_earlier_copy_under_a_mover_that_runs(task: Task, target: Postgres) -> None:
+    with following(task):
+        kept = own.copy(target)
+        own.until(lambda: task.state() == "following")
+        task.write(range(10, 20))
+        own.until(task.is_equal)
+        own.put_back(target, kept)
+        task.write(range(20, 30))
+        own.until(lambda: len(task.arrived()[1]) >= 30)
+    assert task.is_equal(), task.arrived()
+
+
+@case(
+    "PostgreSQL, target",
+    "a connection is lost while COMMIT waits for a replica",
+    Outcome.GOES_ON,
+    "a batch is applied only where it begins, and the first one was committed after all",
+)
+def test_an_answer_that_is_lost(task: Task, target: Postgres) -> None:
+    stalled = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    with cut_while_committing(task, "_tieout.tieout_progress") as cut:
+        blocked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%SET applied%%'"
+        cut.merge_until(lambda: target.rows(None, blocked))
+        target.execute(None, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        target.execute(None, "SELECT pg_reload_conf()")
+        own.until(lambda: target.rows(None, "SHOW synchronous_standby_names") == [("nobody",)])
+        cut.now(lambda: int(target.rows(None, f"{stalled}")[0][0]))
+        target.execute(None, "ALTER SYSTEM RESET synchronous_standby_names")
+        target.execute(None, "SELECT pg_reload_conf()")
+
+
+@case(
+    "MariaDB, target",
+    "a connection is lost while COMMIT waits for a replica (semi-synchronous)",
+    Outcome.GOES_ON,
+    "the same",
+)
+@pytest.mark.thorough
+def test_an_answer_of_mariadb_that_is_lost(mariadb: Server, spark: SparkSession, tmp_path: Path) -> None:
+    waits = {"rpl_semi_sync_master_wait_point": "AFTER_SYNC", "rpl_semi_sync_master_timeout": "600000"}
+    processes = "SELECT count(*) FROM information_schema.processlist WHERE"
+    with own.mariadb(33, **waits) as target:
+        task = Task(mariadb, target, spark, tmp_path).make()
+        task.write(range(10))
+        task.run()
+        with cut_while_committing(task, "tieout_progress") as cut:
+            blocked = f"{processes} info LIKE '%%SET applied%%' AND state = 'Updating' AND id <> CONNECTION_ID()"
+            cut.merge_until(lambda: target.rows(None, blocked)[0][0])
+            target.execute(None, "SET GLOBAL rpl_semi_sync_master_enabled = ON")
+            stalled = f"{processes} state LIKE '%%semi-sync%%' OR state LIKE '%%ommit%%' OR state LIKE '%%lock%%'"
+            cut.now(lambda: int(target.rows(None, stalled)[0][0]))
+            target.execute(None, "SET GLOBAL rpl_semi_sync_master_enabled = OFF")
+        mariadb.drop_database(DATABASE)
+
+
+@dataclass
+class Cut:
+    """A mover whose batch waits for the row that progress is kept in."""
+
+    task: Task
+    proxy: Proxy
+    locking: Any
+
+    def merge_until(self, blocked: Callable[[], object]) -> None:
+        self.task.write([100])
+        own.until(blocked)
+
+    def now(self, stalled: Callable[[], int]) -> None:
+        """While COMMIT waits for a replica; until the mover has read how far it is, and waits for it once more."""
+        self.locking.rollback()
+        own.until(stalled)
+        before = stalled()
+        self.proxy.cut()
+        own.until(lambda: stalled() > before)
+
+
+@contextmanager
+def cut_while_committing(task: Task, progress: str) -> Iterator[Cut]:
+    proxy = Proxy(task.target.host, task.target.port)
+    with (
+        following(replace(task, target=replace(task.target, port=proxy.port))),
+        task.target.connect(DATABASE) as locking,
+        locking.cursor() as cursor,
+    ):
+        cursor.execute("BEGIN")
+        cursor.execute(f"SELECT * FROM {progress} FOR UPDATE")
+        yield Cut(task, proxy, locking)
+        own.until(lambda: 100 in task.arrived()[1])
+        task.write([101])
+        own.until(lambda: 101 in task.arrived()[1])
+    proxy.close()
+    assert task.is_equal(), task.arrived()

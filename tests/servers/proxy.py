@@ -1,0 +1,50 @@
+"""A way to a server that can be cut: what was sent arrives, the answer does not."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from threading import Thread
+
+from tests.servers.process import HOST
+
+
+class Proxy:
+    """Listens on `port` and passes all on to a server. Ends when it is closed."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._to = host, port
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._listening = socket.create_server((HOST, 0))
+        self.port: int = self._listening.getsockname()[1]
+        Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """Ends every connection, of which the server may take no notice; new ones are passed on."""
+        pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            for end in pair:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listening.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                server = socket.create_connection(self._to)
+                self._pairs.append((client, server))
+                for one, other in ((client, server), (server, client)):
+                    Thread(target=self._pass_on, args=(one, other), daemon=True).start()
+
+    @staticmethod
+    def _pass_on(one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+        for end in (one, other):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
