@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from tieout.config.tls import mysql_tls
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.in_force import check_settings
 from tieout.connectors.mysql.tls import login_arguments
 
 SETTINGS = "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES'"
@@ -27,10 +28,14 @@ _LOCK_SECONDS = 30
 
 
 def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = None) -> Any:
-    """A pymysql connection in autocommit mode, in UTC, with more settings of the session if they are given."""
+    """A pymysql connection in autocommit mode, in UTC, with more settings of the session if they are given.
+
+    They are known to be in force.
+    """
     import pymysql
 
-    return pymysql.connect(
+    given = ", ".join(filter(None, [_INIT, _guards(url), settings]))
+    connection = pymysql.connect(
         host=url.host or "localhost",
         port=url.port or 3306,
         user=url.user or "",
@@ -39,12 +44,18 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
         unix_socket=url.params.get("socket"),
         charset="utf8mb4",
         autocommit=True,
-        init_command=", ".join(filter(None, [_INIT, _guards(url), settings])),
+        init_command=given,
         connect_timeout=max(1, ceil(url.connect_timeout or 10)),
         read_timeout=url.read_timeout,
         client_flag=client_flag,
         **login_arguments(url),
     )
+    try:
+        check_settings(url, connection, given)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _guards(url: EndpointUrl) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 
 from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.in_force import check_settings
 
 _SETTINGS = {
     "TimeZone": "UTC",
@@ -53,7 +54,14 @@ def _guards(url: EndpointUrl) -> dict[str, str]:
 
 
 def connect(url: EndpointUrl, application: str, settings: Mapping[str, str] | None = None) -> Any:
-    """A psycopg connection in autocommit mode."""
+    """A psycopg connection in autocommit mode, whose settings are known to be in force."""
     import psycopg
 
-    return psycopg.connect(libpq_url(url, application, settings), autocommit=True)
+    address = libpq_url(url, application, settings)
+    connection = psycopg.connect(address, autocommit=True)
+    try:
+        check_settings(address, lambda query: connection.execute(query).fetchone())
+    except BaseException:
+        connection.close()
+        raise
+    return connection
