@@ -15,6 +15,8 @@ TEMPLATE = """\
 # Where tasks, jobs and findings are kept. A team shares a postgresql:// or mysql:// database.
 meta: sqlite:///.tieout/meta.db
 
+# redact_values: true           # values of rows stay out of it, out of reports and logs: keys and hashes remain
+
 spark:
   master: "local[*]"            # or yarn, k8s://..., spark://host:7077
   conf: {}                      # Spark's own settings: {spark.driver.memory: 4g}
