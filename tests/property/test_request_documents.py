@@ -48,6 +48,7 @@ options = st.builds(
     max_rows_per_second=st.none() | st.integers(1, 10**9),
     recheck_after=positive,
     recheck_times=st.integers(0, 10),
+    redact_values=st.booleans(),
 )
 requests = st.builds(
     VerifyRequest,

@@ -50,14 +50,20 @@ def plan_repair(
     target: str,
     *,
     table: str | None = None,
+    with_values: bool = False,
     meta: str = DEFAULT_URL,
     listener: Listener = silence,
 ) -> RepairSummary:
-    """Keeps a plan that would end the differences of a verification. Reads both sides, changes nothing."""
+    """Keeps a plan that would end the differences of a verification. Reads both sides, changes nothing.
+
+    The plan of a verification that redacted values has to be allowed to keep whole rows: `with_values`.
+    """
     from tieout.verify.repair import plan_repair
 
     with open_store(meta) as store:
-        return plan_repair(store, job, parse_url(source), parse_url(target), table=table, listener=listener)
+        return plan_repair(
+            store, job, parse_url(source), parse_url(target), table=table, with_values=with_values, listener=listener
+        )
 
 
 def apply_repair(

@@ -41,6 +41,7 @@ def check(
     recheck_after: o.RecheckAfter = None,
     recheck_times: o.RecheckTimes = None,
     engine_checker: o.EngineCheckerOption = None,
+    redact_values: o.RedactValues = None,
     resume: o.Resume = None,
     master: common.Master = None,
     meta: common.Meta = None,
@@ -58,6 +59,7 @@ def check(
         "recheck_after": recheck_after,
         "recheck_times": recheck_times,
         "engine_checker": engine_checker,
+        "redact_values": redact_values,
     }
     options = {name: value for name, value in given.items() if value is not None}
     if resume is not None:
@@ -72,7 +74,8 @@ def check(
         if statement is not None or file is not None:
             raise UsageError("--forget takes no statement", "it is about all tables that CHANGED follows there")
         return forget_changes(here, here.settings.endpoint(url))
-    session = _Session(here, here.settings.endpoint(url), {"limit": limit, **options}, telling)
+    options = {"limit": limit, "redact_values": here.settings.redact_values, **options}
+    session = _Session(here, here.settings.endpoint(url), options, telling)
     if follow:
         return session.follow(_statements(statement, file), every)
     if statement is None and file is None and sys.stdin is not None and sys.stdin.isatty():

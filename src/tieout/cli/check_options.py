@@ -57,4 +57,5 @@ EngineCheckerOption = Annotated[
         show_default=False,
     ),
 ]
+RedactValues = Annotated[bool | None, how.redact_values()]
 Resume = Annotated[str | None, how.resume("a check")]

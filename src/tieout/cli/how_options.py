@@ -36,5 +36,14 @@ def recheck_times(least: int, until: str = "") -> Any:
     return number_option("--recheck-times", f"How often it is looked at again{until} (3 times unless given).", least)
 
 
+def redact_values() -> Any:
+    return typer.Option(
+        "--redact-values/--no-redact-values",
+        help="Keep values of rows out of reports, logs and the meta store: keys and hashes remain.",
+        rich_help_panel=HOW,
+        show_default=False,
+    )
+
+
 def resume(what: str) -> Any:
     return option("--resume", f"Go on with {what} that was interrupted, paused or failed.", metavar="JOB")

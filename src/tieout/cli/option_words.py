@@ -9,6 +9,14 @@ from tieout.errors import UsageError
 from tieout.model.requests import VerifyOptions
 from tieout.model.results import Strategy
 
+_AS_TYPED = (
+    "chunk_seconds",
+    "chunk_rows",
+    "max_rows_per_second",
+    "recheck_after",
+    "recheck_times",
+    "redact_values",
+)
 _OF_THE_PLAN = ("strategy", "hash_bits", "counts_only", "exact_scale")
 
 
@@ -26,20 +34,19 @@ class OptionWords:
     max_rows_per_second: int | None = None
     recheck_after: float | None = None
     recheck_times: int | None = None
+    redact_values: bool | None = None
 
     @property
     def given_for_the_plan(self) -> list[str]:
-        """The names of typed options that what was digested depends on."""
-        return ["--" + name.replace("_", "-") for name in _OF_THE_PLAN if getattr(self, name)]
+        """The names of typed options that what was digested, or kept, depends on."""
+        given = [name for name in _OF_THE_PLAN if getattr(self, name)]
+        given += ["redact_values"] if self.redact_values is not None else []
+        return ["--" + name.replace("_", "-") for name in given]
 
 
 def verify_options(words: OptionWords, base: VerifyOptions) -> VerifyOptions:
     """`base`, with what was typed in its place."""
-    typed: dict[str, Any] = {
-        name: getattr(words, name)
-        for name in ("chunk_seconds", "chunk_rows", "max_rows_per_second", "recheck_after", "recheck_times")
-        if getattr(words, name) is not None
-    }
+    typed: dict[str, Any] = {name: getattr(words, name) for name in _AS_TYPED if getattr(words, name) is not None}
     if words.strategy is not None:
         typed["strategy"] = Strategy(words.strategy)
     if words.hash_bits is not None:

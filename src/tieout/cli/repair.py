@@ -57,6 +57,12 @@ def plan(
     sql: Annotated[
         Path | None, typer.Option("--sql", metavar="FILE", help="Write the plan as statements, too.")
     ] = None,
+    with_values: Annotated[
+        bool,
+        typer.Option(
+            "--with-values", help="Keep whole rows in the plan of a verification that redacted values: undo needs them."
+        ),
+    ] = False,
     url: Url = None,
     source: o.Source = None,
     target: o.Target = None,
@@ -77,7 +83,7 @@ def plan(
     here = place(config, meta)
     work = repair_work(here, api.repairable_job(job, here.meta), Urls(url, source, target))
     with told_how_to_go_on(), progress_listener(sys.stderr, quiet) as listener:
-        made = work.plan(_pairs("--choose", choose), _pairs("--set", values), table, listener)
+        made = work.plan(_pairs("--choose", choose), _pairs("--set", values), table, listener, with_values=with_values)
     if sql is not None:
         work.write_sql_file(sql, made.plan)
     with result_stream() as stream:

@@ -32,7 +32,7 @@ class Urls:
 
 class RepairWork(Protocol):
     def plan(
-        self, choose: Typed, values: Typed, table: str | None, listener: Listener
+        self, choose: Typed, values: Typed, table: str | None, listener: Listener, *, with_values: bool
     ) -> RepairSummary | MendSummary: ...
 
     def apply(self, plan: str, listener: Listener) -> RepairResult: ...
@@ -62,14 +62,18 @@ class _OfVerification:
     urls: tuple[str, str]
     meta: str
 
-    def plan(self, choose: Typed, values: Typed, table: str | None, listener: Listener) -> RepairSummary:
+    def plan(
+        self, choose: Typed, values: Typed, table: str | None, listener: Listener, *, with_values: bool
+    ) -> RepairSummary:
         from tieout import api
 
         if choose or values:
             raise UsageError(
                 f"job {self.job} is a verification: there is nothing to choose", "leave --choose and --set"
             )
-        return api.plan_repair(self.job, *self.urls, table=table, meta=self.meta, listener=listener)
+        return api.plan_repair(
+            self.job, *self.urls, table=table, with_values=with_values, meta=self.meta, listener=listener
+        )
 
     def apply(self, plan: str, listener: Listener) -> RepairResult:
         from tieout import api
@@ -96,9 +100,13 @@ class _OfCheck:
     url: str
     meta: str
 
-    def plan(self, choose: Typed, values: Typed, table: str | None, listener: Listener) -> MendSummary:
+    def plan(
+        self, choose: Typed, values: Typed, table: str | None, listener: Listener, *, with_values: bool
+    ) -> MendSummary:
         from tieout import api
 
+        if with_values:
+            raise UsageError(f"job {self.job} is a check: its plan has the values that it kept", "leave --with-values")
         return api.plan_mends(
             self.job, self.url, choose=choose, values=values, table=table, meta=self.meta, listener=listener
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tieout.cli.output import say
+from tieout.config.private_file import private_file
 from tieout.errors import UsageError
 from tieout.report.words import plural
 
@@ -18,14 +19,13 @@ def write_sql_file(file: Path, plan: str, urls: tuple[str, str], meta: str) -> N
 
 
 def write_statements(file: Path, plan: str, write: Callable[[TextIO], int]) -> None:
-    """Writes the whole file or none: half of a transaction is worse than nothing. `write` tells how many."""
-    draft = file.with_name(f".{file.name}.draft")
+    """Writes the whole file or none: half of a transaction is worse than nothing. `write` tells how many.
+
+    The file holds rows, and whoever runs it believes it.
+    """
     try:
-        with draft.open("w", encoding="utf-8", newline="\n") as stream:
+        with private_file(file) as stream:
             written = write(stream)
-        draft.replace(file)
     except OSError as error:
         raise UsageError(f"can't write {file}: {error.strerror}", "give another file") from None
-    finally:
-        draft.unlink(missing_ok=True)
     say(f"{plural(written, 'statement')} written to {file} (plan {plan})")

@@ -49,6 +49,7 @@ def verify(
     max_rows_per_second: o.MaxRowsPerSecond = None,
     recheck_after: o.RecheckAfter = None,
     recheck_times: o.RecheckTimes = None,
+    redact_values: o.RedactValues = None,
     master: common.Master = None,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
@@ -72,6 +73,7 @@ def verify(
         max_rows_per_second,
         recheck_after,
         recheck_times,
+        redact_values,
     )
     if resume is not None:
         if task is not None:
@@ -79,6 +81,10 @@ def verify(
         resume, request = resumed_request(here, resume, (source, target), tables, options)
     else:
         request = asked_request(here.settings, task, (source, target), tables, options)
+    if repair_sql is not None and request.options.redact_values:
+        raise UsageError(
+            "--repair-sql writes whole rows, and values are redacted", "give --no-redact-values, or leave --repair-sql"
+        )
     if explain:
         return _explain(request, here.spark(verbose), output)
     return run_and_tell(request, here, Telling(output, quiet, verbose), resume, repair_sql)

@@ -101,6 +101,7 @@ ChunkRows = Annotated[int | None, how.number_option("--chunk-rows", "Rows in a c
 MaxRowsPerSecond = Annotated[int | None, how.max_rows_per_second("each side")]
 RecheckAfter = Annotated[float | None, how.recheck_after("a difference in a live table")]
 RecheckTimes = Annotated[int | None, how.recheck_times(0)]
+RedactValues = Annotated[bool | None, how.redact_values()]
 Resume = Annotated[str | None, how.resume("a job")]
 
 Limit = Annotated[

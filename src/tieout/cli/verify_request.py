@@ -28,7 +28,8 @@ def asked_request(
         if source is None or target is None:
             missing = [name for name, given in (("--source", source), ("--target", target)) if given is None]
             raise UsageError(f"{' and '.join(missing)} missing", "give a task, or --source URL and --target URL")
-        request = VerifyRequest(settings.endpoint(source), settings.endpoint(target), options=VerifyOptions())
+        defaults = VerifyOptions(redact_values=settings.redact_values)
+        request = VerifyRequest(settings.endpoint(source), settings.endpoint(target), options=defaults)
     return replace(
         request,
         tables=table_requests(tables, request.tables),

@@ -88,6 +88,8 @@ class Settings(Section):
 
     meta: Annotated[Url, AfterValidator(_keeps_tables)] = parse_url(DEFAULT_META)
     """The meta store: a sqlite, postgresql or mysql URL."""
+    redact_values: bool = False
+    """Keep values of rows out of reports, logs and the meta store: keys and hashes remain."""
     spark: Annotated[SparkSettings, MayBeEmpty] = SparkSettings()
     """The Spark session."""
     endpoints: Annotated[dict[Text, EndpointSettings], MayBeEmpty] = Field(default={})
@@ -121,6 +123,7 @@ class Settings(Section):
             delivery=Delivery(task.delivery),
             consistency=Consistency(task.consistency),
             options=task.move.options(),
+            redact_values=self.redact_values,
         )
 
     def verify_request(self, task_name: str) -> VerifyRequest:
@@ -130,6 +133,6 @@ class Settings(Section):
             source=self.endpoint(task.source),
             target=self.endpoint(task.target),
             tables=tuple(table.request() for table in task.tables),
-            options=task.options.options(),
+            options=replace(task.options.options(), redact_values=self.redact_values),
             task=task_name,
         )

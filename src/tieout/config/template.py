@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tieout.config.private_file import private_file
 from tieout.errors import UsageError
 
 TEMPLATE = """\
@@ -13,6 +14,8 @@ TEMPLATE = """\
 
 # Where tasks, jobs and findings are kept. A team shares a postgresql:// or mysql:// database.
 meta: sqlite:///.tieout/meta.db
+
+# redact_values: true           # values of rows stay out of it, out of reports and logs: keys and hashes remain
 
 spark:
   master: "local[*]"            # or yarn, k8s://..., spark://host:7077
@@ -74,10 +77,10 @@ tasks:
 
 def write_template(path: Path, force: bool = False) -> None:
     """Writes the template; UsageError if the file exists, unless forced."""
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists already", "give --force to overwrite it")
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
+        with private_file(path) as file:
             file.write(TEMPLATE)
-    except FileExistsError:
-        raise UsageError(f"{path} exists already", "give --force to overwrite it") from None
     except OSError as error:
         raise UsageError(f"can't write {path}: {error.strerror}") from None

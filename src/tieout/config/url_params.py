@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from tieout.config.durations import parse_positive_duration, seconds_text
 from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
+from tieout.config.tls import tls_problem
 from tieout.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -108,8 +109,9 @@ def parse_params(scheme: str, query: str) -> dict[str, str]:
             params[name] = _checked(known, scheme, name, unquote(value, errors="strict"))
         except ValueError as error:
             problems.append(f"{_shown(name)} {error}")
-    if problems:
-        raise ConfigError("; ".join(problems))
+    contradiction = tls_problem(scheme, params)
+    if problems or contradiction:
+        raise ConfigError("; ".join(filter(None, [*problems, contradiction])))
     return params
 
 

@@ -56,10 +56,13 @@ class Statements(Protocol):
     """
 
     def opening(self) -> Sequence[str]:
-        """What a file of statements begins with: a session in which they mean what they say, a transaction."""
+        """What a file of statements begins with: a session in which they mean what they say."""
+
+    def begin(self) -> Sequence[str]:
+        """Begins a transaction of the file."""
 
     def closing(self) -> Sequence[str]:
-        """The end of the transaction; the session is left as it was found."""
+        """What a file ends with: the session is left as it was found."""
 
     def insert(self, table: Table, row: Row) -> str: ...
 

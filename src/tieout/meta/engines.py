@@ -9,6 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.tls import login_arguments
 from tieout.errors import MetaStoreError
 from tieout.meta.faults import explain_os, explained
 from tieout.meta.location import Location
@@ -34,7 +36,21 @@ def engine_for(location: Location) -> Engine:
         raise MetaStoreError(f"a meta store on {name} needs a driver ({error})", f"pip install '{package}'") from error
     prepare = _prepare_mysql if name == "mysql" else _postgresql_preparer(location.endpoint.schema)
     event.listen(engine, "connect", prepare)
+    if name == "mysql":
+        event.listen(engine, "do_connect", _mysql_login(location.endpoint))
     return engine
+
+
+def _mysql_login(endpoint: EndpointUrl) -> Any:
+    """As endpoints log in. SQLAlchemy's own words for TLS leave the server's name unchecked without an authority."""
+
+    def arguments(dialect: Any, record: Any, positional: Any, named: dict[str, Any]) -> None:
+        named.update(login_arguments(endpoint))
+        if "ssl_mode" not in endpoint.params:
+            # Servers that take no plain connection are reached as ever, whatever certificate they show.
+            named.pop("ssl_disabled", None)
+
+    return arguments
 
 
 def _sqlite(location: Location) -> Engine:

@@ -54,14 +54,23 @@ class Failures:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record(self, job_id: str, endpoint: str, check: CheckResult, found: Sequence[Failure]) -> None:
+    def record(
+        self,
+        job_id: str,
+        endpoint: str,
+        check: CheckResult,
+        found: Sequence[Failure],
+        shown: Sequence[Failure] | None = None,
+    ) -> None:
         """What a check that was made has found; what it found before, and not now, is gone, unless it was cut.
 
+        `shown` is what is kept of each, if not all of it: one is known again by what it is.
         One that was resolved and is seen again is open again. One that is ignored stays so.
         """
         of_check = _hash(endpoint, check.family.value, check.table, check.name)
         identities = _identities(endpoint, check, found)
-        documents = {each: failure_document(failure) for each, failure in zip(identities, found, strict=True)}
+        kept = found if shown is None else shown
+        documents = {each: failure_document(failure) for each, failure in zip(identities, kept, strict=True)}
         with self._database.write() as connection:
             touch(connection, job_id)
             at = now()

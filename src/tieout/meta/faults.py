@@ -182,6 +182,6 @@ def _postgresql(error: BaseException, sqlstate: str | None) -> Fault | None:
     text = str(error)
     if "authentication failed" in text or "no password supplied" in text or "no pg_hba.conf entry" in text:
         return Fault.DENIED
-    if "does not exist" in text:
+    if "does not exist" in text and "certificate" not in text:
         return Fault.DENIED if 'role "' in text else Fault.NO_DATABASE
     return Fault.UNREACHABLE

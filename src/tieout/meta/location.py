@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import URL
 
+from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.errors import ConfigError
 
@@ -35,7 +36,7 @@ class Location:
 
     @property
     def connect_args(self) -> dict[str, Any]:
-        """The driver's arguments beside the URL: time-outs, TLS, sockets."""
+        """The driver's arguments beside the URL: time-outs, sockets, PostgreSQL's TLS."""
         return {"postgresql": _postgresql, "mysql": _mysql}[self.endpoint.scheme](self.endpoint)
 
 
@@ -53,7 +54,7 @@ def locate(url: str) -> Location:
 
 
 def _postgresql(end: EndpointUrl) -> dict[str, Any]:
-    args: dict[str, Any] = {name: value for name, value in end.params.items() if name.startswith("ssl")}
+    args: dict[str, Any] = dict(postgres_tls(end))
     args["application_name"] = end.params.get("application_name", "tieout")
     args["connect_timeout"] = max(1, round(end.connect_timeout or CONNECT_SECONDS))
     args["prepare_threshold"] = None  # prepared statements break behind a pooler such as pgbouncer
@@ -68,15 +69,5 @@ def _mysql(end: EndpointUrl) -> dict[str, Any]:
         "connect_timeout": max(1, round(end.connect_timeout or CONNECT_SECONDS)),
         "read_timeout": end.read_timeout,
         "unix_socket": end.socket,
-        "ssl": _mysql_tls(end),
     }
     return {name: value for name, value in args.items() if value is not None}
-
-
-def _mysql_tls(end: EndpointUrl) -> dict[str, Any] | None:
-    mode = end.params.get("ssl_mode", "verify-ca" if "ssl_ca" in end.params else "disabled")
-    if mode == "disabled":
-        return None
-    files = {name: end.params[f"ssl_{name}"] for name in ("ca", "cert", "key") if f"ssl_{name}" in end.params}
-    verified = "none" if mode == "required" else "required"
-    return {**files, "verify_mode": verified, "check_hostname": mode == "verify-identity"}

@@ -26,7 +26,10 @@ class MoveOptions:
 
 @dataclass(frozen=True, slots=True)
 class MoveRequest:
-    """Two endpoint URLs (secrets included; never logged) and what to move. No tables: all."""
+    """Two endpoint URLs (secrets included; never logged) and what to move. No tables: all.
+
+    `redact_values`: what is told and kept of errors quotes no values of rows.
+    """
 
     task: str
     source: str = field(repr=False)
@@ -35,3 +38,4 @@ class MoveRequest:
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     consistency: Consistency = Consistency.TABLE
     options: MoveOptions = MoveOptions()
+    redact_values: bool = False

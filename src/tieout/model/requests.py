@@ -33,7 +33,10 @@ class TableRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """How to verify. `limit` None lists (and keeps, for repair) every difference."""
+    """How to verify. `limit` None lists (and keeps, for repair) every difference.
+
+    `redact_values`: of rows that differ, keys and hashes of values are listed and kept, and no value.
+    """
 
     strategy: Strategy = Strategy.AUTO
     hash_bits: int = 64
@@ -45,6 +48,7 @@ class VerifyOptions:
     max_rows_per_second: int | None = None
     recheck_after: float = 2.0
     recheck_times: int = 3
+    redact_values: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from tieout.errors import TieoutError, UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore
 from tieout.model.move_requests import MoveRequest
 from tieout.model.move_states import CAUGHT_UP, FAILED, STOPPED, STOPPED_IN_PART
+from tieout.model.redaction import values_hidden, without_values
 from tieout.move.mover import Mover
 from tieout.move.ownership import owned
 from tieout.move.status import StatusKeeper
@@ -44,7 +45,8 @@ class MoveJob:
         try:
             self.status.become("starting")  # what an earlier mover said is not so any more
             with heartbeat(self.store.jobs, job.id), closing(open_target(self.target_url)) as target:
-                self._move(target, session, until_caught_up=until_caught_up)
+                with values_hidden(self.request.redact_values):
+                    self._move(target, session, until_caught_up=until_caught_up)
             verdict = STOPPED_IN_PART if self.status.stopped_tables else None
             self.status.become(verdict or CAUGHT_UP)
             self.store.jobs.finish(job.id, verdict=verdict)
@@ -63,6 +65,7 @@ class MoveJob:
     def _fail(self, job: Job, error: BaseException) -> None:
         known = isinstance(error, TieoutError)
         line = scrub(str(error) if known else f"{type(error).__name__}: {error}".splitlines()[0])
+        line = without_values(line) if self.request.redact_values else line
         with suppress(TieoutError):  # a store that is gone, too: the error itself says more
             self.status.become(FAILED, line)
             self.store.jobs.fail(job.id, line)

@@ -12,6 +12,7 @@ from tieout.connectors.changelog import LogLag
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Chunk, GivenUp, Transfer
+from tieout.model.redaction import without_values
 from tieout.model.tables import TableName
 from tieout.move.slices import SliceStaged
 from tieout.report.words import plural
@@ -72,7 +73,7 @@ class StatusKeeper:
         """Tables that earlier movers stopped: what is not moved is told of as long as the task is there."""
         for each in tables:
             self.tables[each.source] = _table_status(each.source, each.target, each.chunks)
-            self.tables[each.source].stopped = each.reason
+            self.tables[each.source].stopped = self._shown(each.reason)
 
     def copied(self, chunk: Chunk, rows: int) -> None:
         table = self.tables[str(chunk.table)]
@@ -82,8 +83,11 @@ class StatusKeeper:
         self._tell()
 
     def stopped(self, table: TableName, reason: str) -> None:
-        self.tables[str(table)].stopped = reason
+        self.tables[str(table)].stopped = self._shown(reason)
         self._tell(now=True)
+
+    def _shown(self, reason: str) -> str:
+        return without_values(reason) if self.request.redact_values else reason
 
     @property
     def stopped_tables(self) -> list[TableStatus]:

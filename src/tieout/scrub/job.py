@@ -15,6 +15,7 @@ from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.check_documents import check_document
 from tieout.model.failures import ChangedSpan, CheckReport, Failure, Status
 from tieout.model.progress import Listener, silence
+from tieout.model.redaction import NOTE, Redaction, values_hidden
 from tieout.model.statements import CheckStatement, Family
 from tieout.report.words import plural
 from tieout.scrub.changed.round import OF_ROWS, ChangedRound
@@ -51,7 +52,8 @@ class CheckJob:
         state in the store says so.
         """
         job = self.store.jobs.resume(resume) if resume is not None else self._create()
-        with end_is_kept(self.store.jobs, job.id), heartbeat(self.store.jobs, job.id):
+        hidden = values_hidden(self.options.redact_values)
+        with end_is_kept(self.store.jobs, job.id), hidden, heartbeat(self.store.jobs, job.id):
             report = self._made(job, session)
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report
@@ -68,17 +70,20 @@ class CheckJob:
         started, began = datetime.now(UTC), time.monotonic()
         planned = plan(self.statement, self.checker)
         keeps = not self.statement.changed
-        ledger = Ledger(self.store, job.id, self.listener, lambda seconds: self._rest(job, seconds), keeps)
+        redaction = Redaction() if self.options.redact_values else None
+        ledger = Ledger(self.store, job.id, self.listener, lambda seconds: self._rest(job, seconds), keeps, redaction)
         checks = TableChecks(session(), self.checker, self.options, ledger)
         checked: list[Checked] = []
         spans: list[ChangedSpan] = []
         made = self._changed if self.statement.changed else self._whole
         for found in self._checked(checks, made(job, checks, planned, spans)):
             each = found.detected_now()
-            checked.append(each)
-            if each.result.status is not Status.NOT_CHECKED:
-                self.store.failures.record(job.id, self.shown, each.result, each.failures)
-        notes = [*checks.notes, *_unordered(checked)]
+            shown = each.shown(redaction)
+            checked.append(shown)
+            # What was kept without its values can't be recognised; before it was kept, it was recorded.
+            if each.result.status is not Status.NOT_CHECKED and not (each.kept and redaction):
+                self.store.failures.record(job.id, self.shown, each.result, each.failures, shown.failures)
+        notes = [*checks.notes, *_unordered(checked), *([NOTE] if redaction else ())]
         report = self._report(job, checked, started, time.monotonic() - began, notes)
         return replace(report, changed=tuple(spans))
 

@@ -9,6 +9,7 @@ from tieout.meta import MetaStore
 from tieout.meta.check_units import KeptUnit
 from tieout.model.check_documents import failure_document, failure_from, result_document, result_from
 from tieout.model.progress import Listener, Progress
+from tieout.model.redaction import Redaction
 from tieout.model.statements import Family
 from tieout.scrub.checked import Checked
 from tieout.scrub.units import Unit
@@ -17,7 +18,7 @@ from tieout.scrub.units import Unit
 @dataclass(frozen=True)
 class Ledger:
     """`rest` waits so many seconds, or raises to end it all. Not `keeps`: what was found at one position of a log would
-    be no answer at a later one.
+    be no answer at a later one. `redaction` hides values in what is kept.
     """
 
     store: MetaStore
@@ -25,6 +26,7 @@ class Ledger:
     listener: Listener
     rest: Callable[[float], None]
     keeps: bool = True
+    redaction: Redaction | None = None
 
     def checked(
         self, of: tuple[str, ...], family: Family, check: Callable[[Unit], Iterator[Checked]]
@@ -58,7 +60,7 @@ class Ledger:
         rows = max((each.result.rows or 0 for each in made), default=0)
         results = [
             {"result": result_document(each.result), "failures": [failure_document(f) for f in each.failures]}
-            for each in made
+            for each in (found.shown(self.redaction) for found in made)
         ]
         self._keep(of, family, KeptUnit(rows, None, results))
 
@@ -71,4 +73,4 @@ def _read(document: dict[str, object]) -> Checked:
     result, failures = document["result"], document["failures"]
     assert isinstance(result, dict)
     assert isinstance(failures, list)
-    return Checked(result_from(result), tuple(failure_from(each) for each in failures))
+    return Checked(result_from(result), tuple(failure_from(each) for each in failures), kept=True)

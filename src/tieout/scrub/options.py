@@ -13,7 +13,8 @@ class CheckOptions:
     """`recheck_times` looks at what seems wrong, `recheck_after` seconds apart, before it is called so.
 
     `max_rows_per_second` are those of all tasks together, `pause` the seconds between two batches. The engine's own
-    checker is given `engine_seconds` for a statement.
+    checker is given `engine_seconds` for a statement. `redact_values`: of what is wrong, keys and hashes of values are
+    listed and kept, and no value.
     """
 
     max_rows_per_second: float | None = None
@@ -22,6 +23,7 @@ class CheckOptions:
     recheck_times: int = 3
     engine_checker: str = EngineChecker.SAFE
     engine_seconds: float = 600.0
+    redact_values: bool = False
 
     def __post_init__(self) -> None:
         if self.engine_checker not in list(EngineChecker):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tieout.errors import SparkFailure
+from tieout.spark.launch import launch
 from tieout.spark.python import worker_python
 
 _WORKER_ENVIRONMENT = {
@@ -26,6 +28,10 @@ _WORKER_ENVIRONMENT = {
 }
 
 _LOGS: list[IO[bytes]] = []
+
+_ONE_PROCESS = re.compile(r"local(\[.*\])?")
+_HIDDEN = "spark.redaction.regex"
+_SECRETS = "(?i)secret|passw(or)?d|passphrase|token|credential|(access|account|encryption|private|api)[._-]?key"
 
 _SETTINGS = {
     "spark.app.name": "tieout",
@@ -47,11 +53,13 @@ def start_session(
     for name, value in _WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     builder = SparkSession.builder.master(master)
-    settings = {**_SETTINGS, **(_local_settings() if master.startswith("local") else {}), **(conf or {})}
+    settings = {**_SETTINGS, **(_local_settings(master) if master.startswith("local") else {}), **(conf or {})}
+    settings |= _redaction(settings)
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
         with _python_for(master), nullcontext() if verbose else _quiet():
+            launch({**settings, "spark.master": master})
             session = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN" if verbose else "OFF")
         if not verbose:
@@ -77,14 +85,23 @@ def _python_for(master: str) -> Iterator[None]:
         os.environ.update(dict.fromkeys(ours, sys.executable))
 
 
-def _local_settings() -> dict[str, str]:
+def _local_settings(master: str) -> dict[str, str]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+        # Other users of this machine reach Spark's ports. They would get rows there, and have code run.
+        # A session with processes of its own (local-cluster) needs a secret for it that is the user's to give.
+        **({"spark.authenticate": "true"} if _ONE_PROCESS.fullmatch(master) else {}),
     }
+
+
+def _redaction(settings: Mapping[str, str]) -> dict[str, str]:
+    """What Spark hides from its pages and event logs: whatever a user adds, passwords of ours are among it."""
+    given = settings.get(_HIDDEN)
+    return {_HIDDEN: f"{given}|{_SECRETS}" if given else _SECRETS}
 
 
 def _silence_query_errors() -> None:

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from tieout.connectors.changelog import ChangeLog
 from tieout.errors import TieoutError
 from tieout.model.positions import Position
+from tieout.spark.callbacks import guard_callbacks
 from tieout.spark.work import Pieces, Work, read_pieces, schema_with
 from tieout.spark.workers import keep_what_is_loaded
 
@@ -74,6 +75,7 @@ class Pace:
 
 def stream_frame(spark: SparkSession, following: Following) -> DataFrame:
     """An endless frame of work.SCHEMA, with columns for Cells: what comes of the work, pickled."""
+    guard_callbacks()
     spark.dataSource.register(ChangeSource)
     packed = base64.b64encode(pickle.dumps(following)).decode("ascii")
     return spark.readStream.format(ChangeSource.name()).option(_OPTION, packed).load()

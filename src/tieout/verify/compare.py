@@ -12,6 +12,7 @@ from tieout.canonical.numbers import within
 from tieout.model.differences import Difference, DifferenceCounts, DifferenceKind, ValuePair
 from tieout.model.keys import Key
 from tieout.model.kinds import Tolerance
+from tieout.model.redaction import Redaction
 from tieout.verify.rows import Rows
 
 
@@ -33,6 +34,13 @@ class Shape:
     columns: tuple[str, ...]
     key: tuple[int, ...]
     tolerances: Mapping[int, Tolerance]
+    redaction: Redaction | None = None
+
+    def shown(self, difference: Difference) -> Difference:
+        """As it may be listed and kept."""
+        if self.redaction is None:
+            return difference
+        return self.redaction.difference(difference, keyed=bool(self.key))
 
 
 @dataclass(frozen=True)

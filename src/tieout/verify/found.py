@@ -59,7 +59,7 @@ class Found:
         for difference in differences:
             if self._limit is not None and len(self._kept) >= self._limit:
                 break
-            self._kept.append(difference)
+            self._kept.append(self.shape.shown(difference))
 
     def result(self) -> Localised:
         return Localised(

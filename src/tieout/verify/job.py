@@ -13,6 +13,7 @@ from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.documents import table_document, verification_document
 from tieout.model.progress import Listener
+from tieout.model.redaction import NOTE, values_hidden
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
 from tieout.verify.checksum import Verifier
@@ -39,7 +40,8 @@ class VerificationJob:
         """Plans, verifies and judges. Whatever ends it, the job's state in the store says so."""
         started = now()
         job = self._begin(resume)
-        with end_is_kept(self.store.jobs, job.id):
+        redacts = self.request.options.redact_values
+        with end_is_kept(self.store.jobs, job.id), values_hidden(redacts):
             positions = self.endpoints[0].position(), self.endpoints[1].position()
             planned = self._plan(job, resume is not None)
             spark = session()
@@ -51,7 +53,8 @@ class VerificationJob:
             for ordinal, table in enumerate(tables):
                 self.store.tables.finish(job.id, ordinal, table_document(table))
             untested = [endpoint.capabilities.untested for endpoint in self.endpoints if endpoint.capabilities.untested]
-            result = replace(result, notes=tuple(f"no test runs on {what}" for what in untested))
+            notes = [*(f"no test runs on {what}" for what in untested), *([NOTE] if redacts else ())]
+            result = replace(result, notes=tuple(notes))
             cut_off = next((run.failure for run in runs if run.resumable), None)
             if cut_off is not None:
                 self.store.jobs.fail(job.id, cut_off)

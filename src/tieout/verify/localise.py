@@ -82,7 +82,7 @@ class CompareRange:
 
 
 def shape_of(plan: TablePlan) -> Shape:
-    return Shape(plan.name, plan.columns, plan.key, plan.tolerances)
+    return Shape(plan.name, plan.columns, plan.key, plan.tolerances, plan.redaction)
 
 
 def leaf_rows(side: Side) -> int:

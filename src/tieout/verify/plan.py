@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tieout.connectors.base import HashSpec, Reader, Scan, ScanColumn
 from tieout.connectors.session_only import SessionOnly
 from tieout.model.kinds import Tolerance
+from tieout.model.redaction import Redaction
 from tieout.model.results import Strategy
 from tieout.model.tables import Table
 from tieout.verify.columns import ColumnPair, SchemaComparison
@@ -32,6 +33,7 @@ class TablePlan:
     `aligned`: both engines sort the key the same way, so one range of keys means the same rows on both.
     Otherwise each side is cut in its own order, and rows meet in buckets by the hash of their key.
     `as_sent`: both servers send the same bytes for the same row, and those are hashed.
+    `redaction` hides the values of rows that differ.
     """
 
     name: str
@@ -44,6 +46,7 @@ class TablePlan:
     hash: HashSpec | None
     buckets: int = 0
     as_sent: bool = False
+    redaction: Redaction | None = None
 
     @property
     def key_names(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tieout.connectors.base import Endpoint, HashSpec
 from tieout.connectors.own_tables import is_own
 from tieout.errors import MissingObjectError, ReadError, TieoutError, UnsupportedError
+from tieout.model.redaction import Redaction
 from tieout.model.requests import VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Table, TableName
@@ -42,6 +43,7 @@ def plan_tables(
     sources = _described(source, [pair.source for pair in pairs if pair.source and pair.target])
     targets = _described(target, [pair.target for pair in pairs if pair.source and pair.target])
     spec_seed = secrets.randbits(62) if seed is None else seed
+    redaction = Redaction() if request.options.redact_values else None
     planned = []
     for pair in pairs:
         if pair.source is None or pair.target is None:
@@ -50,7 +52,7 @@ def plan_tables(
         left_table, right_table = sources[pair.source], targets[pair.target]
         if isinstance(left_table, Table) and isinstance(right_table, Table):
             tables = left_table, right_table
-            planned.append(plan_pair(source, target, pair, tables, request.options, spec_seed))
+            planned.append(plan_pair(source, target, pair, tables, request.options, spec_seed, redaction))
         else:
             reason = next(t for t in (left_table, right_table) if isinstance(t, TieoutError))
             planned.append(PlannedTable(pair, failure=str(reason)))
@@ -79,7 +81,13 @@ def _described_alone(endpoint: Endpoint, name: TableName) -> Table | TieoutError
 
 
 def plan_pair(
-    source: Endpoint, target: Endpoint, pair: NamePair, tables: tuple[Table, Table], options: VerifyOptions, seed: int
+    source: Endpoint,
+    target: Endpoint,
+    pair: NamePair,
+    tables: tuple[Table, Table],
+    options: VerifyOptions,
+    seed: int,
+    redaction: Redaction | None = None,
 ) -> PlannedTable:
     """The plan of one pair. UsageError if the request names a column that no side has."""
     request = pair.request
@@ -105,6 +113,7 @@ def plan_pair(
         hash=_hash_spec(strategy, options.hash_bits if aligned else 128, seed),
         buckets=0 if aligned else bucket_count(max(estimates, default=None)),
         as_sent=strategy is Strategy.PULL and aligned and send_alike(source, target, comparison.pairs),
+        redaction=redaction,
     )
     how = ("hashed as they are sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
     reasons = (*choice.reasons, *how, _alignment(comparison, aligned))

@@ -11,6 +11,7 @@ from tieout.meta import Side as LaneSide
 from tieout.model.differences import Difference, DifferenceCounts
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
+from tieout.model.redaction import without_values
 from tieout.verify.bucketing import add_buckets, unpack_buckets
 from tieout.verify.plan import Side, TablePlan
 
@@ -124,7 +125,9 @@ class TableRun:
     def fail(self, error: TieoutError) -> None:
         """Nothing more is read of the table. `resumable`: what stopped it may pass."""
         if self.failure is None:
-            self.failure, self.resumable = str(error), error.transient
+            said = str(error)
+            self.failure = said if self.plan.redaction is None else without_values(said)
+            self.resumable = error.transient
         for lane in self.lanes:
             lane.todo.clear()
             lane.rest = None

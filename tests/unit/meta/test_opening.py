@@ -141,6 +141,7 @@ class TestUrls:
             "host": "/run/pg",
             "application_name": "tieout",
             "prepare_threshold": None,
+            "require_auth": "!password",
         }
         args = locate("mysql://h/d?ssl_ca=/ca.pem&ssl_mode=verify-identity&read_timeout=1m&socket=/run/my").connect_args
         assert args == {
@@ -148,7 +149,4 @@ class TestUrls:
             "connect_timeout": 10,
             "read_timeout": 60,
             "unix_socket": "/run/my",
-            "ssl": {"ca": "/ca.pem", "verify_mode": "required", "check_hostname": True},
         }
-        assert locate("mysql://h/d?ssl_mode=required").connect_args["ssl"]["verify_mode"] == "none"
-        assert "ssl" not in locate("mysql://h/d").connect_args

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from tieout import api
 from tieout.config.urls import parse_url
-from tieout.errors import MetaStoreError, SparkFailure
+from tieout.errors import MetaStoreError, SparkFailure, WriteError
 from tieout.meta import JobState, MetaStore, open_store
 from tieout.model.move_requests import MoveRequest
 from tieout.move.job import MoveJob
@@ -65,6 +66,21 @@ def test_an_error_of_any_kind(
     assert (told["state"], told["message"]) == ("failed", words)
     (kept,) = job.store.jobs.list(task="shop")
     assert (kept.state, kept.error) == (JobState.FAILED, words)
+
+
+@pytest.mark.parametrize("kind", [WriteError, ValueError])
+def test_no_value_is_quoted(job: MoveJob, meta: str, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise kind("Incorrect integer value: '4929 1234' for column `c` at row 1")
+
+    monkeypatch.setattr(job, "request", replace(job.request, redact_values=True))
+    monkeypatch.setattr(job, "_move", fail)
+    with pytest.raises(kind):
+        job.run(lambda: pytest.fail("no session is asked for"))
+    (kept,) = job.store.jobs.list(task="shop")
+    for told in (str(api.move_status("shop", meta)), str(kept)):
+        assert "Incorrect integer value: *** for column `c` at row 1" in told
+        assert "4929" not in told
 
 
 def test_the_error_is_told_even_if_it_can_not_be_kept(job: MoveJob, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tieout.connectors.changelog import LogLag
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import GivenUp
+from tieout.model.tables import TableName
 from tieout.move import status as module
 from tieout.move.status import StatusKeeper, TableStatus
 
@@ -98,3 +99,14 @@ def test_one_line_tells_of_tables_that_were_stopped(keeper: StatusKeeper) -> Non
     assert keeper.document()["message"] == "1 of 3 tables stopped: b is gone"
     keeper.become("waiting", "it restarts")
     assert keeper.document()["message"] == "it restarts; 1 of 3 tables stopped"
+
+
+def test_no_value_is_quoted_of_why_a_table_is_stopped(clock: Clock) -> None:
+    request = MoveRequest("t", "", "", redact_values=True)
+    keeper = StatusKeeper(Told(), "m-1", request, state="following")  # type: ignore[arg-type]
+    reason = "a.b: Incorrect value: '4929 1234'"
+    keeper.given_up([GivenUp("a.b", "a.b", reason, ())])
+    keeper.tables["a.c"] = TableStatus("a.c", "a.c")
+    keeper.stopped(TableName("a", "c"), reason)
+    assert "4929" not in str(keeper.document())
+    assert keeper.tables["a.b"].stopped == keeper.tables["a.c"].stopped == "a.b: Incorrect value: ***"

@@ -75,6 +75,8 @@ def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
     kind, hint = _BY_CODE.get(code, (ReadError, None))
     if code == _DAMAGED and "#sql" in text:  # of the server's own, for a sort
         kind, hint = ReadError, "the server's tmpdir may be full"
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        kind, hint = AccessError, "the server is not who the URL names: check its host, ssl_ca and ssl_mode"
     if _NO_ROOM in text:
         kind, hint = FullError, _MAKE_ROOM
     line = scrub(text).strip().splitlines()[0] if text.strip() else f"error {code}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import ssl
 from math import ceil
 from typing import Any
 from urllib.parse import quote
 
+from tieout.config.tls import mysql_tls
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.in_force import check_settings
+from tieout.connectors.mysql.tls import login_arguments
 
 SETTINGS = "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES'"
 """What a user's SQL and our literals may depend on."""
@@ -26,10 +28,14 @@ _LOCK_SECONDS = 30
 
 
 def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = None) -> Any:
-    """A pymysql connection in autocommit mode, in UTC, with more settings of the session if they are given."""
+    """A pymysql connection in autocommit mode, in UTC, with more settings of the session if they are given.
+
+    They are known to be in force.
+    """
     import pymysql
 
-    return pymysql.connect(
+    given = ", ".join(filter(None, [_INIT, _guards(url), settings]))
+    connection = pymysql.connect(
         host=url.host or "localhost",
         port=url.port or 3306,
         user=url.user or "",
@@ -38,14 +44,18 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
         unix_socket=url.params.get("socket"),
         charset="utf8mb4",
         autocommit=True,
-        init_command=", ".join(filter(None, [_INIT, _guards(url), settings])),
+        init_command=given,
         connect_timeout=max(1, ceil(url.connect_timeout or 10)),
         read_timeout=url.read_timeout,
-        ssl=_tls(url),
-        # Or pymysql loads the system's certificates, 50 ms, for every connection.
-        ssl_disabled=not wants_tls(url),
         client_flag=client_flag,
+        **login_arguments(url),
     )
+    try:
+        check_settings(url, connection, given)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _guards(url: EndpointUrl) -> str:
@@ -60,20 +70,7 @@ def _guards(url: EndpointUrl) -> str:
 
 
 def wants_tls(url: EndpointUrl) -> bool:
-    return url.params.get("ssl_mode", "disabled") != "disabled" or "ssl_ca" in url.params
-
-
-def _tls(url: EndpointUrl) -> ssl.SSLContext | None:
-    if not wants_tls(url):
-        return None
-    mode = url.params.get("ssl_mode", "verify-ca")
-    context = ssl.create_default_context(cafile=url.params.get("ssl_ca"))
-    context.check_hostname = mode == "verify-identity"
-    if mode == "required":
-        context.verify_mode = ssl.CERT_NONE
-    if "ssl_cert" in url.params:
-        context.load_cert_chain(url.params["ssl_cert"], url.params.get("ssl_key"))
-    return context
+    return mysql_tls(url) != "disabled"
 
 
 def arrow_url(url: EndpointUrl) -> str:

@@ -31,13 +31,13 @@ from tieout.model.types import TypeName
 # An id of 0 is kept, not replaced by the next number; what the source holds of invalid dates is taken as it is.
 _MODE = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 
+_KEPT = ("time_zone", "sql_mode", "character_set_client", "character_set_results", "collation_connection")
 _OPENING = (
+    "SET " + ", ".join(f"@tieout_{name} = @@SESSION.{name}" for name in _KEPT),
     "SET NAMES utf8mb4",
-    "SET @tieout_time_zone = @@SESSION.time_zone, @tieout_sql_mode = @@SESSION.sql_mode",
     f"SET SESSION time_zone = '+00:00', sql_mode = '{_MODE}'",
-    "START TRANSACTION",
 )
-_CLOSING = ("COMMIT", "SET SESSION time_zone = @tieout_time_zone, sql_mode = @tieout_sql_mode")
+_CLOSING = ("SET SESSION " + ", ".join(f"{name} = @tieout_{name}" for name in _KEPT),)
 
 _REFERENCES = """
 SELECT u.constraint_name, u.table_schema, u.table_name, u.column_name, u.referenced_column_name, r.delete_rule
@@ -71,6 +71,9 @@ class MySQLStatements:
 
     def opening(self) -> Sequence[str]:
         return _OPENING
+
+    def begin(self) -> Sequence[str]:
+        return ("START TRANSACTION",)
 
     def closing(self) -> Sequence[str]:
         return _CLOSING

@@ -12,6 +12,8 @@ import adbc_driver_manager
 import adbc_driver_postgresql
 import pyarrow as pa
 
+from tieout.connectors.postgres.in_force import check_settings
+
 
 class ArrowConnection:
     """Every statement is a transaction of its own, unless one says BEGIN."""
@@ -23,6 +25,16 @@ class ArrowConnection:
         except BaseException:
             self._database.close()
             raise
+        try:
+            check_settings(address, self._row)
+        except BaseException:
+            self.close()
+            raise
+
+    def _row(self, query: str) -> tuple[Any, ...] | None:
+        with self.cursor() as cursor:
+            cursor.execute(query)
+            return cursor.fetchone()
 
     def cursor(self) -> ArrowCursor:
         return ArrowCursor(self._connection)

@@ -32,7 +32,17 @@ _HINTS: list[tuple[tuple[str, ...], type[EndpointError], str]] = [
     (("08", "57P", "53300"), UnreachableError, "the server closed or refused the connection; run again with --resume"),
 ]
 
+_UNKNOWN_SERVER = "the server is not who the URL names: check its host, sslrootcert and sslmode"
+
 _WORDS: list[tuple[str, type[EndpointError], str]] = [
+    (
+        "requested a cleartext password",
+        AccessError,
+        "connect by TLS that checks the server: sslmode=verify-full and sslrootcert=FILE (or system)",
+    ),
+    ("certificate verify failed", AccessError, _UNKNOWN_SERVER),
+    ("does not match host name", AccessError, _UNKNOWN_SERVER),
+    ("root certificate file", AccessError, "give the authority to trust: sslrootcert=FILE, or sslrootcert=system"),
     ("password authentication failed", AccessError, "check user and password in the URL"),
     ("no password supplied", AccessError, "give a password in the URL, e.g. ${PGPASSWORD}"),
     ("no pg_hba.conf entry", AccessError, "the server does not let this user in from here: see its pg_hba.conf"),

@@ -7,7 +7,9 @@ from math import ceil
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.in_force import check_settings
 
 _SETTINGS = {
     "TimeZone": "UTC",
@@ -25,15 +27,13 @@ _SETTINGS = {
     "jit": "off",
 }
 
-_TLS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
-
 
 def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str] | None = None) -> str:
     """The URL that libpq (psycopg and ADBC alike) connects with; `settings` of the session beside the usual ones."""
     user = quote(url.user or "", safe="")
     password = f":{quote(url.password, safe='')}" if url.password is not None else ""
     host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
-    params = {name: url.params[name] for name in _TLS if name in url.params}
+    params = postgres_tls(url)
     params["application_name"] = application
     params["client_encoding"] = "UTF8"
     params["connect_timeout"] = str(max(1, ceil(url.connect_timeout or 10)))
@@ -54,7 +54,14 @@ def _guards(url: EndpointUrl) -> dict[str, str]:
 
 
 def connect(url: EndpointUrl, application: str, settings: Mapping[str, str] | None = None) -> Any:
-    """A psycopg connection in autocommit mode."""
+    """A psycopg connection in autocommit mode, whose settings are known to be in force."""
     import psycopg
 
-    return psycopg.connect(libpq_url(url, application, settings), autocommit=True)
+    address = libpq_url(url, application, settings)
+    connection = psycopg.connect(address, autocommit=True)
+    try:
+        check_settings(address, lambda query: connection.execute(query).fetchone())
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -24,15 +24,19 @@ from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
-# LOCAL: the session is left as it was found.
-_OPENING = (
-    "BEGIN",
-    "SET LOCAL client_encoding = 'UTF8'",
-    "SET LOCAL standard_conforming_strings = on",
-    "SET LOCAL TimeZone = 'UTC'",
-    "SET LOCAL DateStyle = 'ISO, YMD'",
-    "SET CONSTRAINTS ALL DEFERRED",
-)
+_SESSION = {
+    "client_encoding": "UTF8",
+    "standard_conforming_strings": "on",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "iso_8601",
+    "lc_monetary": "C",
+    # What the statements name is in its schema; what they don't, is the server's own.
+    "search_path": "pg_catalog",
+    # A policy that hides rows from whoever runs the file is an error, and not a change that is not made.
+    "row_security": "off",
+}
+"""That of a file of statements, whoever runs it."""
 
 _REFERENCES = """
 SELECT c.conname, n.nspname, t.relname, c.confdeltype::text,
@@ -64,10 +68,13 @@ class PostgresStatements:
     _dialect = PostgresChangeDialect()
 
     def opening(self) -> Sequence[str]:
-        return _OPENING
+        return [f"SET {name} = '{value}'" for name, value in _SESSION.items()]
+
+    def begin(self) -> Sequence[str]:
+        return "BEGIN", "SET CONSTRAINTS ALL DEFERRED"
 
     def closing(self) -> Sequence[str]:
-        return ("COMMIT",)
+        return [f"RESET {name}" for name in _SESSION]
 
     def insert(self, table: Table, row: Row) -> str:
         # A column GENERATED ALWAYS AS IDENTITY takes no value otherwise; where there is none, it means nothing.

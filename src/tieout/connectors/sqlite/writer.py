@@ -26,8 +26,6 @@ from tieout.model.types import TypeName
 
 _DIALECT = SQLiteChangeDialect()
 
-# Deferred: rows that refer to one another may come in any order.
-_OPENING = ("PRAGMA foreign_keys = ON", "BEGIN IMMEDIATE", "PRAGMA defer_foreign_keys = ON")
 
 _REFERENCES = """
 SELECT m.name, f.id, f."from", f."to", f.on_delete FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
@@ -46,10 +44,14 @@ def open_writer(url: EndpointUrl) -> SQLiteWriter:
 
 class SQLiteStatements:
     def opening(self) -> Sequence[str]:
-        return _OPENING
+        return ("PRAGMA foreign_keys = ON",)
+
+    def begin(self) -> Sequence[str]:
+        # Deferred: rows that refer to one another may come in any order.
+        return "BEGIN IMMEDIATE", "PRAGMA defer_foreign_keys = ON"
 
     def closing(self) -> Sequence[str]:
-        return ("COMMIT",)
+        return ()
 
     def insert(self, table: Table, row: Row) -> str:
         return changes.insert(_DIALECT, table, row)

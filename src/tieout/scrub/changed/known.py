@@ -10,6 +10,7 @@ from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.lookups import ChangedRow, Literals
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Kind, common_kind
+from tieout.model.redaction import is_hidden
 from tieout.model.tables import Table
 
 _ENTRY = "entry."
@@ -44,6 +45,8 @@ def _row(checker: Checker, table: Table, index: IndexInfo, failure: Failure) -> 
         return None
     key = [checker.literal_of(_column(table, name), text) for name, text in zip(table.key, texts, strict=True)]
     entry = {name: text for name, text in failure.details.items() if name.startswith(_ENTRY)}
+    if any(map(is_hidden, entry.values())):
+        return None  # nobody knows any more what the entry was
     image: dict[str, str] = {}
     for column in index.columns if entry else ():
         value = checker.literal_of(column.read, entry.get(_ENTRY + column.name))

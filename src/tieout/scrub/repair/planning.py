@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
+from tieout.errors import UsageError
 from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange
 from tieout.meta.failures import FailureState, KeptFailure
 from tieout.model.mends import Decisions, MendSummary, PlannedMend
@@ -34,6 +35,11 @@ def plan_mends(
 ) -> MendSummary:
     """Keeps a plan that would end the failures of a check, as far as they are decided."""
     job = check_job(store, job_ref)
+    if job.request.get("redact_values"):
+        raise UsageError(
+            f"check {job.id} redacted values: what a repair has to know of entries and rows was not kept",
+            "check again with --no-redact-values, and repair from that",
+        )
     kept = [each for each in store.failures.of_job(job.id) if table is None or _is_of(each, table)]
     wanted = [each for each in kept if each.state is not FailureState.IGNORED]
     decided = decide(wanted, decisions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from tieout.config.urls import EndpointUrl
@@ -46,16 +46,21 @@ class _File:
 
     def write(self) -> int:
         written = 0
-        self._out.write(f"{self._repairer.make_quarantine(self._schema)};\n")
+        session = self._repairer.statements
+        self._run([*session.opening(), self._repairer.make_quarantine(self._schema)])
         for change in self._store.repairs.changes(self._plan.id, state=ChangeState.PLANNED):
             key = ", ".join(f"{name} = {value}" for name, value in change.key.items())
             self._out.write(comment(f"{change.action} {change.table} ({key})"))
             try:
-                self._out.writelines(f"{statement};\n" for statement in list(self._statements(change)))
+                self._run(list(self._statements(change)))
                 written += 1
             except Refused as refusal:
                 self._out.write(comment(f"NOT WRITTEN: {refusal.message}"))
+        self._run(session.closing())
         return written
+
+    def _run(self, statements: Sequence[str]) -> None:
+        self._out.writelines(f"{statement};\n" for statement in statements)
 
     def _statements(self, change: RepairChange) -> Iterator[str]:
         details = change.details or {}
@@ -72,9 +77,9 @@ class _File:
         if isinstance(rows, str):
             raise Refused(rows)
         what = "inserted" if change.action is ChangeAction.INSERT else "row"
-        yield from self._repairer.statements.opening()
+        yield from self._repairer.statements.begin()
         yield self._quarantine.statement(
             Copy(change.sequence, 0, details["failures"][0], what, change.table, change.key, change.old_row)
         )
         yield from statements_of(change, rows, self._repairer)
-        yield from self._repairer.statements.closing()
+        yield "COMMIT"

@@ -26,4 +26,5 @@ def still_different(store: MetaStore, plan: RepairPlan, sides: Sides) -> Iterato
         while part := list(islice(keys, BATCH)):
             source = look_up_rows(table.plan.source.reader, table.plan.source.scan, part)
             target = look_up_rows(table.plan.target.reader, table.plan.target.scan, part)
-            yield from compare_rows(shape_of(table.plan), source, target).differences()
+            shape = shape_of(table.plan)
+            yield from map(shape.shown, compare_rows(shape, source, target).differences())

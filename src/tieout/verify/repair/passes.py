@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 
 from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, MetaStore, RepairChange, RepairPlan
+from tieout.model.redaction import without_values
 from tieout.verify.repair.exchange import exchange
 from tieout.verify.repair.looking import on_target
 from tieout.verify.repair.sides import Sides
@@ -125,7 +126,10 @@ class Passes:
         recorded = []
         for outcome in outcomes:
             state, message = self.direction.ends[outcome.end]
-            recorded.append(ChangeOutcome(outcome.step.change.sequence, state, message or outcome.message))
+            said = message or outcome.message
+            if said is not None and self.sides.redacts:
+                said = without_values(said)
+            recorded.append(ChangeOutcome(outcome.step.change.sequence, state, said))
             if state is not self.direction.takes:
                 self.settled += 1
         self.store.repairs.record(self.plan.id, recorded)

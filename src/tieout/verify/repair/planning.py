@@ -29,10 +29,19 @@ def plan_repair(
     target_url: EndpointUrl,
     *,
     table: str | None = None,
+    with_values: bool = False,
     listener: Listener = silence,
 ) -> RepairSummary:
-    """Keeps a plan that would end the differences of a job, or of one of its tables (by the source's name)."""
+    """Keeps a plan that would end the differences of a job, or of one of its tables (by the source's name).
+
+    A plan keeps whole rows, which are read anew: of a job that redacted values only `with_values`.
+    """
     job = verification(store, job_ref)
+    if job.request.get("options", {}).get("redact_values") and not with_values:
+        raise UsageError(
+            f"job {job.id} redacted values, and a plan keeps whole rows in the meta store: undo needs them",
+            f"accept that: tieout repair plan {job.id} --with-values",
+        )
     with opened(job, source_url, target_url) as sides:
         planner = _Planner(store, job, sides, table, listener)
         plan = store.repairs.create(job.id, planner.changes(), table=table)

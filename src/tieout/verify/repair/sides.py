@@ -18,11 +18,15 @@ from tieout.verify.repair.tables import RepairTable, repair_table
 
 @dataclass(frozen=True)
 class Sides:
-    """The tables that can be repaired, by name, parents before the tables that refer to them; why others can't."""
+    """The tables that can be repaired, by name, parents before the tables that refer to them; why others can't.
+
+    `redacts`: the verification kept no values, and what is said of rows quotes none.
+    """
 
     writer: Writer
     tables: Mapping[str, RepairTable]
     refused: Mapping[str, str]
+    redacts: bool = False
 
 
 @contextmanager
@@ -47,7 +51,8 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterat
                 refused[name] = found
             else:
                 tables[name] = found
-        yield Sides(writer, {table.name: table for table in parents_first(list(tables.values()))}, refused)
+        ordered = {table.name: table for table in parents_first(list(tables.values()))}
+        yield Sides(writer, ordered, refused, request.options.redact_values)
 
 
 def verification(store: MetaStore, reference: str) -> Job:

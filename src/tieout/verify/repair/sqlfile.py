@@ -33,12 +33,13 @@ def repair_statements(
             "One transaction: run it with a client that stops at the first error.",
         ):
             out.write(comment(line))
-        out.writelines(f"{statement};\n" for statement in sides.writer.statements.opening())
+        begun = [*sides.writer.statements.opening(), *sides.writer.statements.begin()]
+        out.writelines(f"{statement};\n" for statement in begun)
         written = 0
         for step, statement in _File(store, plan, sides).statements():
             out.write(_refusal(step, statement) if isinstance(statement, Refused) else f"{statement};\n")
             written += not isinstance(statement, Refused)
-        out.writelines(f"{statement};\n" for statement in sides.writer.statements.closing())
+        out.writelines(f"{statement};\n" for statement in ["COMMIT", *sides.writer.statements.closing()])
         return written
 
 

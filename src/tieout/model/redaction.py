@@ -1,0 +1,116 @@
+"""Values of rows, kept out of reports, logs and the meta store: keys and hashes remain.
+
+A value's hash has a key that is made for one run and thrown away. So equal values have equal hashes within a run, and
+nobody finds a value by trying all that it could be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from tieout.errors import TieoutError
+from tieout.model.differences import Difference, ValuePair
+from tieout.model.failures import CheckResult, Failure
+
+NOTE = "values of rows are redacted: a hash stands for each"
+
+_MARK = "hash:"
+_HIDDEN = re.compile(rf"{_MARK}[0-9a-f]{{16}}")
+
+_DEFINITIONS = {"rule", "refers_to", "same_as", "expression", "definition", "sequence"}
+"""Details of a failure that tell of definitions, or of other rows' keys."""
+_WORDS = {"reason", "message", "error"}
+"""Details that are an engine's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """Hides values under one run's key. Picklable: values are hidden where they are read."""
+
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    def value(self, text: str | None) -> str | None:
+        """Its hash; NULL stays NULL, and a hash what it is."""
+        if text is None or is_hidden(text):
+            return text
+        return _MARK + hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self.key, digest_size=8).hexdigest()
+
+    def difference(self, found: Difference, *, keyed: bool) -> Difference:
+        """Not `keyed`: what stands for the key are all the values of the row."""
+        columns = {n: ValuePair(self.value(v.source), self.value(v.target)) for n, v in found.columns.items()}
+        return replace(found, key=found.key if keyed else self._values(found.key), columns=columns)
+
+    def failure(self, found: Failure) -> Failure:
+        details = {name: self._detail(found, name, text) for name, text in found.details.items()}
+        return replace(found, details=details)
+
+    def result(self, found: CheckResult) -> CheckResult:
+        return found if found.reason is None else replace(found, reason=without_values(found.reason))
+
+    def _detail(self, found: Failure, name: str, text: str | None) -> str | None:
+        # A column may have the name of anything.
+        if name in found.columns or (name not in _DEFINITIONS and name not in _WORDS):
+            return self.value(text)
+        return without_values(text) if text is not None and name in _WORDS else text
+
+    def _values(self, row: Mapping[str, str | None]) -> dict[str, str | None]:
+        return {name: self.value(text) for name, text in row.items()}
+
+
+def is_hidden(text: str | None) -> bool:
+    """Whether it is what stands for a value."""
+    return text is not None and _HIDDEN.fullmatch(text) is not None
+
+
+_NAMED = (
+    "relation|table|column|constraint|index|key|schema|database|user|role|type|function|sequence|view|trigger|field"
+    "|host|file|server|socket|operator|collation|parameter|option|in|tablespace|extension|publication|slot|savepoint"
+)
+# What is quoted behind such a word is a name ('db'.'t', 'me'@'host' are one); all else that is quoted may be a value.
+_NAME = re.compile(rf"\b(?:{_NAMED}) (?P<q>['\"`])[^'\"`]*(?P=q)(?:[.@](?P<r>['\"`])[^'\"`]*(?P=r))*", re.IGNORECASE)
+_QUOTE = re.compile(r"(?<![A-Za-z0-9])['\"]")
+_TAIL = re.compile(rf" (?:for|in|of|at|violates) (?:\w+ )*?(?:{_NAMED})\b", re.IGNORECASE)
+_OF_KEY = re.compile(r"\)=\(.*\)", re.DOTALL)
+
+
+def without_values(message: str) -> str:
+    """An engine's or a driver's words, without what they quote. Names that they quote stay, where they are known by the
+    word before them.
+    """
+    message = _OF_KEY.sub(")=(***)", message)
+    names = {found.start("q"): found.end() for found in _NAME.finditer(message)}
+    at = 0
+    while (quote := _QUOTE.search(message, at)) is not None:
+        if quote.start() in names:
+            at = names[quote.start()]
+            continue
+        return message[: quote.start()] + "***" + _after_value(message, quote)
+    return message
+
+
+def _after_value(message: str, quote: re.Match[str]) -> str:
+    """What follows a value, which may hold quotes itself: all up to the last one is taken for it, or to the last after
+    which a name is told.
+    """
+    closing = [found.start() for found in re.finditer(re.escape(quote[0]), message) if found.start() > quote.start()]
+    if not closing:
+        return ""
+    told = [place for place in closing if _TAIL.match(message, place + 1)]
+    return message[(told[-1] if told else closing[-1]) + 1 :]
+
+
+@contextmanager
+def values_hidden(wanted: bool) -> Iterator[None]:
+    """Errors that leave the block quote no values."""
+    try:
+        yield
+    except TieoutError as error:
+        if not wanted:
+            raise
+        hint = None if error.hint is None else without_values(error.hint)
+        raise type(error)(without_values(error.message), hint) from None

@@ -1,0 +1,107 @@
+"""A server that a client does not know asks it for its password: it gets none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.servers.certificates import Authority
+from tests.servers.rogue import rogue_mysql, rogue_postgres
+from tieout.config.urls import parse_url
+from tieout.connectors.mysql import session as mysql
+from tieout.connectors.postgres import session as postgres
+from tieout.connectors.postgres.faults import translated
+from tieout.errors import TieoutError
+from tieout.meta import open_store
+
+PASSWORD = "hunter2hunter2"
+PLUGINS = ["mysql_clear_password", "dialog"]
+
+_READ = """
+import sys
+from tieout.config.urls import parse_url
+from tieout.connectors.mysql.arrow import arrow_batches
+from tieout.errors import TieoutError
+try:
+    list(arrow_batches(parse_url(sys.stdin.read()), "SELECT 1", None))
+except TieoutError:
+    print("TieoutError")
+"""
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("certificates"), "authority")
+
+
+def refusal(url: str) -> str:
+    with pytest.raises(Exception) as caught:
+        mysql.connect(parse_url(url))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["switched", "at once"])
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_in_plain_text(plugin: str, at_once: bool) -> None:
+    with rogue_mysql(plugin, at_once=at_once) as rogue:
+        told = refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop")
+    assert not rogue.knows(PASSWORD)
+    assert f"asks for the password itself ({plugin})" in told
+    assert "ssl_mode=verify-identity" in told
+    assert PASSWORD not in told
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_by_tls_that_nobody_checks(plugin: str, authority: Authority) -> None:
+    with rogue_mysql(plugin, authority.sign("server", "127.0.0.1")) as rogue:
+        told = refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop?ssl_mode=required")
+    assert rogue.heard, "the rogue was not reached"
+    assert not rogue.knows(PASSWORD)
+    assert "asks for the password itself" in told
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_a_server_that_is_known_gets_it(plugin: str, authority: Authority) -> None:
+    with rogue_mysql(plugin, authority.sign("server", "127.0.0.1")) as server:
+        refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{server.port}/shop?ssl_mode=verify-identity&ssl_ca={authority.file}")
+    assert server.knows(PASSWORD)
+
+
+@pytest.mark.thorough  # it tries again for half a minute
+def test_the_driver_for_rows_gives_it_to_nobody() -> None:
+    """By a process of its own: that driver lets no other thread of this one run, such as the rogue."""
+    with rogue_mysql("mysql_clear_password") as rogue:
+        url = f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop"
+        ended = subprocess.run(
+            [sys.executable, "-c", _READ], input=url, capture_output=True, text=True, check=False, timeout=120
+        )
+    assert "TieoutError" in ended.stdout, ended.stderr
+    assert rogue.heard, "the rogue was not reached"
+    assert not rogue.knows(PASSWORD)
+
+
+@pytest.mark.parametrize("query", ["", "?ssl_mode=required"])
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_the_meta_store_s(plugin: str, query: str, authority: Authority) -> None:
+    with rogue_mysql(plugin, authority.sign("server", "127.0.0.1")) as rogue, pytest.raises(TieoutError) as caught:
+        open_store(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/meta{query}")
+    assert rogue.heard, "the rogue was not reached"
+    assert not rogue.knows(PASSWORD)
+    assert "asks for the password itself" in str(caught.value)
+
+
+@pytest.mark.parametrize("query", ["", "?sslmode=prefer"])
+def test_postgresql_s_way_to_ask(query: str, tmp_path: Path) -> None:
+    with rogue_postgres() as rogue:
+        url = parse_url(f"postgresql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop{query}")
+        with pytest.raises(TieoutError) as caught, translated(url):
+            postgres.connect(url, "tieout")
+        assert not rogue.knows(PASSWORD)
+        assert "requested a cleartext password" in str(caught.value)
+        assert "sslmode=verify-full" in str(caught.value)
+        with pytest.raises(TieoutError):
+            open_store(f"postgresql://me:{PASSWORD}@127.0.0.1:{rogue.port}/meta{query}")
+        assert not rogue.knows(PASSWORD)
