@@ -210,11 +210,17 @@ class Target(Protocol):
     def drop_task(self, task: str) -> None:
         """Removes all that a task left here, its target tables aside."""
 
+    def load_problem(self) -> Problem | None:
+        """Why the server's load can't be measured by this user, and what to do; None: it can."""
+
+    def lag_problem(self) -> Problem | None:
+        """Why the lag of the server's replicas can't be measured by this user, and what to do; None: it can."""
+
     def load(self) -> int:
         """How many statements the server runs, this one aside."""
 
-    def replica_lag(self) -> float:
-        """How many seconds the slowest replica is behind; 0 if there is none."""
+    def replica_lag(self) -> float | None:
+        """How many seconds the slowest replica is behind; None if no replica is connected."""
 
     def loader(self) -> Loader: ...
 

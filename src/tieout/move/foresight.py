@@ -138,7 +138,17 @@ class Foresight:
         theirs = self.target.problems([way.destination for way in ways])
         found += [replace(problem, side="target") for problem in theirs]
         found += [problem for way in ways for problem in self._misfits(way)]
-        return [*found, *self._of_delivery(ways)]
+        return [*found, *self._of_throttle(), *self._of_delivery(ways)]
+
+    def _of_throttle(self) -> Iterator[Problem]:
+        """A limit that nobody can measure would never hold a mover back, and its user would not know."""
+        options = self.request.options
+        for limit, problem in (
+            (options.max_load, self.target.load_problem),
+            (options.max_replica_lag, self.target.lag_problem),
+        ):
+            if limit is not None and (found := problem()) is not None:
+                yield replace(found, side="target")
 
     def _misfits(self, way: _Way) -> Iterator[Problem]:
         """What is begun was looked at then; columns that changed since are followed."""
