@@ -22,6 +22,7 @@ from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.move_forecast import TargetLevel
 from tieout.model.moving import Chunk, Consistency, Fence, Held, Transfer, Version
 from tieout.model.positions import Position
+from tieout.model.retention import Retention
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
@@ -131,6 +132,9 @@ class Source(Protocol):
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         """All that stands in the way of moving these tables, each with what to do. Changes nothing."""
+
+    def retention(self, task: str) -> Retention:
+        """What the task has here, and how long the log that it needs is kept."""
 
     def chunk_source(self) -> ChunkSource: ...
 

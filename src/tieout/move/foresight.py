@@ -72,12 +72,17 @@ class Foresight:
         problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]
         ways = self._ways(self._known_routes(problems))
         problems += [*self._problems(ways), *_gone(ways)]
+        retention = self.source.retention(self.request.task)
+        if retention.warning is not None:
+            problems.append(replace(retention.warning, side="source"))
         return problems, MoveForecast(
             self.request.delivery,
             deliveries_of(self.target.level),
             self.request.consistency,
             consistencies_upto(self.source.level),
             tuple(self._forecast(way) for way in ways),
+            retention.limit,
+            retention.kept,
         )
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
