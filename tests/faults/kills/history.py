@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import shutil
 import time
-from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.kills.judge import Judgement, judge
-from tests.faults.kills.movers import Ended, Kill, Movers, failpoints
+from tests.faults.kills.judge import Contents, Judgement, judge
+from tests.faults.kills.movers import Ended, Hooks, Kill, Movers, failpoints
 from tests.faults.kills.places import PAIRS, Servers
 from tests.faults.kills.record import Record
 from tests.faults.kills.writer import TABLES, Writer
@@ -26,6 +25,8 @@ _LONGEST_TRANSACTION = 200_000
 _CATCH_UP_SECONDS = 150.0
 _COPYING = ("while-planning", "chunk-")
 """How places are named that a mover hardly reaches again, once it has copied all chunks."""
+_DULL = ("after-copy", "after-switch", "before-read", "after-read")
+"""Places where nothing is half done: movers are killed elsewhere more often."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,17 @@ class Plan:
 def _kill(chance: random.Random, *, first: bool) -> Kill:
     workers = chance.random() < 0.3
     what = chance.random()
-    if what < 0.2:
+    if what < 0.15:
         return Kill(chance.uniform(0.0, 4.0), workers=workers)
-    if what < 0.45:
+    if what < 0.3:
         return Kill(chance.uniform(0.0, 2.5), following=True, workers=workers)
+    if what < 0.4:
+        return Kill(chance.uniform(1.0, 4.0), following=True, workers=workers, cut=chance.choice(("source", "target")))
     places = [place for place in failpoints() if first or not place.startswith(_COPYING)]
-    return Kill(4.0, place=chance.choice(places), times=chance.choice((1, 1, 2, 3, 5)), workers=workers)
+    (place,) = chance.choices(places, [1 if place in _DULL else 3 for place in places])
+    delay = chance.uniform(0.0, 0.3) if chance.random() < 0.4 else None
+    times = chance.choice((1, 1, 2, 3, 5))
+    return Kill(4.0, place=place, times=times, delay=delay, workers=workers)
 
 
 @dataclass
@@ -80,6 +86,7 @@ class Outcome:
     plan: Plan
     judgement: Judgement = field(default_factory=Judgement)
     killed: list[float] = field(default_factory=list)
+    cuts: list[float] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     transactions: int = 0
     seconds: float = 0.0
@@ -96,6 +103,7 @@ class Outcome:
             "pair": self.plan.pair,
             "delivery": self.plan.delivery,
             "kills": len(self.killed),
+            "cuts": len(self.cuts),
             "places": self.places,
             "transactions": self.transactions,
             "lost": len(self.judgement.lost),
@@ -128,10 +136,14 @@ def play(plan: Plan, servers: Servers, movers: Movers, directory: Path) -> Outco
         }
         ends: list[Ended] = []
 
+        def cut(side: str) -> None:
+            outcome.cuts.append(time.monotonic())
+            (source if side == "source" else target).cut(spared=writer.session)
+
         def run(kill: Kill | None) -> Ended:
-            ended = movers.run(asked, kill, follows=writer.may_empty.set, limit=_CATCH_UP_SECONDS)
+            ended = movers.run(asked, kill, Hooks(writer.may_empty.set, cut), _CATCH_UP_SECONDS)
             ends.append(ended)
-            if ended.killed:
+            if ended.killed and not ended.stuck:
                 outcome.killed.append(ended.at)
                 outcome.places.append(ended.place or A_MOMENT)
             return ended
@@ -140,8 +152,9 @@ def play(plan: Plan, servers: Servers, movers: Movers, directory: Path) -> Outco
         try:
             for kill in plan.kills:
                 ended = run(kill)
-                if not ended.killed:
-                    outcome.violations.append(f"a mover that was to be killed ended by itself: {_last(ended.words)}")
+                if not ended.killed or ended.stuck:
+                    how = "did not get as far as to follow the log" if ended.stuck else "ended by itself"
+                    outcome.violations.append(f"a mover that was to be killed {how}: {_last(ended.words)}")
                     break
         finally:
             writer.stop()
@@ -151,24 +164,25 @@ def play(plan: Plan, servers: Servers, movers: Movers, directory: Path) -> Outco
         outcome.transactions = len(writer.record.steps)
         outcome.seconds = time.monotonic() - began
         if outcome.violations:
-            outcome.evidence = _evidence(plan, writer.record, ends, source.contents(), target.contents())
+            outcome.evidence = _evidence(outcome, writer.record, ends, source.contents(), target.contents())
     return outcome
 
 
 def _catch_up(last: Ended, outcome: Outcome) -> None:
     if last.code != 0:
-        took = f" in {_CATCH_UP_SECONDS:.0f} s" if last.killed else ""
+        took = f" in {_CATCH_UP_SECONDS:.0f} s" if last.stuck else ""
         outcome.violations.append(f"the last mover did not catch up{took}: {_last(last.words)}")
-        outcome.killed = [at for at in outcome.killed if at != last.at]
     elif last.status is not None:
         stopped = [f"{table['source']}: {table['stopped']}" for table in last.status["tables"] if table["stopped"]]
         outcome.violations.extend(f"a table was given up: {each}" for each in stopped)
 
 
-def _judged(outcome: Outcome, record: Record, source: dict[str, Counter[Any]], target: dict[str, Counter[Any]]) -> None:
+def _judged(outcome: Outcome, record: Record, source: Contents, target: Contents) -> None:
     if outcome.violations:  # it did not get to the end: what is missing says nothing
         return
-    outcome.judgement = judge(record, outcome.plan.delivery, outcome.killed, source, target, outcome.plan.batch)
+    # A mover that loses its connections does not know what became of the batch that it was at, either.
+    moments = sorted([*outcome.killed, *outcome.cuts])
+    outcome.judgement = judge(record, outcome.plan.delivery, moments, source, target, outcome.plan.batch)
 
 
 def _last(words: str) -> str:
@@ -177,11 +191,13 @@ def _last(words: str) -> str:
 
 
 def _evidence(
-    plan: Plan, record: Record, ends: list[Ended], source: dict[str, Counter[Any]], target: dict[str, Counter[Any]]
+    outcome: Outcome, record: Record, ends: list[Ended], source: Contents, target: Contents
 ) -> dict[str, Any]:
     """All that is needed to find out later what happened."""
     return {
-        "plan": asdict(plan),
+        "plan": asdict(outcome.plan),
+        "violations": outcome.violations,
+        "cuts": outcome.cuts,
         "ends": [{"code": ended.code, "at": ended.at, "words": ended.words[-4000:]} for ended in ends],
         "steps": [asdict(step) for step in record.steps],
         "histories": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -13,9 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from queue import Empty, Queue
+from queue import Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 _PLACE = re.compile(r'\breach\("([a-z-]+)"\)')
 _LOOK_SECONDS = 0.05
+_TICK = 0.002
+_NEVER = 1 << 30
 
 
 def failpoints() -> list[str]:
@@ -40,35 +45,52 @@ def failpoints() -> list[str]:
 class Kill:
     """When a mover is killed: `seconds` after it starts, or after it follows the log (`following`).
 
-    With a `place`, the so many-th time (`times`) that it is reached, and if it never is, some seconds after the mover
-    follows the log. `workers`: Spark's Python workers die with it, as they would with the machine; else they go on with
-    what they were at, as those of a cluster would.
+    With a `place`, the so many-th time (`times`) that it is reached, or `delay` seconds later; and if it never is, some
+    seconds after the mover follows the log. `workers`: Spark's Python workers die with it, as they would with the
+    machine; else they go on with what they were at, as those of a cluster would. `cut`: all connections to that side
+    (source or target) are cut half-way.
     """
 
     seconds: float
     following: bool = False
     place: str | None = None
     times: int = 1
+    delay: float | None = None
     workers: bool = False
-
-    def __str__(self) -> str:
-        when = f"at {self.place} ×{self.times}" if self.place else f"{'following +' if self.following else '+'}"
-        return f"{when}{'' if self.place else f'{self.seconds:.1f} s'}{', with workers' if self.workers else ''}"
+    cut: str | None = None
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a mover ended, at what moment, and what it said. `place`: where in its code it was killed."""
+    """How a mover ended, at what moment, and what it said. `place`: where in its code it was killed.
+
+    `stuck`: it was killed because it did not get on.
+    """
 
     code: int
     at: float
     words: str
     place: str | None = None
+    stuck: bool = False
     status: dict[str, Any] | None = None
 
     @property
     def killed(self) -> bool:
         return self.code == -signal.SIGKILL
+
+
+class _How(Enum):
+    AT_PLACE = "by itself, or at the place where it was to be killed"
+    IN_TIME = "killed when its time had come"
+    STUCK = "killed because it did not get on"
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What is done on the way: once a mover follows the log, and when its connections to one side are to be cut."""
+
+    follows: Callable[[], None]
+    cut: Callable[[str], None]
 
 
 @dataclass
@@ -100,46 +122,67 @@ class Movers:
         self._zygote.kill()
         self._zygote.wait()
 
-    def run(self, asked: dict[str, Any], kill: Kill | None, *, follows: Callable[[], None], limit: float) -> Ended:
-        """A mover until it is killed, or without a kill until it has caught up. `follows` is called once it does.
+    def run(self, asked: dict[str, Any], kill: Kill | None, on: Hooks, limit: float) -> Ended:
+        """A mover until it is killed, or without a kill until it has caught up.
 
         One that takes longer than `limit` seconds is killed as well.
         """
         words, result = self.directory / "words", self.directory / "result"
         for left in (words, result, *self._failpoint_files()):
             left.unlink(missing_ok=True)
-        place = (kill.place, kill.times) if kill is not None and kill.place else None
+        place = None
+        if kill is not None and kill.place is not None:
+            # One that is killed later is only seen there.
+            place = (kill.place, kill.times if kill.delay is None else _NEVER)
         more = {"words": str(words), "result": str(result), "failpoint": place, "environment": self._environment}
+        began = datetime.now(UTC)
         self._ask({**asked, **more, "until_caught_up": kill is None})
         process = self._answer(10)["process"]
-        code, by_itself = self._watched(process, asked, kill, follows, limit)
+        how = self._killed_or_ended(process, kill, on, lambda: state(asked["meta"], began), limit)
+        code = int(self._answer(10)["code"])
         at = time.monotonic()
         if kill is not None and kill.workers:
             self._kill_workers()
         for left in self._failpoint_files():
             left.unlink(missing_ok=True)
         said = words.read_text(errors="replace") if words.exists() else ""
-        reached = kill.place if kill is not None and by_itself and code == -signal.SIGKILL else None
-        return Ended(code, at, said, reached, json.loads(result.read_text()) if result.exists() else None)
+        reached = kill.place if kill is not None and how is _How.AT_PLACE and code == -signal.SIGKILL else None
+        status = json.loads(result.read_text()) if result.exists() else None
+        return Ended(code, at, said, reached, how is _How.STUCK, status)
 
-    def _watched(
-        self, process: int, asked: dict[str, Any], kill: Kill | None, follows: Callable[[], None], limit: float
-    ) -> tuple[int, bool]:
-        """Its exit code, and whether it ended before it was killed here."""
-        late = kill is not None and (kill.following or kill.place is not None)
-        until = time.monotonic() + (limit if kill is None or late else kill.seconds)
-        following = False
-        while True:
-            with suppress(Empty):
-                return int(self._answers.get(timeout=_LOOK_SECONDS)["code"]), True
-            if not following and state(asked["meta"]) == "following":
-                following = True
-                follows()
-                if kill is not None and late:
-                    until = time.monotonic() + kill.seconds
-            if time.monotonic() > until:
+    def _killed_or_ended(
+        self, process: int, kill: Kill | None, on: Hooks, says: Callable[[], str | None], limit: float
+    ) -> _How:
+        """Waits until the mover has ended, or it is time to kill it."""
+        late = kill is None or kill.following or kill.place is not None
+        until = time.monotonic() + (limit if late or kill is None else kill.seconds)
+        following, look_at, cut_at = False, 0.0, math.inf
+        while self._answers.empty():
+            if kill is not None and kill.delay is not None and self._times_reached() >= kill.times:
+                time.sleep(kill.delay)
                 _kill_group(process)
-                return int(self._answer(10)["code"]), False
+                return _How.AT_PLACE
+            now = time.monotonic()
+            if not following and now > look_at:
+                look_at, following = now + _LOOK_SECONDS, says() == "following"
+                if following:
+                    on.follows()
+                    if kill is not None and late:
+                        until = now + kill.seconds
+                        cut_at = now + kill.seconds / 2
+            if kill is not None and kill.cut is not None and now > cut_at:
+                cut_at = math.inf
+                on.cut(kill.cut)
+            if now > until:
+                _kill_group(process)
+                return _How.STUCK if late and not (following and kill) else _How.IN_TIME
+            time.sleep(_TICK)
+        return _How.AT_PLACE
+
+    def _times_reached(self) -> int:
+        with suppress(OSError):
+            return self._failpoint_files()[1].stat().st_size
+        return 0
 
     def _kill_workers(self) -> None:
         """But not the daemons that start them: Spark finds out that a worker is dead by its daemon alone."""
@@ -167,12 +210,13 @@ class Movers:
         return Path(chosen), Path(f"{chosen}.reached")
 
 
-def state(meta: str) -> str | None:
-    """What a task's mover last said that it does, from the file that it says it in."""
+def state(meta: str, since: datetime) -> str | None:
+    """What a mover says that it does, from the file that it says it in; None if only an earlier one did."""
     file = meta.removeprefix("sqlite:///")
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        for (status,) in connection.execute("SELECT status FROM tieout_moves"):
-            return str(json.loads(status)["state"])
+        for (text,) in connection.execute("SELECT status FROM tieout_moves"):
+            status = json.loads(text)
+            return str(status["state"]) if datetime.fromisoformat(status["updated_at"]) > since else None
     return None
 
 

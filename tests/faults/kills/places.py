@@ -74,6 +74,19 @@ class Place:
                 if self.engine == "postgres" and "PRIMARY KEY" not in statement:
                     say(self.engine, connection, f"ALTER TABLE {table} REPLICA IDENTITY FULL")
 
+    def cut(self, spared: int) -> None:
+        """Ends all connections but one, whoever has them."""
+        if self.server is None:
+            return
+        if self.engine == "postgres":
+            end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> %s"
+            self.server.rows(None, end, self.name, spared)
+            return
+        connections = "SELECT id FROM information_schema.processlist WHERE db = %s AND id <> %s"
+        for (connection,) in self.server.rows(None, connections, self.name, spared):
+            with suppress(pymysql.err.OperationalError):  # it has gone by itself
+                self.server.execute(None, f"KILL {connection}")
+
     def contents(self) -> dict[str, Counter[Row]]:
         """All rows of all tables; of a table that is not there, none."""
         with closing(self.open()) as connection:

@@ -72,6 +72,7 @@ class Writer:
 
     def start(self) -> None:
         self._connection = self.source.open()
+        ((self.session,),) = say(self.source.engine, self._connection, _SESSION[self.source.engine])
         self._fill()
         self._thread = Thread(target=self._run, name="writer")
         self._thread.start()
@@ -295,6 +296,9 @@ _CHANGES: Sequence[Callable[[Writer], None]] = (
     Writer._add_copy,
     Writer._take_copies,
 )
+
+_SESSION = {"mariadb": "SELECT CONNECTION_ID()", "postgres": "SELECT pg_backend_pid()", "sqlite": "SELECT 0"}
+"""How a server calls a connection."""
 
 _ONE_COPY = {
     "mariadb": "DELETE FROM copies WHERE a = %s AND b = %s LIMIT 1",
