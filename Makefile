@@ -7,12 +7,14 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 ARGS ?=
 # Each worker of the tests has its own Spark and its own servers.
 WORKERS ?= 2
+# How many movers `make test-kills` kills, those of earlier runs of the same code counted.
+KILLS ?= 500
 # What `make bench-verify` measures us against: in an environment of its own, its drivers are not ours.
 PEER := .venv-peer
 RELADIFF := reladiff[mysql,postgresql]==0.6.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev java servers demo test test-faults lint format bench-verify bench-move bench-check bench-check-changed soak clean
+.PHONY: help setup setup-dev java servers demo test test-faults test-kills lint format bench-verify bench-move bench-check bench-check-changed soak clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +56,9 @@ test-faults: setup-dev java servers $(VENV)/spark.jsa ## movers killed at every 
 	$(BIN)/pytest --all-faults tests/faults/moving tests/integration/moving/test_races.py tests/integration/corruption $(ARGS)
 	$(BIN)/pytest --all-faults tests/integration/checking/test_while_writing.py tests/integration/checking/test_changed.py tests/integration/checking/test_changed_while_writing.py $(ARGS)
 	$(BIN)/pytest --all-faults -m thorough tests $(ARGS)
+
+test-kills: setup-dev java servers $(VENV)/spark.jsa ## movers killed at random, KILLS=... of them; MINUTES=..., SEED=... (goes on where it was)
+	$(BIN)/python -m tests.faults.kills --kills $(KILLS) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import parse_url
-from tieout.errors import UsageError
+from tieout.errors import TieoutError, UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, MetaStore, Wanted, open_store
 from tieout.model.move_requests import MoveRequest
 from tieout.model.move_states import ENDED, FAILED, INTERRUPTED
@@ -61,13 +62,34 @@ def run_move(
         return job.run(session.result, until_caught_up=until_caught_up).document()
 
 
-def move_status(task: str, meta: str = DEFAULT_URL) -> dict[str, Any] | None:
+def move_status(task: str, meta: str = DEFAULT_URL, *, source: str | None = None) -> dict[str, Any] | None:
     """What a task's mover last said of itself; None if it never ran with this meta store.
 
-    Of one that is gone no lag and no rate is known, and unless it said how it ended, it was interrupted.
+    Of one that is gone no lag and no rate is known, and unless it said how it ended, it was interrupted. `source` is
+    the task's, to ask it what it keeps for a mover that is gone.
     """
     with open_store(meta) as store:
-        return _status(store, task)
+        told = _status(store, task)
+        if told is None or source is None or store.jobs.list(limit=1, state=JobState.RUNNING, task=task):
+            return told
+    return told | _kept_at(source, told)
+
+
+def _kept_at(source: str, told: dict[str, Any]) -> dict[str, Any]:
+    """What the source says of itself now; a source that can't be asked is a remark."""
+    from tieout.connectors.registry import open_source
+
+    try:
+        kept = open_source(parse_url(source)).retention(told["task"])
+    except TieoutError as error:
+        return {"remarks": [*told["remarks"], f"what the source keeps for the task is not known: {error}"]}
+    silent = datetime.now(UTC) - datetime.fromisoformat(told["updated_at"])
+    return {
+        "log_kept_bytes": kept.kept,
+        "log_limit": kept.limit,
+        "log_warning": kept.warning_words(silent.total_seconds()),
+        "left_behind": kept.left,
+    }
 
 
 def move_statuses(meta: str = DEFAULT_URL) -> list[dict[str, Any]]:
@@ -100,7 +122,8 @@ def steer_move(task: str, wanted: Wanted | None, meta: str = DEFAULT_URL) -> Job
     with open_store(meta) as store:
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=task, kind=JobKind.MOVE)
         if not running:
-            raise UsageError(f"nothing runs the task {task}", f"start it: tieout run {task}")
+            hint = f"start it: tieout run {task}; tieout task drop {task} removes what it left at its endpoints"
+            raise UsageError(f"nothing runs the task {task}", hint)
         return store.jobs.set_wanted(running[0].id, wanted)
 
 

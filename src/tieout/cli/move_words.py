@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
-from tieout.report.words import plural
+from tieout.report.words import plural, size
 
 MovingTask = Annotated[str, typer.Argument(metavar="TASK", help="A task of the configuration.", show_default=False)]
 
@@ -26,6 +26,19 @@ def told_line(status: Mapping[str, Any]) -> str:
     behind = "" if lag is None else f", {lag:.1f} s behind"
     behind += f" ({left:,.0f} s to go)" if left else ""
     return f"{status['state']}: {plural(status['changes'], 'change')} up to {status['position']}{behind}"
+
+
+def left_behind(task: str, status: Mapping[str, Any]) -> Iterator[str]:
+    """What stays at the source of a mover that is to stop, and how long the log that it needs is kept."""
+    left, kept, limit = (status.get(name) for name in ("left_behind", "log_kept_bytes", "log_limit"))
+    if limit is None:  # it did not get as far as to look
+        return
+    if left is None:
+        yield f"nothing stays at the source; {limit}"
+        return
+    log = "" if kept is None else f", which keeps {size(kept)} of log for the task"
+    yield f"{left} stay at the source{log}; {limit}"
+    yield f"tieout task drop {task} removes them"
 
 
 def status_values(status: Mapping[str, Any]) -> dict[str, Any]:

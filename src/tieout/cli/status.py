@@ -37,7 +37,9 @@ def status(
         with result_stream() as stream:
             write_listing(_LISTED, rows, output, stream)
         return
-    found = api.move_status(task, here.meta)
+    # What a source keeps for a mover that is gone, only the source knows.
+    source = here.settings.move_request(task).source if task in here.settings.tasks else None
+    found = api.move_status(task, here.meta, source=source)
     if found is None:
         raise UsageError(f"the task {task} was never run", f"start it: tieout run {task}")
     with result_stream() as stream:

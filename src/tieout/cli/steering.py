@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieout.cli import options as common
-from tieout.cli.move_words import MovingTask
+from tieout.cli.move_words import MovingTask, left_behind
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.report.render import OutputFormat
@@ -42,7 +42,14 @@ def stop(
     verbose: common.Verbose = False,
 ) -> None:
     """Ends the process that runs a task, in order; tieout run goes on where it was."""
-    _steer(task, "stop", f"{task} will stop; tieout run {task} goes on", place(config, meta).meta)
+    from tieout import api
+
+    here = place(config, meta)
+    _steer(task, "stop", f"{task} will stop; tieout run {task} goes on", here.meta)
+    told = api.move_status(task, here.meta)
+    with result_stream() as stream:
+        for line in left_behind(task, told or {}):
+            stream.write(f"{line}\n")
 
 
 def _steer(task: str, wanted: str | None, line: str, meta: str) -> None:

@@ -64,9 +64,9 @@ class MoveSettings(Section):
     max_rows_per_second: Count | None = _MOVE.max_rows_per_second
     """No more rows a second than this, copied or changed."""
     max_load: Count | None = _MOVE.max_load
-    """Wait while the target runs more statements than this."""
+    """Wait while the target runs more statements than this; not of SQLite."""
     max_replica_lag: PositiveSeconds | None = _MOVE.max_replica_lag
-    """Wait while a replica of the target is further behind than this."""
+    """Wait while a replica of the target is further behind than this; of PostgreSQL alone."""
 
     def options(self) -> MoveOptions:
         """The same, as a mover takes it."""

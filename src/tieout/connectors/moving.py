@@ -23,6 +23,7 @@ from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.move_forecast import TargetLevel
 from tieout.model.moving import Chunk, Consistency, Fence, Held, Transfer, Version
 from tieout.model.positions import Position
+from tieout.model.retention import Retention
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
@@ -151,6 +152,9 @@ class Source(Protocol):
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         """All that stands in the way of moving these tables, each with what to do. Changes nothing."""
 
+    def retention(self, task: str) -> Retention:
+        """What the task has here, and how long the log that it needs is kept."""
+
     def chunk_source(self) -> ChunkSource: ...
 
     def structure(self, table: Table) -> Structure:
@@ -230,11 +234,17 @@ class Target(Protocol):
     def drop_task(self, fence: Fence) -> None:
         """Removes all that a task left here, its target tables aside."""
 
+    def load_problem(self) -> Problem | None:
+        """Why the server's load can't be measured by this user, and what to do; None: it can."""
+
+    def lag_problem(self) -> Problem | None:
+        """Why the lag of the server's replicas can't be measured by this user, and what to do; None: it can."""
+
     def load(self) -> int:
         """How many statements the server runs, this one aside."""
 
-    def replica_lag(self) -> float:
-        """How many seconds the slowest replica is behind; 0 if there is none."""
+    def replica_lag(self) -> float | None:
+        """How many seconds the slowest replica is behind; None if no replica is connected."""
 
     def loader(self) -> Loader: ...
 

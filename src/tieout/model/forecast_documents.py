@@ -35,6 +35,8 @@ def move_forecast_document(move: MoveForecast) -> dict[str, Any]:
         "deliveries": [delivery.value for delivery in move.deliveries],
         "consistency": move.consistency.value,
         "source_levels": [level.value for level in move.source_levels],
+        "log_limit": move.log_limit,
+        "log_kept_bytes": move.log_kept_bytes,
         "tables": [
             {
                 "source_table": table.source_table,

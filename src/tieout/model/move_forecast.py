@@ -50,13 +50,19 @@ class MoveTableForecast:
 
 @dataclass(frozen=True, slots=True)
 class MoveForecast:
-    """A task's move: what was chosen, and what the pair could give."""
+    """A task's move: what was chosen, and what the pair could give.
+
+    `log_limit` says what ends the log that the task needs; `log_kept_bytes` is how much of it the source keeps for the
+    task already, None if it keeps nothing for it.
+    """
 
     delivery: Delivery
     deliveries: tuple[Delivery, ...]
     consistency: Consistency
     source_levels: tuple[Consistency, ...]
     tables: tuple[MoveTableForecast, ...]
+    log_limit: str = ""
+    log_kept_bytes: int | None = None
 
 
 def levels_upto(most: TargetLevel, *, keyed: bool) -> tuple[TargetLevel, ...]:

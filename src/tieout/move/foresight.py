@@ -72,12 +72,17 @@ class Foresight:
         problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]
         ways = self._ways(self._known_routes(problems))
         problems += [*self._problems(ways), *_gone(ways)]
+        retention = self.source.retention(self.request.task)
+        if retention.warning is not None:
+            problems.append(replace(retention.warning, side="source"))
         return problems, MoveForecast(
             self.request.delivery,
             deliveries_of(self.target.level),
             self.request.consistency,
             consistencies_upto(self.source.level),
             tuple(self._forecast(way) for way in ways),
+            retention.limit,
+            retention.kept,
         )
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
@@ -138,7 +143,17 @@ class Foresight:
         theirs = self.target.problems([way.destination for way in ways])
         found += [replace(problem, side="target") for problem in theirs]
         found += [problem for way in ways for problem in self._misfits(way)]
-        return [*found, *self._of_delivery(ways)]
+        return [*found, *self._of_throttle(), *self._of_delivery(ways)]
+
+    def _of_throttle(self) -> Iterator[Problem]:
+        """A limit that nobody can measure would never hold a mover back, and its user would not know."""
+        options = self.request.options
+        for limit, problem in (
+            (options.max_load, self.target.load_problem),
+            (options.max_replica_lag, self.target.lag_problem),
+        ):
+            if limit is not None and (found := problem()) is not None:
+                yield replace(found, side="target")
 
     def _misfits(self, way: _Way) -> Iterator[Problem]:
         """What is begun was looked at then; columns that changed since are followed."""

@@ -36,6 +36,7 @@ from tieout.move.trouble import Trouble, TroubleFound
 
 _BEGIN_ANEW = "drop the task and begin anew"
 _LOOK_SECONDS = 2.0
+_RETENTION_SECONDS = 60.0
 T = TypeVar("T")
 
 
@@ -54,6 +55,7 @@ class Mover:
     tell: Callable[[StatusKeeper], None]
     transfers: list[Transfer] = field(init=False, default_factory=list)
     _looked: float = field(init=False, default=0.0)
+    _looked_at_retention: float = field(init=False, default=0.0)
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
         """Until it is stopped (StopAsked); or, if asked, until it has caught up with where the log was."""
@@ -64,6 +66,7 @@ class Mover:
         self._refuse_nothing()
         self._begin_log()
         self._patiently(self._start)  # a log that is gone is told before a row is copied
+        self._look_at_retention()
         self.status.planned(self.transfers, self._chunks())
         spark = session()
         self._copy_patiently(spark)
@@ -320,12 +323,19 @@ class Mover:
         """Between batches, or while there are none: how far the log goes on, now and then; StopAsked."""
         if time.monotonic() - self._looked > _LOOK_SECONDS:
             self._looked = time.monotonic()
+            if time.monotonic() - self._looked_at_retention > _RETENTION_SECONDS:
+                self._look_at_retention()
             with suppress(TieoutError):  # what is wrong with the source shows where it is read
                 self.status.looked(self._log.lag(applied))
                 self._watch(applied)
                 self.tell(self.status)
         self.steering.look()
         return False
+
+    def _look_at_retention(self) -> None:
+        self._looked_at_retention = time.monotonic()
+        with suppress(TieoutError):
+            self.status.source_keeps(self.source.retention(self.request.task))
 
     def _watch(self, applied: Position) -> None:
         """TroubleFound if a table became something that its log does not tell."""

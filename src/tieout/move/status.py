@@ -13,6 +13,7 @@ from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Chunk, GivenUp, Transfer
 from tieout.model.redaction import without_values
+from tieout.model.retention import Retention
 from tieout.model.tables import TableName
 from tieout.move.slices import SliceStaged
 from tieout.report.words import plural
@@ -50,6 +51,7 @@ class StatusKeeper:
     changes: int = 0
     newest: int | None = None
     lag: LogLag | None = None
+    retention: Retention | None = None
     remarks: list[str] = field(default_factory=list)
     _told: float = 0.0
     _rates: list[tuple[float, int]] = field(default_factory=list)
@@ -114,6 +116,17 @@ class StatusKeeper:
             self._caught_up_at = time.time()
         self._tell()
 
+    def source_keeps(self, retention: Retention) -> None:
+        """What the task has at its source, and how long the log is kept there."""
+        self.retention = retention
+        self._tell()
+
+    @property
+    def log_kept_bytes(self) -> int | None:
+        if self.lag is not None and self.lag.kept is not None:
+            return self.lag.kept
+        return None if self.retention is None else self.retention.kept
+
     @property
     def lag_seconds(self) -> float | None:
         """How long ago the target was as the source is now; None before that is known."""
@@ -163,7 +176,10 @@ class StatusKeeper:
             "newest_commit": self.newest,
             "lag_seconds": _rounded(self.lag_seconds),
             "lag_bytes": self.lag and self.lag.behind,
-            "log_kept_bytes": self.lag and self.lag.kept,
+            "log_kept_bytes": self.log_kept_bytes,
+            "log_limit": self.retention and self.retention.limit,
+            "log_warning": self.retention and self.retention.warning_words(self.lag_seconds or 0.0),
+            "left_behind": self.retention and self.retention.left,
             "seconds_left": _rounded(self.seconds_left),
             "tables": [vars(table) for table in self.tables.values()],
             "remarks": self.remarks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -56,6 +57,13 @@ class Throttle:
         most, lag = self.options.max_load, self.options.max_replica_lag
         if most is not None and (running := target.load()) > most:
             return f"the target runs {running} statements, and {most} are allowed"
-        if lag is not None and (behind := target.replica_lag()) > lag:
-            return f"a replica of the target is {behind:.1f} s behind, and {lag:g} are allowed"
-        return None
+        return None if lag is None else _lag_reason(target.replica_lag(), lag)
+
+
+def _lag_reason(behind: float | None, most: float) -> str | None:
+    """A replica that is gone is as far behind as can be: whoever set a limit does not want it to be left alone."""
+    if behind is None:
+        return "no replica of the target is connected, and max_replica_lag is set"
+    if math.isinf(behind):
+        return "a replica of the target catches up with what it missed"
+    return f"a replica of the target is {behind:.1f} s behind, and {most:g} are allowed" if behind > most else None

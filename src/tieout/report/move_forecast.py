@@ -9,6 +9,7 @@ from rich.text import Text
 from tieout.model.move_forecast import MoveForecast, MoveTableForecast, TableState
 from tieout.report.palette import HEADING
 from tieout.report.printable import printable
+from tieout.report.words import log_words
 
 _STATES = {
     TableState.MISSING: "will be made",
@@ -21,6 +22,7 @@ def move_lines(move: MoveForecast) -> Iterator[Text]:
     yield Text(f"delivery: {move.delivery} (the pair can give {_listed(move.deliveries)})")
     levels = _listed(move.source_levels)
     yield Text(f"consistency: {move.consistency} (the source's log tells what belongs to one {levels})")
+    yield Text(f"log: {log_words(move.log_kept_bytes, move.log_limit)}")
     for table in move.tables:
         yield from _table(table)
 

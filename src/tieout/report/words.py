@@ -93,5 +93,17 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
 
 
+def size(count: int) -> str:
+    """`512 bytes`, `16.0 MB`, `1.5 GB`."""
+    if count < 1 << 20:
+        return plural(count, "byte")
+    return f"{count / (1 << 20):,.1f} MB" if count < 1 << 30 else f"{count / (1 << 30):,.1f} GB"
+
+
+def log_words(kept: int | None, limit: str) -> str:
+    """How much log a source keeps for a task, and what ends it."""
+    return limit if kept is None else f"the source keeps {size(kept)} for this task; {limit}"
+
+
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.moving.pairs import ACROSS, Moving, way
+from tests.integration.moving.ahead import Ahead
+from tests.integration.moving.pairs import ACROSS, PAIRS, Moving, way
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,3 +24,9 @@ def moving(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) 
 def mariadb_to_postgres(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
     """Where one way is like the others."""
     yield from way(request, "mariadb-postgres", spark, tmp_path)
+
+
+@pytest.fixture
+def ahead(request: pytest.FixtureRequest, tmp_path: Path) -> Ahead:
+    source, target = (request.getfixturevalue(name) for name in PAIRS[request.param])
+    return Ahead(source, target, tmp_path)

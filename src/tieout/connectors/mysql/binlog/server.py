@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tieout.connectors.mysql.binlog.gtids import GtidState
@@ -54,6 +55,14 @@ def file_sizes(connection: Any) -> dict[str, int]:
     with connection.cursor() as cursor:
         cursor.execute("SHOW BINARY LOGS")
         return {str(row[0]): int(row[1]) for row in cursor.fetchall()}
+
+
+def global_variables(connection: Any, names: Sequence[str]) -> dict[str, str]:
+    """Those of them that the server knows."""
+    with connection.cursor() as cursor:
+        wanted = ", ".join(["%s"] * len(names))
+        cursor.execute(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({wanted})", list(names))
+        return {str(name): str(value) for name, value in cursor.fetchall()}
 
 
 def fraction_digits(connection: Any, table: TableName) -> dict[str, int]:

@@ -12,6 +12,7 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translate
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import PATIENT, connect
+from tieout.connectors.sessions import formattable
 from tieout.errors import AccessError, BusyError, ReadError, UnreachableError, WriteError
 from tieout.model.tables import TableName
 
@@ -44,11 +45,11 @@ class MySQLSession:
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         with self.answered(), self.connection.cursor() as cursor:
-            return int(cursor.execute(statement, list(parameters) or None))
+            return _run(cursor, statement, parameters)
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.answered(), self.connection.cursor() as cursor:
-            cursor.execute(statement, list(parameters) or None)
+            _run(cursor, statement, parameters)
             return list(cursor.fetchall())
 
     def quote(self, name: str) -> str:
@@ -86,6 +87,10 @@ class MySQLSession:
             raise _fault(self.url, code, text) from None
         except OSError as error:
             raise UnreachableError(f"{self.url.redacted()}: {scrub(str(error))}", "the connection was lost") from None
+
+
+def _run(cursor: Any, statement: str, parameters: Sequence[Any]) -> int:
+    return int(cursor.execute(formattable(statement), list(parameters)) if parameters else cursor.execute(statement))
 
 
 def _fault(url: EndpointUrl, code: int, text: str) -> Exception:

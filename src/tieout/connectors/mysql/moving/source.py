@@ -11,10 +11,11 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import BinlogLog
 from tieout.connectors.mysql.binlog.continuity import proven
 from tieout.connectors.mysql.binlog.dump import NotThere
+from tieout.connectors.mysql.binlog.server import global_variables
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.mysql.moving import watermarks
+from tieout.connectors.mysql.moving import retention, watermarks
 from tieout.connectors.mysql.moving.chunks import MySQLChunkSource
 from tieout.connectors.mysql.moving.given import given
 from tieout.connectors.mysql.moving.own_structure import own_structure
@@ -25,6 +26,7 @@ from tieout.connectors.structure import Structure, Wiring
 from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Consistency
 from tieout.model.positions import Position
+from tieout.model.retention import Retention
 from tieout.model.tables import Column, Table, TableName
 
 _TRANSACTIONAL = {"InnoDB", "ROCKSDB"}
@@ -76,6 +78,11 @@ class MySQLSource:
         return found + [
             Problem(Severity.PREVENTS, reason, fix, table=str(table.name)) for table, reason in reasons if reason
         ]
+
+    def retention(self, task: str) -> Retention:
+        with translated(self.url), closing(connect(self.url)) as connection:
+            left = f"the table {watermarks.TABLE}" if self._watermarks else None
+            return retention.retention(global_variables(connection, retention.SETTINGS), left)
 
     def refuses(self, table: Table) -> str | None:
         if table.engine not in _TRANSACTIONAL:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.dump import log_behind
-from tieout.connectors.mysql.binlog.server import end_of_log
+from tieout.connectors.mysql.binlog.server import end_of_log, global_variables
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
@@ -28,7 +28,6 @@ _SETTINGS = {
     "binlog_row_value_options": ("", "the log has parts of JSON values"),
     "binlog_transaction_compression": ("OFF", "the log has compressed transactions"),
 }
-_DAY = 24 * 3600
 _WATERMARK_RIGHTS = ("SELECT", "INSERT", "UPDATE", "CREATE", "DROP")
 
 
@@ -37,7 +36,7 @@ def source_problems(
 ) -> list[Problem]:
     """`watermarks`: chunks are read between two of them, which have to be written."""
     with translated(url), closing(connect(url)) as connection:
-        settings = _settings(connection)
+        settings = global_variables(connection, ("log_bin", "binlog_order_commits", *_SETTINGS))
         found, user = [*_of_log(settings)], _user(connection)
         if watermarks:
             found += _of_watermarks(url, settings, user)
@@ -79,11 +78,6 @@ def _of_log(settings: dict[str, str]) -> Iterator[Problem]:
                 f"SET GLOBAL {name} = '{wanted}', and in its configuration; then end connections that were open before"
             )
             yield Problem(Severity.PREVENTS, f"{name} is {settings[name]}: {why}", fix)
-    kept = int(float(settings.get("binlog_expire_logs_seconds") or 0))
-    if 0 < kept < _DAY:
-        message = f"the log is kept for {kept / 3600:.3g} hours (binlog_expire_logs_seconds)"
-        fix = f"SET GLOBAL binlog_expire_logs_seconds = {7 * _DAY}: a mover that rests for longer has to begin anew"
-        yield Problem(Severity.NOTE, message, fix)
 
 
 def _of_rights(url: EndpointUrl, connection: Any, user: str, tables: Sequence[Table]) -> Iterator[Problem]:
@@ -119,13 +113,6 @@ def _refused(url: EndpointUrl, ask: Callable[[], object], fix: str, table: str |
             ask()
     except AccessError as error:
         yield Problem(Severity.PREVENTS, error.message, fix, table=table)
-
-
-def _settings(connection: Any) -> dict[str, str]:
-    names = ", ".join(
-        f"'{name}'" for name in ("log_bin", "binlog_expire_logs_seconds", "binlog_order_commits", *_SETTINGS)
-    )
-    return dict(_rows(connection, f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({names})"))
 
 
 def _user(connection: Any) -> str:

@@ -16,7 +16,7 @@ from tieout.connectors.own_tables import PREFIX
 from tieout.connectors.structure import TABLE, Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import UnsupportedError
-from tieout.model.forecast import Problem
+from tieout.model.forecast import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
@@ -26,6 +26,7 @@ _ROW = "_tieout_row"
 _BY_BYTES = {TypeName.TEXT, TypeName.CHAR, TypeName.JSON, TypeName.ENUM, TypeName.SET}
 
 _INDEXES = "SELECT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
+_RUNNING = "SHOW GLOBAL STATUS WHERE variable_name IN ('Threads_running', 'Slaves_connected')"
 _CONSTRAINTS = """
 SELECT constraint_name FROM information_schema.table_constraints WHERE table_schema = %s AND table_name = %s"""
 
@@ -57,14 +58,21 @@ class MySQLTarget(SqlTarget):
         indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
         return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
 
+    def load_problem(self) -> None:
+        """Any user may read the server's status."""
+
+    def lag_problem(self) -> Problem:
+        # A replica's own SHOW REPLICA STATUS says it; SHOW REPLICA HOSTS of the primary has names, and no lag.
+        message = "a MariaDB or MySQL server does not know how far behind its replicas are (max_replica_lag)"
+        return Problem(Severity.PREVENTS, message, "leave max_replica_lag out; max_rows_per_second limits the rate")
+
     def load(self) -> int:
-        ((_, running),) = self.session.rows("SHOW GLOBAL STATUS LIKE 'Threads_running'")
-        return int(running) - 1
+        status = dict(self.session.rows(_RUNNING))
+        # The threads that send the log to replicas run all the time.
+        return int(status["Threads_running"]) - int(status.get("Slaves_connected", 0)) - 1
 
     def replica_lag(self) -> float:
-        raise UnsupportedError(
-            f"{self.url.redacted()}: MySQL servers don't know how far their replicas are", "leave max_replica_lag out"
-        )
+        raise UnsupportedError(self.lag_problem().message, self.lag_problem().fix)
 
     def loader(self) -> MySQLLoader:
         return MySQLLoader(self.url)

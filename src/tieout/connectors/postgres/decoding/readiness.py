@@ -19,17 +19,13 @@ _SERVER = """SELECT current_setting('wal_level') AS wal_level, current_setting('
   (SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(current_user, oid, 'member'))
   AS may_replicate,
   has_database_privilege(current_database(), 'CREATE') AS may_publish,
-  pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only')::bool AS read_only,
-  (SELECT setting::int8 FROM pg_settings WHERE name = 'max_slot_wal_keep_size') AS kept"""
+  pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only')::bool AS read_only"""
 
 _TABLE = """SELECT c.relpersistence = 'u' OR EXISTS (SELECT FROM pg_partition_tree(c.oid) t
     JOIN pg_class p ON p.oid = t.relid WHERE p.relpersistence = 'u') AS unlogged,
   has_table_privilege(c.oid, 'SELECT') AS readable, pg_has_role(c.relowner, 'USAGE') AS owned,
   quote_ident(current_user) AS "user", quote_ident(pg_get_userbyid(c.relowner)) AS owner
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
-
-_LITTLE = 1024
-"""Megabytes of log that a busy server writes in minutes."""
 
 
 def log_problems(connection: Any, slot: str) -> Iterator[Problem]:
@@ -50,10 +46,6 @@ def log_problems(connection: Any, slot: str) -> Iterator[Problem]:
     elif server["read_only"] and not server["own"]:
         fix = f"ALTER ROLE {server['user']} SET default_transaction_read_only = off"
         yield _prevents("sessions are read-only (default_transaction_read_only), and a slot has to be made", fix)
-    if 0 <= server["kept"] < _LITTLE:
-        message = f"the log is kept for {server['kept']} MB (max_slot_wal_keep_size)"
-        fix = "set it to -1, or to as much as is written while no mover runs: else the task has to begin anew"
-        yield Problem(Severity.NOTE, message, fix)
 
 
 def table_problems(connection: Any, table: TableName, key: Sequence[str]) -> Iterator[Problem]:

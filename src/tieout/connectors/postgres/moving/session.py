@@ -10,6 +10,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import first_line, translate
 from tieout.connectors.postgres.session import connect
+from tieout.connectors.sessions import formattable
 from tieout.errors import AccessError, BusyError, EndpointError, ReadError, UnreachableError, WriteError
 from tieout.model.tables import TableName
 
@@ -38,11 +39,16 @@ class PostgresSession:
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         with self.answered():
-            return int(self.connection.execute(statement, list(parameters) or None).rowcount)
+            return int(self._run(statement, parameters).rowcount)
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.answered():
-            return list(self.connection.execute(statement, list(parameters) or None).fetchall())
+            return list(self._run(statement, parameters).fetchall())
+
+    def _run(self, statement: str, parameters: Sequence[Any]) -> Any:
+        if not parameters:
+            return self.connection.execute(statement)
+        return self.connection.execute(formattable(statement), list(parameters))
 
     def quote(self, name: str) -> str:
         return self._dialect.quote(name)

@@ -11,6 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.decoding import PostgresLog, slot
 from tieout.connectors.postgres.decoding.faults import slot_faults
 from tieout.connectors.postgres.decoding.readiness import log_problems, table_problems
+from tieout.connectors.postgres.decoding.retention import retention
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.moving.chunks import PostgresChunkSource
@@ -22,6 +23,7 @@ from tieout.connectors.structure import Structure, Wiring
 from tieout.model.forecast import Problem
 from tieout.model.moving import Consistency
 from tieout.model.positions import Position
+from tieout.model.retention import Retention
 from tieout.model.tables import Column, Table, TableName
 
 
@@ -62,6 +64,10 @@ class PostgresSource:
                 *log_problems(connection, _name(task)),
                 *(problem for table in tables for problem in table_problems(connection, table.name, table.key)),
             ]
+
+    def retention(self, task: str) -> Retention:
+        with slot_faults(self.url), connect(self.url, "tieout mover") as connection:
+            return retention(connection, _name(task), _name(task))
 
     def refuses(self, table: Table) -> str | None:
         return None

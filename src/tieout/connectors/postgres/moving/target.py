@@ -9,6 +9,7 @@ from typing import ClassVar
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Destination, StageTable
 from tieout.connectors.own_tables import PREFIX
+from tieout.connectors.postgres.moving import gauges
 from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
@@ -69,18 +70,17 @@ class PostgresTarget(SqlTarget):
         indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
         return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
 
-    def load(self) -> int:
-        ((running,),) = self.session.rows(
-            "SELECT count(*) FROM pg_stat_activity "
-            "WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        )
-        return int(running)
+    def load_problem(self) -> Problem | None:
+        return gauges.load_problem(self.session)
 
-    def replica_lag(self) -> float:
-        ((seconds,),) = self.session.rows(
-            "SELECT coalesce(extract(epoch FROM max(replay_lag)), 0) FROM pg_stat_replication"
-        )
-        return float(seconds)
+    def lag_problem(self) -> Problem | None:
+        return gauges.lag_problem(self.session)
+
+    def load(self) -> int:
+        return gauges.load(self.session)
+
+    def replica_lag(self) -> float | None:
+        return gauges.replica_lag(self.session)
 
     def loader(self) -> PostgresLoader:
         return PostgresLoader(self.url)

@@ -100,11 +100,16 @@ class SQLiteLog:
 
     def lag(self, applied: Position) -> LogLag:
         with self._reading() as connection:
-            columns = [name for (name,) in connection.execute(_VALUES)]
-            size = " + ".join(["0", *(f"IFNULL(LENGTH(CAST({name} AS BLOB)), 0)" for name in columns)])
-            sizes = f"SELECT SUM(CASE WHEN seq > ? THEN {size} + 1 ELSE 0 END), SUM({size} + 1) FROM {CHANGES}"
-            behind, kept = connection.execute(sizes, [applied.offset]).fetchone()
-        return LogLag(behind or 0, kept or 0)
+            return LogLag(*_sizes(connection, applied.offset))
+
+    def kept(self) -> int | None:
+        """Bytes of changes that are kept; None if nothing is captured for the task."""
+        with self._reading() as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [READERS]).fetchall():
+                return None
+            if not connection.execute(f"SELECT 1 FROM {READERS} WHERE task = ?", [self.task]).fetchall():
+                return None
+            return _sizes(connection, 0)[1]
 
     def watched(self, tables: Sequence[TableName]) -> Watched:
         """Whoever looks for the end of the log looks what became of the tables, and it is told there."""
@@ -173,6 +178,15 @@ class SQLiteLog:
 
 def _rows_of(connection: sqlite3.Connection) -> Asked:
     return lambda statement: connection.execute(statement).fetchall()
+
+
+def _sizes(connection: sqlite3.Connection, after: int) -> tuple[int, int]:
+    """Bytes of the changes behind a number, and of all."""
+    columns = [name for (name,) in connection.execute(_VALUES)]
+    size = " + ".join(["0", *(f"IFNULL(LENGTH(CAST({name} AS BLOB)), 0)" for name in columns)])
+    sizes = f"SELECT SUM(CASE WHEN seq > ? THEN {size} + 1 ELSE 0 END), SUM({size} + 1) FROM {CHANGES}"
+    behind, kept = connection.execute(sizes, [after]).fetchone()
+    return behind or 0, kept or 0
 
 
 def _shapes(connection: sqlite3.Connection, tables: frozenset[TableName]) -> dict[int, LogTable]:

@@ -20,6 +20,7 @@ from tieout.errors import UnsupportedError
 from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Consistency
 from tieout.model.positions import Position
+from tieout.model.retention import Retention
 from tieout.model.tables import Column, Table, TableName
 
 
@@ -61,6 +62,13 @@ class SQLiteSource:
         reasons = ((table, self.refuses(table)) for table in tables)
         fix = "mend it, or leave the table out"
         return [Problem(Severity.PREVENTS, reason, fix, table=str(table.name)) for table, reason in reasons if reason]
+
+    def retention(self, task: str) -> Retention:
+        message = "triggers keep every change in the file until a mover has applied it, and nothing limits that"
+        warning = Problem(Severity.NOTE, message, "keep the mover running; tieout task drop removes them")
+        kept = SQLiteLog(self.url, task).kept()
+        left = None if kept is None else "triggers and tables tieout_…"
+        return Retention(left, kept, "nothing limits it", warning=warning)
 
     def refuses(self, table: Table) -> str | None:
         with translated(self.url), closing(connect(self.url)) as connection:

@@ -53,11 +53,19 @@ class SQLiteTarget(SqlTarget):
                 found.append(Problem(Severity.PREVENTS, error.message, error.hint, table=str(destination.name)))
         return found
 
+    def load_problem(self) -> Problem:
+        message = "SQLite has no server that could say how many statements it runs (max_load)"
+        return Problem(Severity.PREVENTS, message, "leave max_load out; max_rows_per_second limits the rate")
+
+    def lag_problem(self) -> Problem:
+        message = "SQLite has no replicas whose lag could be measured (max_replica_lag)"
+        return Problem(Severity.PREVENTS, message, "leave max_replica_lag out; max_rows_per_second limits the rate")
+
     def load(self) -> int:
-        return 0  # nobody but its users' own processes runs anything
+        raise UnsupportedError(self.load_problem().message, self.load_problem().fix)
 
     def replica_lag(self) -> float:
-        return 0.0
+        raise UnsupportedError(self.lag_problem().message, self.lag_problem().fix)
 
     def loader(self) -> SQLiteLoader:
         return SQLiteLoader(self.url)

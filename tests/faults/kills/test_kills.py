@@ -1,0 +1,74 @@
+"""Kills that tell the deliveries apart: between the rows of a batch and its progress, and before either is there.
+
+A mover that does the same whatever its delivery fails one of these. `make test-kills` kills at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults.kills.history import Outcome, Plan, play
+from tests.faults.kills.movers import Kill, Movers
+from tests.faults.kills.places import PAIRS, Servers
+from tests.faults.moving.mover import Mover
+from tests.variants import later
+from tieout.spark import work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIRST = Kill(60.0, place="after-switch")
+"""All is applied that a chunk may hold: what the next mover applies was never there."""
+APPLIED = Kill(60.0, place="after-merge", times=2)
+"""The rows are there, and under at-least-once nobody knows yet."""
+KEPT = Kill(60.0, place="before-commit", times=2)
+"""Under at-most-once the position is kept, and the rows are not there yet."""
+
+CASES = [
+    pytest.param("mariadb-postgres", "exactly-once", (FIRST, KEPT, APPLIED)),
+    pytest.param("postgres-mariadb", "at-least-once", (FIRST, APPLIED)),
+    pytest.param("mariadb-mariadb", "at-most-once", (FIRST, KEPT)),
+]
+MORE = [
+    later(pair, delivery, kills)
+    for pair in PAIRS
+    for delivery, kills in (
+        ("exactly-once", (FIRST, KEPT, APPLIED)),
+        ("at-least-once", (FIRST, APPLIED)),
+        ("at-most-once", (FIRST, KEPT)),
+    )
+    if (pair, delivery) not in {case.values[:2] for case in CASES}
+]
+
+
+@pytest.fixture
+def played(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[Plan], Outcome]]:
+    """Plays histories on the servers and the Spark of the tests."""
+    names = ("mariadb", "mariadb_b", "postgres")
+
+    def play_it(plan: Plan) -> Outcome:
+        given = {name: request.getfixturevalue(name) for name in names if name in PAIRS[plan.pair]}
+        return play(plan, Servers(given), movers, tmp_path / "history")
+
+    movers = Movers(spark, tmp_path)
+    yield play_it
+    movers.close()
+    # A mover has registered its sources in the session, and is dead: they have to be ours again.
+    work._REGISTERED.clear()
+    Mover(spark, tmp_path, {})._call_back_here()
+
+
+@pytest.mark.parametrize(("pair", "delivery", "kills"), [*CASES, *MORE])
+def test_what_a_kill_shows(
+    pair: str, delivery: str, kills: tuple[Kill, ...], played: Callable[[Plan], Outcome]
+) -> None:
+    outcome = played(Plan(1, pair, delivery, kills))
+    assert outcome.violations == []
+    assert outcome.places == [kill.place for kill in kills], "a mover did not get to where it was to be killed"
+    repeated, lost = outcome.judgement.repeated, outcome.judgement.lost
+    assert bool(repeated) == (delivery == "at-least-once"), "a batch is applied again, under at-least-once alone"
+    assert bool(lost) == (delivery == "at-most-once"), "a batch is lost, under at-most-once alone"
