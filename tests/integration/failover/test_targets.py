@@ -142,30 +142,6 @@ def test_an_answer_that_is_lost(task: Task, target: Postgres) -> None:
         target.execute(None, "SELECT pg_reload_conf()")
 
 
-@case(
-    "MariaDB, target",
-    "a connection is lost while COMMIT waits for a replica (semi-synchronous)",
-    Outcome.GOES_ON,
-    "the same",
-)
-@pytest.mark.thorough
-def test_an_answer_of_mariadb_that_is_lost(mariadb: Server, spark: SparkSession, tmp_path: Path) -> None:
-    waits = {"rpl_semi_sync_master_wait_point": "AFTER_SYNC", "rpl_semi_sync_master_timeout": "600000"}
-    processes = "SELECT count(*) FROM information_schema.processlist WHERE"
-    with own.mariadb(33, **waits) as target:
-        task = Task(mariadb, target, spark, tmp_path).make()
-        task.write(range(10))
-        task.run()
-        with cut_while_committing(task, "tieout_progress") as cut:
-            blocked = f"{processes} info LIKE '%%SET applied%%' AND state = 'Updating' AND id <> CONNECTION_ID()"
-            cut.merge_until(lambda: target.rows(None, blocked)[0][0])
-            target.execute(None, "SET GLOBAL rpl_semi_sync_master_enabled = ON")
-            stalled = f"{processes} state LIKE '%%semi-sync%%' OR state LIKE '%%ommit%%' OR state LIKE '%%lock%%'"
-            cut.now(lambda: int(target.rows(None, stalled)[0][0]))
-            target.execute(None, "SET GLOBAL rpl_semi_sync_master_enabled = OFF")
-        mariadb.drop_database(DATABASE)
-
-
 @dataclass
 class Cut:
     """A mover whose batch waits for the row that progress is kept in."""
