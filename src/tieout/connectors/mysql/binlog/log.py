@@ -17,6 +17,7 @@ from tieout.connectors.mysql.binlog.reader import Reader
 from tieout.connectors.mysql.binlog.scan import transaction_ends
 from tieout.connectors.mysql.binlog.server import end_of_log, file_sizes, gtids_at
 from tieout.connectors.mysql.binlog.wanted import Wanted
+from tieout.connectors.mysql.binlog.xa import last_read
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import LogLostError
@@ -62,7 +63,7 @@ class BinlogLog:
             if dump.by_gtids:
                 self._know(upto)
             wanted, layouts = Wanted(tables, dump.folded), layouts_of(self.url, dump.mariadb)
-            reader = Reader(dump.events, wanted, layouts, partial(log_behind, self.url))
+            reader = Reader(dump.events, wanted, layouts, partial(log_behind, self.url), last_read(self.url))
             # By GTIDs, the server leaves out what lies before them, and that may reach as far as `upto`.
             yield from reader.items(upto, whole=not dump.by_gtids)
 
