@@ -164,7 +164,7 @@ class TwoParts:
                 self._note(self._open_at(file, _FIRST, end, {}))
             except LogLostError:
                 raise LogLostError(
-                    f"XA transaction {name} was prepared in a part of the log that is gone: nobody knows its changes",
+                    f"XA transaction {name} was prepared in no part of the log that is left: nobody knows its changes",
                     "drop the task, empty its tables and begin anew",
                 ) from None
             number -= 1
