@@ -98,10 +98,15 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The start of a transaction: `position` lies before its end, and not before the end of those before it."""
+    """The start of a transaction: `position` lies before its end, and not before the end of those before it.
+
+    `late`: its changes may have become visible some time behind that place (XA), so nobody knows which snapshots of
+    the time after it hold them.
+    """
 
     position: Position
     transaction: str
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

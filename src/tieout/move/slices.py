@@ -19,7 +19,7 @@ from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.move import redefining
 from tieout.move.staging import Behind, Stager, Staging
-from tieout.move.trouble import ColumnsChanged, TableChanged, Trouble
+from tieout.move.trouble import ColumnsChanged, TableChanged, Trouble, TroubleFound
 from tieout.spark.work import Cells
 
 
@@ -50,28 +50,28 @@ class StageSlice:
     after: Position
     upto: Position
     _before: Position = field(init=False)
-    _at: list[TableName] = field(init=False, default_factory=list)
 
     def run(self) -> Iterator[SliceStaged | Trouble | Cells]:
+        """May be called again if it raised: what went wrong once has left nothing here."""
         self._before = self.after
         try:
             with _no_cycles(), ThreadPoolExecutor(1, "tieout-stage") as pool:
                 yield from self._staged(Behind(pool))
-        except ColumnsChanged as changed:
-            yield Trouble(self._at[0], changed.reason, self._before, changed.columns, changed.defaults, exact=True)
-        except TableChanged as changed:
-            yield Trouble(self._at[0], str(changed), self._before, exact=True)
-        except (UnsupportedError, WriteError) as error:
-            if not self._at:
-                raise  # the log itself, and not one table
-            yield Trouble(self._at[0], str(error), self._before)
+        except TroubleFound as found:
+            yield found.trouble
 
     @contextmanager
     def _working_on(self, table: TableName) -> Iterator[TableName]:
-        """What goes wrong inside is the table's trouble."""
-        self._at.append(table)
-        yield table
-        self._at.clear()
+        """What goes wrong inside is the table's trouble, and not that of the log."""
+        try:
+            yield table
+        except ColumnsChanged as changed:
+            told = changed.columns, changed.defaults
+            raise TroubleFound(Trouble(table, changed.reason, self._before, *told, exact=True)) from None
+        except TableChanged as changed:
+            raise TroubleFound(Trouble(table, str(changed), self._before, exact=True)) from None
+        except (UnsupportedError, WriteError) as error:
+            raise TroubleFound(Trouble(table, str(error), self._before)) from None
 
     def _staged(self, behind: Behind) -> Iterator[SliceStaged | Cells]:
         reach("before-read")

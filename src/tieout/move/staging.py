@@ -93,6 +93,12 @@ class Stager:
     def add(self, changes: Rows, transaction: Begin) -> None:
         self.seen += len(changes.rows)
         holdings = self.staging.holdings
+        if transaction.late and holdings.concerns(transaction):
+            # The log has an XA COMMIT before its changes can be seen: a snapshot from in between lacks them.
+            raise UnsupportedError(
+                f"{changes.table.name} was changed by XA transaction {transaction.transaction} while it was copied",
+                "drop the task and begin anew while no XA transaction changes the table",
+            )
         self._settled = self._settled and holdings.are_settled(transaction)
         try:
             changes = self._shaped(changes)

@@ -133,6 +133,19 @@ def test_purged_files(followed: Followed, server: MariaDB) -> None:
     assert numbers(followed, followed.log.resume(first)) == [2]
 
 
+def test_an_xa_transaction_whose_first_part_was_purged(followed: Followed, server: MariaDB) -> None:
+    """It may have changed any table."""
+    with followed.database.connect() as connection, connection.cursor() as cursor:
+        for statement in ("XA START 'a'", "INSERT INTO t VALUES (1)", "XA END 'a'", "XA PREPARE 'a'"):
+            cursor.execute(statement)
+    server.execute(None, "FLUSH BINARY LOGS")
+    after = followed.log.now()
+    purge(server, after.file)
+    followed.database.execute("XA COMMIT 'a'")
+    with pytest.raises(LogLostError, match=r"XA transaction .* was prepared in no part of the log"):
+        numbers(followed, after)
+
+
 def test_a_log_that_was_begun_anew(followed: Followed, server: MariaDB) -> None:
     """Its files are called the same, and events end in the same places."""
     server.execute(None, "RESET MASTER")

@@ -13,7 +13,6 @@ import pytest
 from tests.integration.binlog.following import Followed
 from tests.log_items import only_told
 from tieout.errors import UnsupportedError
-from tieout.model.changes import Commit
 from tieout.model.tables import TableName
 
 
@@ -71,25 +70,6 @@ def test_a_statement_from_another_schema(followed: Followed) -> None:
     run(followed, "USE mysql", "SET SESSION binlog_format = STATEMENT", f"INSERT INTO {name}.t VALUES (1, 'a')")
     with pytest.raises(UnsupportedError, match="binlog_format"):
         followed.items("t")
-
-
-def test_xa_transactions_of_wanted_tables(followed: Followed) -> None:
-    run(followed, "CREATE TABLE u (id INT)")
-    followed.start()
-    run(followed, "XA START 'a'", "INSERT INTO t VALUES (1, 'a')", "XA END 'a'", "XA PREPARE 'a'")
-    prepared = followed.log.now()
-    run(followed, "XA COMMIT 'a'")
-    with pytest.raises(UnsupportedError, match="XA transaction"):
-        followed.items("t")
-    with pytest.raises(UnsupportedError, match="XA transaction"):
-        followed.items("t", after=prepared)
-    assert followed.items("u") == []
-
-
-def test_xa_in_one_phase_is_a_transaction(followed: Followed) -> None:
-    run(followed, "XA START 'a'", "INSERT INTO t VALUES (1, 'a')", "XA END 'a'", "XA COMMIT 'a' ONE PHASE")
-    assert followed.changes("t") == [("INSERT", None, (1, "a"))]
-    assert isinstance(followed.items("t")[-1], Commit)
 
 
 def test_old_times(followed: Followed) -> None:

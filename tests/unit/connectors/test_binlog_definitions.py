@@ -46,7 +46,33 @@ def reasons(text: str, schema: str = "shop") -> list[str | None]:
         "SET STATEMENT max_statement_time = 9 FOR ALTER ONLINE IGNORE TABLE IF EXISTS t WAIT 5 SOMETHING",
         "DROP DATABASE shop",
         "INVENTED t",
+        "INVENTED shop",
         "ALTER TABLE t COMMENT 'no end",
+        "DROP TABLE -- u\n t",
+        "DROP /* VIEW */ TABLE # u,\n u, t",
+        "RENAME TABLE u -- TO v\n TO t",
+        "ALTER TABLE # u\n t SOMETHING NEW",
+        "ALTER TABLE u -- EXCHANGE\n EXCHANGE PARTITION p WITH -- TABLE v\n TABLE t",
+        "/* /* */ DROP TABLE t",
+        "DROP TABLE u /*!50000 , t */",
+        "ALTER TABLE u COMMENT '\\' RENAME TO v, COMMENT ' RENAME TO t'",
+        "DROP TABLE u; DROP TABLE t",
+        "FLUSH TABLES; DROP TABLE t",
+        "DROP TABLE u t",
+        "RENAME TABLE u TO v t",
+        "ALTER TABLE u ADD c INT) , t",
+        "TRUNCATE u, t",
+        "TRUNCATE t u",
+        "TRUNCATE def.shop.t",
+        "DROP TABLE .t",
+        "DROP DATABASE shop now",
+        "DROP SCHEMA -- elsewhere\n shop",
+        "CREATE TEMPORARY TABLE t (id INT)",
+        "CREATE OR REPLACE SEQUENCE t",
+        "ALTER IGNORE TABLE t ADD UNIQUE (a)",
+        "ALTER TABLE t WITH SYSTEM VERSIONING",
+        "ALTER TABLE t COMMENT 'x' WITH SYSTEM VERSIONING",
+        "SET STATEMENT sql_mode = 'ANSI' FOR ALTER TABLE t COMMENT \"x\"",
     ],
 )
 def test_what_stops_a_table(text: str) -> None:
@@ -78,7 +104,6 @@ def test_what_leaves_rows_as_they_are(text: str) -> None:
     [
         "CREATE INDEX i ON t (a)",
         "CREATE TABLE IF NOT EXISTS t (id INT)",
-        "CREATE TEMPORARY TABLE t (id INT)",
         "DROP TEMPORARY TABLE t",
         "OPTIMIZE TABLE t",
         "ANALYZE TABLE t",
@@ -92,6 +117,16 @@ def test_what_leaves_rows_as_they_are(text: str) -> None:
         "ALTER TABLE u ADD COLUMN t INT",
         "DROP DATABASE elsewhere",
         "ALTER TABLE u COMMENT 'ALTER TABLE t DROP PARTITION p'",
+        "DROP TABLE u -- , t",
+        "DROP TABLE u # , t\n",
+        "ALTER TABLE u -- RENAME TO t\n COMMENT 'it''s \\' RENAME TO t'",
+        "DROP TABLE elsewhere -- .x\n . t",
+        "CREATE PROCEDURE p() BEGIN TRUNCATE t; DROP TABLE t; END",
+        "CREATE OR REPLACE DEFINER=a@b EVENT e ON SCHEDULE EVERY 1 DAY DO BEGIN DROP TABLE t; DROP TABLE u; END",
+        "ALTER EVENT e DO BEGIN DROP TABLE t; END",
+        "SET STATEMENT sql_mode = 'ANSI' FOR ALTER TABLE u COMMENT 'x'",
+        "DROP TEMPORARY TABLE IF EXISTS `t`;",
+        "DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `t`",
     ],
 )
 def test_what_concerns_no_table(text: str) -> None:
@@ -115,6 +150,20 @@ def test_columns_and_keys_that_come_and_go() -> None:
 
 def test_an_index_that_is_dropped_by_itself() -> None:
     assert redefined("DROP INDEX `k` ON `shop`.`t`", "", WANTED) == (Redefined(T, unindexed=("k",)),)
+
+
+def test_an_index_that_another_one_replaces() -> None:
+    text = "CREATE OR REPLACE UNIQUE INDEX `k` USING BTREE ON t (a)"
+    assert redefined(text, "shop", WANTED) == (Redefined(T, unindexed=("k",)),)
+
+
+def test_a_text_that_can_not_be_read_stops_what_it_may_name() -> None:
+    wanted = Wanted(frozenset({TableName("shop", "it`s"), TableName("shop", "größe"), TableName("shop", "u")}), False)
+    assert [change.table.name for change in redefined("DROP TABLE `IT``S`, `x", "shop", wanted)] == ["it`s"]
+    assert [change.table.name for change in redefined("DROP TABLE v /*!50000U", "shop", wanted)] == ["u"]
+    assert redefined("TRUNCATE v, uu, u1, shop.ü `", "shop", wanted) == ()
+    found = {change.table.name for change in redefined("ALTER TABLE gr\ufffd\ufffde COMMENT '", "shop", wanted)}
+    assert found == {"größe"}
 
 
 def test_names_in_any_case_where_the_server_takes_them_so() -> None:

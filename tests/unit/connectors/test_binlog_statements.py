@@ -40,6 +40,18 @@ from tieout.model.tables import TableName
         ("ANALYZE FORMAT=JSON DELETE FROM t", Meaning.ROWS),
         ("ANALYZE TABLE t", Meaning.OTHER),
         ("", Meaning.OTHER),
+        ("# Dummy event replacing event type 160 that slave cannot handle.", Meaning.OTHER),
+        ("/* /* */ TRUNCATE t", Meaning.TRUNCATE),
+        ("/*!50000 TRUNCATE */ t", Meaning.TRUNCATE),
+        ("--\tINSERT\nTRUNCATE t", Meaning.TRUNCATE),
+        ("--INSERT\nTRUNCATE t", Meaning.OTHER),
+        ("SET STATEMENT x = ' FOR INSERT' FOR TRUNCATE t", Meaning.TRUNCATE),
+        ("SET STATEMENT x = /* FOR INSERT */ (SELECT SUBSTR('a' FROM 1 FOR 2)) FOR TRUNCATE t", Meaning.TRUNCATE),
+        ("SET STATEMENT sql_mode = 'ANSI' FOR INSERT INTO t VALUES (\"x\")", Meaning.ROWS),
+        ("BEGIN; TRUNCATE t", Meaning.OTHER),
+        ("COMMIT WORK AND NO CHAIN", Meaning.COMMIT),
+        ("`BEGIN`", Meaning.OTHER),
+        ("\u017fET STATEMENT x = 1 FOR INSERT INTO t VALUES (1)", Meaning.OTHER),
     ],
 )
 def test_meaning(text: str, expected: Meaning) -> None:
@@ -57,6 +69,39 @@ def test_meaning(text: str, expected: Meaning) -> None:
         ("TRUNCATE größe", (None, "größe")),
         ("TRUNCATE tables", (None, "tables")),
         ("TRUNCATE ", None),
+        ("TRUNCATE -- u\n t", (None, "t")),
+        ("TRUNCATE TABLE # u\n t", (None, "t")),
+        ("TRUNCATE TABLE -- `u` /*\n t -- */", (None, "t")),
+        ("-- TRUNCATE u\nTRUNCATE t", (None, "t")),
+        ("/* TRUNCATE u */ # TRUNCATE u\nTRUNCATE t", (None, "t")),
+        ("TRUNCATE/**/TABLE/*/ u */t", (None, "t")),
+        ("TRUNCATE /*!50000 TABLE */ /*M!100100 t */", (None, "t")),
+        ("TRUNCATE /*! /* u */ TABLE */ t", (None, "t")),
+        ("TRUNCATE /*! /*!50000 TABLE */ t", (None, "t")),
+        ("TRUNCATE /* 99999 a (* b *) u */ t", (None, "t")),
+        ("SET STATEMENT max_statement_time = 9 FOR TRUNCATE u.t", ("u", "t")),
+        ("TRUNCATE .t", (None, "t")),
+        ("TRUNCATE shop.2024", ("shop", "2024")),
+        ("TRUNCATE shop -- .u\n.-- .u\n t", ("shop", "t")),
+        ("TRUNCATE [a]]b]", (None, "a]b")),
+        ("TRUNCATE `-- t`", (None, "-- t")),
+        ("TRUNCATE t;", (None, "t")),
+        ("TRUNCATE t NOWAIT", (None, "t")),
+        ("TRUNCATE t REUSE STORAGE -- u", (None, "t")),
+        # What no server takes is not taken for what it may have been.
+        ("TRUNCATE t u", None),
+        ("TRUNCATE t, u", None),
+        ("TRUNCATE a.b.c", None),
+        ("TRUNCATE t; TRUNCATE u", None),
+        ("TRUNCATE --u\n t", None),
+        ("TRUNCATE /* 99999 a /* b */ u */ t", None),
+        ("TRUNCATE `t", None),
+        ("TRUNCATE t /* no end", None),
+        ("TRUNCATE /*! t", None),
+        ("TRUNCATE\u00a0t", None),
+        ("TRUNCATE t # a\0b\n", None),
+        ("SET STATEMENT sql_mode = '' FOR TRUNCATE \"t\"", None),
+        ("SET STATEMENT max_statement_time = 9", None),
     ],
 )
 def test_what_is_truncated(text: str, expected: tuple[str | None, str] | None) -> None:
@@ -72,6 +117,10 @@ def test_a_statement_concerns_tables_of_its_schema_and_of_those_it_names() -> No
     assert wanted.concerns(query("shop", "INSERT INTO other VALUES (1)"))
     assert wanted.concerns(query("elsewhere", "INSERT INTO `SHOP`.orders VALUES (1)"))
     assert not wanted.concerns(query("percona", "REPLACE INTO heartbeat VALUES (1)"))
+    odd = Wanted(frozenset({TableName("it`s", "orders"), TableName("größe", "t")}), folded=False)
+    assert odd.concerns(query("elsewhere", "INSERT INTO `IT``S`.orders VALUES (1)"))
+    assert odd.concerns(Query("elsewhere", "INSERT INTO größe.t VALUES (1)".encode("latin1"), 8))
+    assert not odd.concerns(query("elsewhere", "INSERT INTO `it`.s VALUES (1)"))
 
 
 def test_names_in_any_case_where_the_server_takes_them_so() -> None:

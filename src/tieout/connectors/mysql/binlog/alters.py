@@ -14,7 +14,7 @@ _CONSTRAINTS = frozenset(
 )
 _SAME_ROWS = frozenset(
     [
-        *("ALGORITHM", "LOCK", "FORCE", "ORDER", "ENABLE", "DISABLE", "WITH", "WITHOUT", "WAIT", "NOWAIT"),
+        *("ALGORITHM", "LOCK", "FORCE", "ORDER", "ENABLE", "DISABLE", "WITHOUT", "WAIT", "NOWAIT"),
         *("ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "REORGANIZE", "COALESCE", "REMOVE", "PARTITION"),
     ]
 )
@@ -36,10 +36,14 @@ _NUMBERED = "(numbered)"
 
 @dataclass
 class Alters:
-    """Collects what the actions of one ALTER TABLE do; `schema` is that of names without one."""
+    """Collects what the actions of one ALTER TABLE do; `schema` is that of names without one.
+
+    `ignores`: rows that would be duplicates were deleted on the way, which the log does not tell.
+    """
 
     table: TableName
     schema: str
+    ignores: bool = False
     _added: list[tuple[str, str | None]] = field(default_factory=list)
     _dropped: list[str] = field(default_factory=list)
     _changed: list[str] = field(default_factory=list)
@@ -49,11 +53,12 @@ class Alters:
 
     def changes(self, at: Words) -> Iterator[Redefined]:
         """Of the table itself, and of others that got its rows or its name."""
-        if at.skip("WAIT"):
-            at.take()
-        at.skip("NOWAIT")
+        at.skip_waiting()
+        if self.ignores:
+            self._reason = "ALTER IGNORE TABLE may have deleted rows of it"
         for action in at.parts():
             self._act(action)
+        at.end()
         yield Redefined(
             self.table,
             tuple(self._added),
@@ -75,9 +80,11 @@ class Alters:
         elif verb in ("MODIFY", "CHANGE"):
             at.skip("COLUMN")
             at.skip("IF", "EXISTS")
-            self._changed.append(at.take().text)
+            self._changed.append(at.part())
         elif verb in _OPTIONS:
             self._options(verb, at)
+        elif verb == "WITH" and at.key == "VALIDATION":
+            pass
         elif verb != "ALTER" and verb not in _SAME_ROWS:
             self._refuse(verb, at)
 
@@ -92,7 +99,7 @@ class Alters:
         columns = at.parts() if at.skip("(") else iter([at])
         for column in columns:
             if column.key not in _CONSTRAINTS:
-                self._added.append((column.take().text, _default(column)))
+                self._added.append((column.part(), _default(column)))
 
     def _drop(self, at: Words) -> None:
         if at.skip("PRIMARY"):
@@ -100,7 +107,7 @@ class Alters:
         elif at.key in ("INDEX", "KEY", "CONSTRAINT"):
             at.take()
             at.skip("IF", "EXISTS")
-            self._unindexed.append(at.take().text)
+            self._unindexed.append(at.part())
         elif at.skip("PARTITION"):
             self._reason = "a partition was dropped"
         elif at.skip("SYSTEM", "VERSIONING") or at.skip("PERIOD", "FOR"):
@@ -108,17 +115,17 @@ class Alters:
         elif at.key not in ("FOREIGN", "CHECK"):
             at.skip("COLUMN")
             at.skip("IF", "EXISTS")
-            self._dropped.append(at.take().text)
+            self._dropped.append(at.part())
 
     def _rename(self, at: Words) -> None:
         if at.key in ("INDEX", "KEY"):
             at.take()
-            self._unindexed.append(at.take().text)  # under this name nobody will find it again
+            self._unindexed.append(at.part())  # under this name nobody will find it again
         elif at.skip("COLUMN"):
             at.skip("IF", "EXISTS")
-            self._dropped.append(at.take().text)
+            self._dropped.append(at.part())
             at.skip("TO")
-            self._added.append((at.take().text, _COMPUTED))
+            self._added.append((at.part(), _COMPUTED))
         else:
             at.skip_any("TO", "AS", "=")
             new = at.name(self.schema)
@@ -132,6 +139,8 @@ class Alters:
                 engine = at.take()
                 if engine.text.upper() not in _ENGINES:
                     self._reason = f"it is kept by {engine.text} now"
+            elif verb == "WITH" and at.key == "SYSTEM":
+                self._refuse(verb, at)
             if at.is_over:
                 return
             verb = at.take().key

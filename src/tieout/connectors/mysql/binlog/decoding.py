@@ -38,12 +38,17 @@ class Decoding:
     def names(self) -> Mapping[str, Any]:
         return {} if self.codec or self.binary else {"table": self.table or self.characters}
 
-    def text(self, data: bytes) -> str:
+    def text(self, data: bytes, errors: str = "strict") -> str:
         if self.table:
-            return codecs.charmap_decode(data, "strict", self.table)[0]
+            return codecs.charmap_decode(data, errors, self.table)[0]
         if self.characters:
             return spelled(data, self.characters)
-        return data.decode(self.codec or "utf-8")
+        return data.decode(self.codec or "utf-8", errors)
+
+    @property
+    def keeps_ascii(self) -> bool:
+        """Whether a byte of ASCII is always a character of its own, and never the second half of another one."""
+        return self.binary or bool(self.table) or self.codec in ("utf-8", "ascii", "gb2312")
 
 
 BINARY = Decoding()

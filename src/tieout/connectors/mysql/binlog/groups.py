@@ -6,7 +6,8 @@ from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.events import Event
 from tieout.connectors.mysql.binlog.gtids import Gtid, gtid_of, mysql_gtid
 from tieout.connectors.mysql.binlog.queries import Query, query_of
-from tieout.connectors.mysql.binlog.statements import Meaning, meaning
+from tieout.connectors.mysql.binlog.statements import Meaning, meaning, xid_of
+from tieout.connectors.mysql.binlog.words import Rules
 
 _UNNAMED = Gtid(0, "", standalone=True)
 
@@ -55,10 +56,15 @@ class Groups:
         return False
 
     def _asked(self, query: Query) -> bool:
-        self.query, self.meant = query, meaning(query.text)
+        self.query, self.meant = query, meaning(query.text, Rules(query.sql_mode))
         if self.meant is Meaning.BEGIN:
             self.open = True
             return False
+        if self.meant is Meaning.XA_START:  # MariaDB says all this of an XA transaction with its GTID
+            self.gtid, self.open = Gtid(0, "", standalone=False, prepared=True, xid=xid_of(query.text)), True
+            return False
+        if self.meant in (Meaning.XA_COMMIT, Meaning.XA_ROLLBACK) and not self.gtid.completed:
+            self.gtid = Gtid(0, "", standalone=True, completed=True, xid=xid_of(query.text))
         if self.meant in (Meaning.COMMIT, Meaning.ROLLBACK):
             return self._closed()
         return not self.open

@@ -67,7 +67,7 @@ class Layouts:
     def __init__(self, url: EndpointUrl, mariadb: bool) -> None:
         self.charsets = Charsets(url)
         self._url = url
-        self._mariadb = mariadb
+        self.mariadb = mariadb
         self._known: dict[bytes, Layout] = {}
 
     def of(self, body: bytes) -> Layout:
@@ -77,7 +77,7 @@ class Layouts:
         if found is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            found = self._known[description] = self._made(table_map(body, self._mariadb))
+            found = self._known[description] = self._made(table_map(body, self.mariadb))
         return found
 
     def _made(self, described: TableMap) -> Layout:

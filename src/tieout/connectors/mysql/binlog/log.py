@@ -11,12 +11,13 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.changelog import LogLag, Watched
 from tieout.connectors.mysql.binlog.continuity import identified, resumed
-from tieout.connectors.mysql.binlog.dump import log_behind
+from tieout.connectors.mysql.binlog.dump import dumped, log_behind
 from tieout.connectors.mysql.binlog.layout import layouts_of
 from tieout.connectors.mysql.binlog.reader import Reader
 from tieout.connectors.mysql.binlog.scan import transaction_ends
 from tieout.connectors.mysql.binlog.server import end_of_log, file_sizes, gtids_at
 from tieout.connectors.mysql.binlog.wanted import Wanted
+from tieout.connectors.mysql.binlog.xa import last_read
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import LogLostError, UnreachableError
@@ -78,7 +79,8 @@ class BinlogLog:
             return
         with log_behind(self.url, after) as dump:
             wanted, layouts = Wanted(tables, dump.folded), layouts_of(self.url, dump.mariadb)
-            yield from Reader(dump.events, wanted, layouts, partial(log_behind, self.url)).items(upto)
+            open_log = partial(dumped, self.url)
+            yield from Reader(dump.events, wanted, layouts, open_log, last_read(self.url)).items(upto)
 
     def lag(self, applied: Position) -> LogLag:
         with translated(self.url), closing(connect(self.url)) as connection:

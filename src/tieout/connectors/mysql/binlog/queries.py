@@ -18,11 +18,15 @@ _LENGTHS = {_FLAGS: 4, _SQL_MODE: 8, _AUTO_INCREMENT: 4}
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`raw` is in the character set of its client: `collation` names it by number, 0 if it is not told."""
+    """`raw` is in the character set of its client: `collation` names it by number, 0 if it is not told.
+
+    `sql_mode` is that of the session, in bits; None if it is not told.
+    """
 
     schema: str
     raw: bytes
     collation: int
+    sql_mode: int | None = 0
 
     @property
     def text(self) -> str:
@@ -36,23 +40,28 @@ def query_of(kind: int, body: bytes) -> Query:
     schema_at = head + variables_length
     text_at = schema_at + schema_length + 1
     raw = body[text_at:]
+    sql_mode, collation = _told(body[head:schema_at])
     return Query(
         body[schema_at : text_at - 1].decode(),
         inflated_event(raw) if kind == QUERY_COMPRESSED else raw,
-        _collation(body[head:schema_at]),
+        collation,
+        sql_mode,
     )
 
 
-def _collation(variables: bytes) -> int:
-    at = 0
+def _told(variables: bytes) -> tuple[int | None, int]:
+    """The session's sql_mode, and the collation of its character set."""
+    at, sql_mode = 0, None
     while at < len(variables):
         name = variables[at]
+        if name == _SQL_MODE:
+            sql_mode = int.from_bytes(variables[at + 1 : at + 9], "little")
         if name == _CHARSET:
-            return int.from_bytes(variables[at + 1 : at + 3], "little")
+            return sql_mode, int.from_bytes(variables[at + 1 : at + 3], "little")
         if name == _CATALOG:
             at += 2 + variables[at + 1]
         elif name in _LENGTHS:
             at += 1 + _LENGTHS[name]
         else:
             break
-    return 0
+    return sql_mode, 0

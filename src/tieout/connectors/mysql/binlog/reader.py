@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tieout.connectors.mysql.binlog import kinds
-from tieout.connectors.mysql.binlog.definitions import redefined
+from tieout.connectors.mysql.binlog.definitions import redefined, unread
 from tieout.connectors.mysql.binlog.events import Event, EventStream
 from tieout.connectors.mysql.binlog.groups import Groups
 from tieout.connectors.mysql.binlog.layout import Layouts
 from tieout.connectors.mysql.binlog.queries import Query, query_of
 from tieout.connectors.mysql.binlog.rollbacks import OpenLog, Rollbacks
-from tieout.connectors.mysql.binlog.statements import Meaning, truncated
+from tieout.connectors.mysql.binlog.statements import Meaning, meaning, savepoint, truncated
 from tieout.connectors.mysql.binlog.tables import Tables
 from tieout.connectors.mysql.binlog.until import Until
 from tieout.connectors.mysql.binlog.wanted import Wanted
+from tieout.connectors.mysql.binlog.words import Rules, Unreadable
+from tieout.connectors.mysql.binlog.xa import LastRead, TwoParts
 from tieout.errors import ReadError, UnreachableError, UnsupportedError
 from tieout.model.changes import Begin, Commit, Emptied, LogItem, Reached, Rows, Statement
 from tieout.model.positions import Position
@@ -33,16 +35,24 @@ _NAMES = frozenset({kinds.GTID, kinds.MYSQL_GTID})
 class Reader:
     """Turns the events behind a transaction's end into items. `open_log` is for what has to be read again."""
 
-    def __init__(self, events: EventStream, wanted: Wanted, layouts: Layouts, open_log: OpenLog) -> None:
+    def __init__(
+        self,
+        events: EventStream,
+        wanted: Wanted,
+        layouts: Layouts,
+        open_log: OpenLog,
+        last: LastRead | None = None,
+    ) -> None:
         self._events = events
         self._wanted = wanted
         self._charsets = layouts.charsets
+        self._mariadb = layouts.mariadb
         self._tables = Tables(wanted, layouts)
         self._groups = Groups()
         self._rollbacks = Rollbacks(open_log, self._tables)
+        self._two_parts = TwoParts(events, open_log, self._tables, self._refuse_changes, last or LastRead())
         self._told = False
         self._at = 0
-        self._harmless: set[bytes] = set()
 
     def items(self, upto: Position) -> Iterator[LogItem]:
         """Ends with the transaction that reaches `upto`, and with the place that was reached."""
@@ -57,6 +67,7 @@ class Reader:
                     yield from self._begun(begin)
                     yield rows
             elif kind == kinds.GTID and until.reached(self._events.file, end):
+                self._two_parts.leave(begin)
                 yield self._reached(upto, "")  # the next transaction
                 return
             else:
@@ -75,6 +86,7 @@ class Reader:
                 if kind == kinds.GTID or not groups.open:
                     begin = end
                 if not groups.open and until.reached(file, end):
+                    self._two_parts.leave(begin)
                     yield self._reached(upto, self._events.tail)
                     return
             before = end
@@ -88,25 +100,29 @@ class Reader:
         """A transaction's Begin, before the first of its items."""
         if not self._told:
             self._told = True
-            yield Begin(self._events.at(begin), self._groups.name)
+            yield Begin(self._events.at(begin), self._groups.name, late=self._groups.gtid.completed)
 
     def _rows(self, kind: int, body: bytes) -> Rows | None:
-        rows = self._tables.rows(kind, body)
-        if rows and self._groups.gtid.prepared:
-            raise UnsupportedError(f"{rows.table.name}: XA transaction {self._groups.name} is in the log in two parts")
-        return rows
+        if self._groups.gtid.prepared:
+            self._two_parts.add(kind, body)
+            return None
+        return self._tables.rows(kind, body)
 
     def _others(self, event: Event, before: int) -> Iterable[LogItem]:
         """What is neither rows nor their tables. `before` is where the event begins."""
-        kind, end, body = event[0], event[3], event[4]
+        kind, *_, end, body = event
+        gtid = self._groups.gtid
         if self._groups.query is not None:
             return self._asked(self._groups.query, before, end)
         if kind == kinds.GTID:
             self._rollbacks.begin(end)
+            if gtid.prepared:
+                self._two_parts.begin(gtid.xid, self._events.file, before)
         elif kind == kinds.EXECUTE_LOAD:
             self._refuse_changes(query_of(kind, body))
         elif kind == kinds.XA_PREPARE:
-            self._harmless.add(self._groups.gtid.xid)
+            if body[0]:  # in one phase: prepared and committed
+                return self._two_parts.committed(gtid.xid, self._groups.name, self._events.file, before)
         elif kind == kinds.INCIDENT:
             raise ReadError("the server could not write all changes to its log", "copy the tables again")
         elif kind in _REFUSED:
@@ -116,46 +132,80 @@ class Reader:
         return ()
 
     def _asked(self, query: Query, before: int, end: int) -> Iterable[LogItem]:
-        meant, gtid = self._groups.meant, self._groups.gtid
+        try:
+            text = self._text(query)
+        except Unreadable:
+            return self._unread(query)
+        # In most character sets a text is what its ASCII says; where it is not, Groups may have been mistaken.
+        rules = Rules(query.sql_mode, self._mariadb)
+        meant = self._groups.meant if query.raw.isascii() and self._mariadb else meaning(text, rules)
         if meant is Meaning.TRUNCATE:
-            return self._truncated(query)
+            return self._truncated(query, text, rules)
         if meant is Meaning.OTHER:
-            return () if gtid.undone else (self._statement(query),)
-        if meant in (Meaning.ROLLBACK, Meaning.ROLLBACK_TO) and self._told:
-            return self._rollbacks.undo(self._text(query), self._events.file, before)
+            return () if self._groups.gtid.undone else (self._statement(query, text, rules),)
+        if meant is Meaning.ROWS:
+            self._refuse_changes(query, text)
+            return ()
+        if meant in (Meaning.XA_START, Meaning.XA_COMMIT, Meaning.XA_ROLLBACK):
+            return self._of_two_parts(meant, before)
+        return self._of_rollbacks(meant, text, rules, before, end)
+
+    def _of_two_parts(self, meant: Meaning, before: int) -> Iterable[LogItem]:
+        xid, file = self._groups.gtid.xid, self._events.file
+        if meant is Meaning.XA_COMMIT:
+            return self._two_parts.committed(xid, self._groups.name, file, before)
+        if meant is Meaning.XA_START:
+            self._two_parts.begin(xid, file, before)
+        else:
+            self._two_parts.rolled_back(xid)
+        return ()
+
+    def _of_rollbacks(self, meant: Meaning, text: str, rules: Rules, before: int, end: int) -> Iterable[LogItem]:
         if meant is Meaning.BEGIN:
             self._rollbacks.begin(end)
         elif meant is Meaning.SAVEPOINT:
-            self._rollbacks.savepoint(self._text(query), end)
-        elif meant is Meaning.ROWS:
-            self._refuse_changes(query)
-        elif meant is Meaning.XA_COMMIT and gtid.xid not in self._harmless:
-            raise UnsupportedError(f"XA transaction {self._groups.name} is in the log in two parts, the first far away")
+            self._rollbacks.savepoint(savepoint(text, rules), end)
+        elif meant is Meaning.ROLLBACK_TO and self._groups.gtid.prepared:
+            self._two_parts.undo()
+        elif meant is Meaning.ROLLBACK_TO and self._told:
+            return self._rollbacks.undo_to(savepoint(text, rules), self._events.file, before)
+        elif meant is Meaning.ROLLBACK and self._told:
+            return self._rollbacks.undo(self._events.file, before)
         return ()
 
-    def _truncated(self, query: Query) -> Iterable[LogItem]:
-        found = truncated(self._text(query))
+    def _truncated(self, query: Query, text: str, rules: Rules) -> Iterable[LogItem]:
+        found = truncated(text, rules)
         if found is None:
-            return (self._statement(query),)
+            return (self._statement(query, text, rules),)
         schema, name = found
         table = self._wanted.named(TableName(schema or query.schema, name))
         return (Emptied(table),) if table else ()
 
-    def _statement(self, query: Query) -> Statement:
-        text = self._text(query)
-        return Statement(query.schema, text, redefined(text, query.schema, self._wanted))
+    def _statement(self, query: Query, text: str, rules: Rules) -> Statement:
+        return Statement(query.schema, text, redefined(text, query.schema, self._wanted, rules))
 
-    def _refuse_changes(self, query: Query) -> None:
-        if self._wanted.concerns(query):
+    def _unread(self, query: Query) -> Iterable[LogItem]:
+        text = query.raw.decode(errors="replace")
+        if self._groups.meant is Meaning.ROWS:
+            self._refuse_changes(query, text)
+        return (Statement(query.schema, text, unread(text, self._wanted)),)
+
+    def _refuse_changes(self, query: Query, text: str | None = None) -> None:
+        if self._wanted.concerns(query, text):
+            shown = query.raw.decode(errors="replace") if text is None else text
             raise UnsupportedError(
-                f"the log has a statement that changes rows instead of the rows: {self._text(query)[:100]}",
+                f"the log has a statement that changes rows instead of the rows: {shown[:100]}",
                 "SET GLOBAL binlog_format = ROW; what was logged before can't be read",
             )
 
     def _text(self, query: Query) -> str:
+        """Unreadable if some of it is no text, and nobody knows which of its bytes are characters of their own."""
         if query.raw.isascii():
             return query.text
+        decoding = self._charsets.decoding(query.collation)
         try:
-            return self._charsets.decoding(query.collation).text(query.raw)
+            return decoding.text(query.raw)
         except UnicodeDecodeError:
-            return query.raw.decode(errors="replace")
+            if not decoding.keeps_ascii:
+                raise Unreadable("it is no text in the character set of its client") from None
+            return decoding.text(query.raw, "replace")

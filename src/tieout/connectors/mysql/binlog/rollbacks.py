@@ -7,7 +7,6 @@ the changes have been handed on, so their opposites follow them, last ones first
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import pairwise
@@ -16,12 +15,11 @@ from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.dump import Dump
 from tieout.connectors.mysql.binlog.tables import Tables
 from tieout.errors import UnsupportedError
-from tieout.model.changes import KEPT, ChangeKind, Rows
+from tieout.model.changes import KEPT, ChangeKind, Redefined, Rows, Statement
 from tieout.model.positions import Position
 
 _PART = 4 << 20
 """Bytes of the log to hold at once."""
-_NAME = re.compile(r"(?:SAVEPOINT|TO)\s+(?P<name>\S.*)$", re.IGNORECASE | re.DOTALL)
 
 OpenLog = Callable[[Position], AbstractContextManager[Dump]]
 
@@ -42,12 +40,26 @@ class Rollbacks:
         self._savepoints.clear()
         self._void.clear()
 
-    def savepoint(self, text: str, end: int) -> None:
-        self._savepoints[_name(text)] = end
+    def savepoint(self, name: str | None, end: int) -> None:
+        if name is not None:
+            self._savepoints[name] = end
 
-    def undo(self, text: str, file: str, end: int) -> Iterator[Rows]:
-        """The opposites of what lies between a savepoint, or the transaction's beginning, and this place."""
-        begin = self._savepoints.get(_name(text), self._begin)
+    def undo(self, file: str, end: int) -> Iterator[Rows]:
+        """The opposites of what lies between the transaction's beginning and this place."""
+        yield from self._undone(file, self._begin, end)
+
+    def undo_to(self, name: str | None, file: str, end: int) -> Iterator[Rows | Statement]:
+        """The opposites of what lies between a savepoint and this place."""
+        begin = None if name is None else self._savepoints.get(name)
+        if begin is not None:
+            yield from self._undone(file, begin, end)
+            return
+        tables = {rows.table.name for rows in self._rows(file, self._begin, end)}
+        reason = "changes of it were taken back to a savepoint that the log does not tell"
+        stopped = (Redefined(table, reason=reason) for table in sorted(tables, key=str))
+        yield Statement("", "ROLLBACK TO SAVEPOINT", tuple(stopped))
+
+    def _undone(self, file: str, begin: int, end: int) -> Iterator[Rows]:
         for part_begin, part_end in reversed([*pairwise(self._cuts(file, begin, end))]):
             for rows in reversed([*self._rows(file, part_begin, part_end)]):
                 yield _opposite(rows)
@@ -74,11 +86,6 @@ class Rollbacks:
                     yield rows
                 if offset >= end:
                     return
-
-
-def _name(text: str) -> str:
-    found = _NAME.search(text)
-    return found["name"].strip().lower() if found else ""
 
 
 def _opposite(rows: Rows) -> Rows:

@@ -1,32 +1,26 @@
-"""What a statement's text in the log means, by its first words."""
+"""What a statement's text in the log means."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum, auto
+from itertools import islice
 
-_LEAD = re.compile(
-    r"""(?: \s+ | \( | ;
-          | /\*M?!\d*             # code for some versions, not a comment
-          | /\*(?!M?!).*?\*/
-          | (?:--\s|\#).*?(?:\n|$)
-        )*""",
-    re.DOTALL | re.VERBOSE,
-)
-_SETTINGS = re.compile(r"SET\s+STATEMENT\b.*?\bFOR\b", re.IGNORECASE | re.DOTALL)
-_COMMENT = re.compile(r"/\*(?!M?!).*?\*/", re.DOTALL)
-_WORD = re.compile(r"[A-Za-z]+")
-
-_NAME = r"(?:`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$\x80-\U0010ffff]+)"
-_TRUNCATE = re.compile(rf"TRUNCATE\s+(?:TABLE\b\s*)?(?:(?P<schema>{_NAME})\s*\.\s*)?(?P<name>{_NAME})", re.IGNORECASE)
+from tieout.connectors.mysql.binlog.words import USUAL, NotUnderstood, Rules, Unreadable, Word, Words, words_in
+from tieout.errors import ReadError
 
 _CHANGES_ROWS = frozenset(
     ["INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "SELECT", "DO", "WITH", "VALUES", "HANDLER", "EXECUTE"]
 )
+_HOW_IT_ENDS = frozenset(["WORK", "AND", "NO", "CHAIN", "RELEASE", ";"])
+_ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 class Meaning(Enum):
-    """OTHER is what is no change of rows: DDL, and all that is like it."""
+    """OTHER is what is no change of rows: DDL, and all that is like it or not understood."""
 
     BEGIN = auto()
     COMMIT = auto()
@@ -35,41 +29,137 @@ class Meaning(Enum):
     SAVEPOINT = auto()
     RELEASE = auto()
     XA = auto()
+    XA_START = auto()
     XA_COMMIT = auto()
+    XA_ROLLBACK = auto()
     TRUNCATE = auto()
     ROWS = auto()
     OTHER = auto()
 
 
-def meaning(text: str) -> Meaning:
-    begin = _LEAD.match(text)
-    at = begin.end() if begin else 0
-    words = [word.upper() for word in _WORD.findall(text, at, at + 100)[:4]]
-    first = words[0] if words else ""
-    if first == "SET" and (settings := _SETTINGS.match(text, at)):
-        return meaning(text[settings.end() :])
-    if first == "ANALYZE" and _CHANGES_ROWS.intersection(words):
+_WHOLE = {"BEGIN": Meaning.BEGIN, "COMMIT": Meaning.COMMIT, "ROLLBACK": Meaning.ROLLBACK}
+"""What servers write by themselves, millions of times: these texts are one word under all rules."""
+
+_XA = {
+    "START": Meaning.XA_START,
+    "BEGIN": Meaning.XA_START,
+    "COMMIT": Meaning.XA_COMMIT,
+    "ROLLBACK": Meaning.XA_ROLLBACK,
+}
+
+
+def meaning(text: str, rules: Rules = USUAL) -> Meaning:
+    """By its first words; no more of a text is read."""
+    if (known := _WHOLE.get(text)) is not None:
+        return known
+    try:
+        return _meaning(word.key for word in statement_words(text, rules))
+    except Unreadable:
+        return Meaning.OTHER
+
+
+def _meaning(keys: Iterator[str]) -> Meaning:
+    first = next(keys, "")
+    if first in _CHANGES_ROWS:
         return Meaning.ROWS
-    if first in ("BEGIN", "COMMIT", "TRUNCATE", "SAVEPOINT", "RELEASE"):
+    if first in ("TRUNCATE", "SAVEPOINT", "RELEASE"):
         return Meaning[first]
-    if first == "ROLLBACK":
-        return Meaning.ROLLBACK_TO if "TO" in words else Meaning.ROLLBACK
+    if first == "ANALYZE" and _CHANGES_ROWS.intersection(islice(keys, 4)):
+        return Meaning.ROWS
     if first == "XA":
-        return Meaning.XA_COMMIT if words[1:2] == ["COMMIT"] else Meaning.XA
-    if first == "START" and words[1:2] == ["TRANSACTION"]:
-        return Meaning.BEGIN
-    return Meaning.ROWS if first in _CHANGES_ROWS else Meaning.OTHER
+        return _XA.get(next(keys, ""), Meaning.XA)
+    if first == "START":
+        return Meaning.BEGIN if next(keys, "") == "TRANSACTION" else Meaning.OTHER
+    if first in _WHOLE:
+        rest = list(keys)
+        if first == "ROLLBACK" and "TO" in rest[:2]:
+            return Meaning.ROLLBACK_TO
+        if _HOW_IT_ENDS.issuperset(rest):
+            return _WHOLE[first]
+    return Meaning.OTHER
 
 
-def truncated(text: str) -> tuple[str | None, str] | None:
+def statement_words(text: str, rules: Rules = USUAL) -> Iterator[Word]:
+    """The words of the statement itself, behind the settings that it has of its own (SET STATEMENT … FOR)."""
+    words = words_in(text, rules)
+    first = next((word for word in words if word.key not in (";", "(")), None)
+    if first is None:
+        return
+    second = next(words, None) if first.key == "SET" else None
+    if second is None or second.key != "STATEMENT":
+        yield first
+        if second is not None:
+            yield second
+        yield from words
+    elif rules.sql_mode is not None and "SQL_MODE" in text.upper():
+        # The log has the sql_mode that is set here; the text was cut with the one before.
+        yield from statement_words(text, replace(rules, sql_mode=None))
+    else:
+        yield from _behind_settings(words)
+
+
+def _behind_settings(words: Iterator[Word]) -> Iterator[Word]:
+    depth = 0
+    for word in words:
+        depth += {"(": 1, ")": -1}.get(word.key, 0)
+        if word.key == "FOR" and depth == 0:
+            yield from words
+            return
+    raise Unreadable("settings without a statement")
+
+
+def whole_statement(text: str, rules: Rules = USUAL) -> list[Word]:
+    """All its words, without the semicolons behind them."""
+    words = list(statement_words(text, rules))
+    while words and words[-1].key == ";":
+        words.pop()
+    return words
+
+
+def truncated(text: str, rules: Rules = USUAL) -> tuple[str | None, str] | None:
     """Schema, if it is named, and table of a TRUNCATE; None if they can't be told."""
-    bare = _COMMENT.sub(" ", text)
-    found = _TRUNCATE.search(bare)
-    if not found:
+    try:
+        at = Words(whole_statement(text, rules))
+        if not at.skip("TRUNCATE"):
+            return None
+        at.skip("TABLE")
+        name = at.name("")
+        at.skip_waiting()
+        if not at.skip("DROP", "STORAGE"):
+            at.skip("REUSE", "STORAGE")
+        at.end()
+    except (Unreadable, NotUnderstood):
         return None
-    return _unquoted(found["schema"]) if found["schema"] else None, _unquoted(found["name"])
+    return name.schema or None, name.name
 
 
-def _unquoted(name: str) -> str:
-    quote = name[0]
-    return name[1:-1].replace(quote * 2, quote) if quote in '`"' else name
+def savepoint(text: str, rules: Rules = USUAL) -> str | None:
+    """The name in a SAVEPOINT or a ROLLBACK TO, one for all spellings that are the same to a server; None if not told.
+
+    Servers compare these names without case and accents (utf8_general_ci).
+    """
+    try:
+        at = Words(whole_statement(text, rules))
+        if at.skip("ROLLBACK"):
+            at.skip("WORK")
+            at.skip("TO")
+        at.skip("SAVEPOINT")
+        name = at.part()
+        at.end()
+    except (Unreadable, NotUnderstood):
+        return None
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", name)).upper()
+
+
+def xid_of(text: str) -> bytes:
+    """The name in an XA statement, in the form that MariaDB's GTIDs have it in."""
+    try:
+        at = Words(list(words_in(text)))
+        at.take(), at.take()
+        words = [part.take() for part in at.parts()]
+        names = [bytes.fromhex(word.text) if word.key == "?" else word.text.encode() for word in words[:2]]
+        gtrid, bqual = [*names, b""][:2]
+        form = int(words[2].text) if len(words) > 2 else 1
+        return form.to_bytes(4, "little") + bytes([len(gtrid), len(bqual)]) + gtrid + bqual
+    except (Unreadable, ValueError, OverflowError):
+        raise ReadError(f"the log has an XA transaction whose name can't be read: {text[:100]}") from None

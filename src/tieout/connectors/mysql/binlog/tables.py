@@ -31,12 +31,17 @@ class Tables:
 
     def rows(self, kind: int, body: bytes) -> Rows | None:
         """The rows of an event; None if nobody wants them."""
+        described = self.described(body)
+        return None if described is None else self.decoded(described, kind, body)
+
+    def described(self, body: bytes) -> bytes | None:
+        """The table map of an event with rows; None if nobody wants them."""
         number = table_id(body)
         if number not in self._bodies:
             if number == _NO_TABLE:
                 return None
             raise ReadError("the log has rows of a table that it did not describe", "is this the end of a transaction?")
-        described = self._bodies[number]
-        if described is None:
-            return None
+        return self._bodies[number]
+
+    def decoded(self, described: bytes, kind: int, body: bytes) -> Rows:
         return rows_of(self._layouts.of(described), kind, body)

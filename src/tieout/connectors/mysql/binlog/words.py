@@ -1,4 +1,8 @@
-"""A statement's text as words, read one after another."""
+"""A statement's text as words. All that is read of a statement in the log is read through this one tokenizer.
+
+It cuts a text where the server's own lexer does (sql/sql_lex.cc). What that lexer would refuse is never logged; such a
+text is Unreadable here, rather than cut in some other way.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,47 @@ from dataclasses import dataclass
 
 from tieout.model.tables import TableName
 
-_FOR_SOME_VERSIONS = re.compile(r"/\*M?!\d*(.*?)\*/", re.DOTALL)
-_LITERALS = frozenset({"STRING", "NUMBER"})
-_QUOTED = frozenset({"STRING", "IDENTIFIER"})
+ANSI_QUOTES, NO_BACKSLASH_ESCAPES = 1 << 2, 1 << 20
+"""Bits of sql_mode that change where a text is cut."""
+
+_NAME = r"[0-9A-Za-z_$\x80-\x9f\xa1-\U0010ffff]"  # U+00A0 is space to some character sets, and part of a name to others
+_name = re.compile(rf"{_NAME}+").match
+_skipped = re.compile(r"(?:[ \t-\r]+|\#[^\n\0]*|--(?![^\0-\x20\x7f])[^\n\0]*)+").match
+_comment = re.compile(r"/\*.*?\*/", re.DOTALL).match
+_code_for = re.compile(r"/\*M?!(?:\d{5,6})?").match
+_number = re.compile(rf"(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?(?!{_NAME})|\d+[eE][+-]\d+").match
+_whole_number = re.compile(r"\d+(?:[eE]\d+)?").fullmatch
+_MEANT = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+def _in_quotes(begin: str, end: str, *, escapes: bool = False) -> re.Pattern[str]:
+    begin, end = re.escape(begin), re.escape(end)
+    inside = rf"[^{end}\\]++|\\." if escapes else rf"[^{end}]++"
+    return re.compile(rf"{begin}((?:{inside}|{end}{end})*+){end}", re.DOTALL)
+
+
+_NAMES = {begin: _in_quotes(begin, end) for begin, end in ("``", '""', "[]")}  # MariaDB has [name] with sql_mode MSSQL
+_PLAIN = {quote: _in_quotes(quote, quote) for quote in "'\""}
+_ESCAPING = {quote: _in_quotes(quote, quote, escapes=True) for quote in "'\""}
 
 
 class Unreadable(Exception):
-    """A text that can't be cut into words."""
+    """A text that can't be cut into words for certain."""
+
+
+class NotUnderstood(Exception):
+    """Words that are none of the statements that are known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a server cuts a text. `sql_mode` is None if nobody knows the one that it was cut with."""
+
+    sql_mode: int | None = 0
+    mariadb: bool = True
+
+
+USUAL = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +63,101 @@ class Word:
     key: str
     literal: bool = False
 
-
-def words_of(text: str) -> list[Word]:
-    """Without comments; code for some versions is none. Unreadable if a quote has no end."""
-    from sqlglot.dialects.mysql import MySQL
-    from sqlglot.errors import TokenError
-
-    code = _FOR_SOME_VERSIONS.sub(r" \1 ", text)
-    try:
-        # The word in front keeps the tokenizer from taking the rest of a command as one text.
-        tokens = MySQL().tokenize(f"_ {code}")
-    except TokenError as error:
-        raise Unreadable(str(error)) from None
-    return [word for token in tokens[1:] for word in _split(token.text, token.token_type.name)]
+    @property
+    def is_name(self) -> bool:
+        """Whether a table can be called so: a text too, where nobody knows if double quotes are those of names."""
+        return not self.key or (not self.literal and _name(self.key) is not None)
 
 
-def _split(text: str, kind: str) -> Iterator[Word]:
-    if kind in _QUOTED:
-        yield Word(text, "", kind in _LITERALS)
-    elif kind.endswith("_STRING"):  # of bits, of bytes, in a character set
-        yield Word(text, "?")
-    else:
-        for part in text.split():  # PRIMARY KEY is one token
-            yield Word(part, part.upper(), kind in _LITERALS)
+def words_of(text: str, rules: Rules = USUAL) -> list[Word]:
+    """All words, without comments; code for some versions is none. Unreadable if a quote or a comment has no end."""
+    return list(words_in(text, rules))
+
+
+def words_in(text: str, rules: Rules = USUAL) -> Iterator[Word]:
+    """One after another: of a long text only as much is read as is taken."""
+    at, code = 0, False
+    while (at := _behind_space(text, at)) < len(text):
+        here = text[at]
+        if here in "/*" and (mark := _behind_mark(text, at, code, rules)):
+            at, code = mark
+        elif here in "'\"`[":
+            word, at = _quoted(text, at, rules)
+            yield word
+        elif number := _number(text, at):
+            yield Word(number[0], number[0], literal=True)
+            at = number.end()
+        elif found := _name(text, at):
+            word, at = _plain(text, found[0], found.end())
+            yield word
+            while text.startswith(".", at) and (part := _name(text, at + 1)):  # behind a name, .5 is no number
+                yield Word(".", ".")
+                yield Word(part[0], _key(part[0]))
+                at = part.end()
+        elif here in "\0\xa0":
+            raise Unreadable(f"it has {here!r} at {at}")
+        else:
+            yield Word(here, here)
+            at += 1
+    if code:
+        raise Unreadable("code for some versions has no end")
+
+
+def _behind_mark(text: str, at: int, code: bool, rules: Rules) -> tuple[int, bool] | None:
+    """Behind a comment, or what begins or ends code for some versions, and whether it is such code from there on."""
+    if code and text.startswith("*/", at):
+        return at + 2, False  # of the code inside the code, too
+    if text.startswith("/*", at):
+        begin = _code_for(text, at)
+        if begin and (rules.mariadb or text[at + 2] == "!"):
+            # The server ran it: of what it skips it makes a comment before it logs a text.
+            return begin.end(), True
+        if comment := _comment(text, at):
+            return comment.end(), code
+        raise Unreadable("a comment has no end")
+    if text.startswith("*/", at) and not text.startswith("*/*", at):
+        raise Unreadable("the end of no comment")
+    return None
+
+
+def _behind_space(text: str, at: int) -> int:
+    skipped = _skipped(text, at)
+    return skipped.end() if skipped else at
+
+
+def _plain(text: str, word: str, end: int) -> tuple[Word, int]:
+    """A word without quotes; x'41' and b'1' are one."""
+    if word in ("x", "X", "b", "B") and (digits := _PLAIN["'"].match(text, end)):
+        return Word(digits[1], "?"), digits.end()
+    if _whole_number(word):
+        return Word(word, word, literal=True), end
+    return Word(word, _key(word)), end
+
+
+def _key(word: str) -> str:
+    """No keyword has other letters than those of ASCII, although some of them have such capitals."""
+    return word.upper() if word.isascii() else word
+
+
+def _quoted(text: str, at: int, rules: Rules) -> tuple[Word, int]:
+    quote, mode = text[at], rules.sql_mode
+    named = quote in "`[" or (quote == '"' and bool((mode or 0) & ANSI_QUOTES))
+    escapes = not named and not (mode or 0) & NO_BACKSLASH_ESCAPES
+    found = (_NAMES if named else _ESCAPING if escapes else _PLAIN)[quote].match(text, at)
+    if found is None:
+        raise Unreadable(f"{quote} has no end")
+    if mode is None and (quote == '"' or "\\" in found[0]) and not named:
+        raise Unreadable("nobody knows the sql_mode that it was read with")
+    end = "]" if quote == "[" else quote
+    inside = found[1].replace(end * 2, end)
+    if escapes and "\\" in found[1]:
+        # A quote may be doubled or escaped, and a backslash before it too: one after another.
+        inside = re.sub(rf"{quote}{quote}|\\.", lambda two: _meant(two[0]), found[1], flags=re.DOTALL)
+    return Word(inside, "", literal=not named), found.end()
+
+
+def _meant(two: str) -> str:
+    return _MEANT.get(two[1], two[1])
 
 
 class Words:
@@ -83,10 +193,38 @@ class Words:
         while self.key in keys and not self.is_over:
             self._at += 1
 
+    def skip_waiting(self) -> None:
+        """Goes past how long a statement waits for its tables."""
+        if self.skip("WAIT"):
+            self.take()
+        self.skip("NOWAIT")
+
+    def part(self) -> str:
+        """A name without a schema."""
+        word = self.take()
+        if not word.is_name or self._at > len(self._words):
+            raise NotUnderstood(f"{word.text!r} is no name")
+        return word.text
+
     def name(self, schema: str) -> TableName:
         """A table's name; `schema` is that of a name without one."""
-        first = self.take().text
-        return TableName(first, self.take().text) if self.skip(".") else TableName(schema, first)
+        if self.skip("."):  # there may be a dot before it all the same
+            return TableName(schema, self.part())
+        first = self.part()
+        name = TableName(first, self.part()) if self.skip(".") else TableName(schema, first)
+        if self.key == ".":
+            raise NotUnderstood(f"{name} has more parts")
+        return name
+
+    def refuse_several(self) -> None:
+        """NotUnderstood if another statement follows."""
+        if any(word.key == ";" for word in self._words):
+            raise NotUnderstood("several statements")
+
+    def end(self) -> None:
+        """NotUnderstood if there is more."""
+        if not self.is_over:
+            raise NotUnderstood(f"{self._word.text!r} is too much")
 
     def parts(self) -> Iterator[Words]:
         """What commas separate from here on; those in parentheses don't."""
