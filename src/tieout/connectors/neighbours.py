@@ -44,5 +44,5 @@ def neighbours(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> lis
     if not len(arrays[0]):
         return []
     fields = [decode(column.kind, array) for column, array in zip((*columns, *columns), arrays, strict=True)]
-    rows: list[Values] = [tuple(field.text(row) for field in fields) for row in range(len(arrays[0]))]
+    rows: list[Values] = [tuple(field.kept(row) for field in fields) for row in range(len(arrays[0]))]
     return [Disorder(row[: len(columns)], row[len(columns) :], PLACE) for row in rows]

@@ -139,7 +139,7 @@ class ScanValues:
         fields = [decode(column.kind, array) for column, array in zip(self.key_columns, arrays, strict=True)]
         if not fields:
             return [None] * batch.num_rows
-        return [tuple(field.text(row) for field in fields) for row in range(batch.num_rows)]
+        return [tuple(field.kept(row) for field in fields) for row in range(batch.num_rows)]
 
     @contextmanager
     def _failing(self) -> Iterator[None]:

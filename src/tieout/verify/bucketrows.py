@@ -6,7 +6,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -74,12 +74,15 @@ class ScanBuckets:
 
     def run(self) -> Iterator[Bucketed]:
         reader = self.side.reader
-        try:
-            yield from self._scan(reader.read(self.side.scan, self.keys), 0)
-        except StartOver:
-            for bucket in self.wanted:
-                yield Bucketed(bucket, Sent(self.is_source, self.part, 1))
-            yield from self._scan(reader.cautious().read(self.side.scan, self.keys), 1)
+        for attempt in count():
+            try:
+                yield from self._scan(reader.read(self.side.scan, self.keys), attempt)
+            except StartOver:
+                reader = reader.cautious()
+                for bucket in self.wanted:
+                    yield Bucketed(bucket, Sent(self.is_source, self.part, attempt + 1))
+            else:
+                return
 
     def _scan(self, batches: Iterator[pa.RecordBatch], attempt: int) -> Iterator[Bucketed]:
         for batch in batches:

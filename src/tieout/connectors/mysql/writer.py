@@ -16,7 +16,7 @@ from tieout.connectors import changes, sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import translate, translated
+from tieout.connectors.mysql.faults import TOO_LONG, translate, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.literals import MySQLChangeDialect
 from tieout.connectors.mysql.session import connect
@@ -122,7 +122,10 @@ class MySQLWriter:
     def execute(self, statement: str) -> int:
         if len(statement) > self._most_bytes - 1024:
             # Sent all the same, it would cost the connection.
-            raise Refused(f"the row does not fit into the server's max_allowed_packet ({self._most_bytes:,} bytes)")
+            raise Refused(
+                f"the statement has {len(statement):,} bytes, and the server takes {self._most_bytes:,} "
+                "(raise its max_allowed_packet)"
+            )
         self._run("SAVEPOINT tieout")
         try:
             return self._run(statement)
@@ -166,6 +169,9 @@ class MySQLWriter:
                 raise TryAgain(scrub(text)) from None
             if code in _READ_ONLY:
                 raise AccessError(f"{self.url.redacted()}: {scrub(text)}", "the server takes no changes") from None
+            if code == TOO_LONG:
+                most = f"{self._most_bytes:,} bytes"
+                raise Refused(f"the row holds more than the server's max_allowed_packet ({most}): raise it") from None
             fault = translate(self.url, code, text)
             if isinstance(fault, AccessError):
                 hint = "GRANT the user INSERT, UPDATE and DELETE on the tables to be repaired"

@@ -11,6 +11,7 @@ from tieout.connectors.lookups import ChangedRow, Literals
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Table
+from tieout.model.truncated import is_whole
 
 _ENTRY = "entry."
 _LOOKABLE = {
@@ -39,6 +40,8 @@ def lookable(
 
 
 def _row(checker: Checker, table: Table, index: IndexInfo, failure: Failure) -> ChangedRow | None:
+    if not is_whole({**(failure.primary_key or {}), **failure.details}):
+        return None  # no row is looked up by the beginning of a value
     texts = _key(checker, table, failure) if failure.kind in _LOOKABLE else None
     if texts is None:
         return None

@@ -81,7 +81,7 @@ class Look:
             rows = np.flatnonzero(_truths(marks[number])) if alone else np.arange(batch.num_rows)
             listed = seen.breakers[number]
             for row in rows[: MOST - len(listed)]:
-                group = None if alone or not marks else marks[0].text(int(row))
+                group = None if alone or not marks else marks[0].kept(int(row))
                 listed.append(Breaker(_texts(address, row), _texts(key, row), _texts(values, row), group))
             if len(rows) and len(listed) == MOST:
                 seen.cut.add(number)
@@ -97,4 +97,5 @@ def _truths(mark: Field) -> npt.NDArray[np.bool_]:
 
 
 def _texts(fields: Sequence[Field], row: np.integer) -> Values:
-    return tuple(field.text(int(row)) for field in fields)
+    """As failures keep them: long values truncated."""
+    return tuple(field.kept(int(row)) for field in fields)

@@ -148,7 +148,7 @@ class HeapValues:
         arrays = [found.column(number).combine_chunks() for number in range(1, found.num_columns)]
         fields = [decode(column.kind, array) for column, array in zip(self.key_columns, arrays, strict=True)]
         keys = {
-            place: tuple(field.text(row) for field in fields) for row, place in enumerate(found.column(0).to_pylist())
+            place: tuple(field.kept(row) for field in fields) for row, place in enumerate(found.column(0).to_pylist())
         }
         return [keys.get(place) for place in places]
 

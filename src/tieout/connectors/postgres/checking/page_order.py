@@ -106,7 +106,7 @@ class PageOrder:
 
     def _texts(self, entries: _Known, place: int) -> Values:
         row = entries.values.slice(place, 1)
-        return tuple(decode(column.kind, row.column(number)).text(0) for number, column in enumerate(self.columns))
+        return tuple(decode(column.kind, row.column(number)).kept(0) for number, column in enumerate(self.columns))
 
 
 @dataclass(frozen=True)
