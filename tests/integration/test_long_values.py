@@ -183,7 +183,7 @@ def test_a_meta_store_that_can_not_keep_a_row_refuses_it_alone(
 def test_a_row_whose_key_was_truncated_is_not_repaired(sqlite_db: Create, tmp_path: Path) -> None:
     pair = Pair.of(sqlite_db("source"), sqlite_db("target"), tmp_path)
     pair.both("CREATE TABLE t (k TEXT PRIMARY KEY, v INT)")
-    pair.source.executemany("INSERT INTO t VALUES (?, ?)", [("x" * 10_000, 1), ("y", 1)])
+    pair.source.executemany("INSERT INTO t VALUES (?, ?)", [("x" * 100_000, 1), ("y", 1)])
     pair.target.executemany("INSERT INTO t VALUES (?, ?)", [("x" * 1_000, 2), ("y", 2)])
     pair.compare("t")
     plan = pair.plan()

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-LONGEST_KEPT = 8192
+LONGEST_KEPT = 65_536
 """A value of at most so many bytes is kept whole. Keys of indexes are shorter: 3,072 bytes in MariaDB."""
+LONGEST_IN_FAILURE = 4096
+"""The same of what a check found, which lists more rows."""
+SHORTEST_KEPT = 64
+"""A value of at most so many is, however many there are."""
 BEGINNING = 1000
 """Characters that are kept of a longer one."""
+
+_TOGETHER = 1 << 20
+"""Bytes of all values of one row: the meta store keeps them in one of its own."""
+
+
+def longest_of(values: int, longest: int = LONGEST_KEPT) -> int:
+    """The bytes that each of so many values of a row may have, and is still kept whole."""
+    return min(longest, max(SHORTEST_KEPT, _TOGETHER // max(values, 1)))
 
 
 class TruncatedText(str):

@@ -20,7 +20,7 @@ from tieout.connectors.base import Scan, StartOver
 from tieout.errors import TieoutError
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.keys import Key, KeyRange
-from tieout.model.truncated import LONGEST_KEPT
+from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.spark.work import Bucketed
 from tieout.verify.bucketing import buckets_of
 from tieout.verify.compare import Shape
@@ -187,18 +187,19 @@ class CompareBuckets:
 
     def _identity(self, row: LooseRow, longest: int) -> dict[str, str | None]:
         # The values of a key may be longer, so that its row is found by it.
-        of_key = max(longest, LONGEST_KEPT) if self.shape.key else longest
+        of_key = LONGEST_KEPT if self.shape.key else longest_of(len(self.shape.columns), longest)
         return {self.shape.columns[place]: row.kept(place, of_key) for place in self.shape.identity}
 
     def _changed(self, left: LooseRow, right: LooseRow, longest: int) -> dict[str, ValuePair]:
         """The columns that differ, tolerances applied."""
-        changed: dict[str, ValuePair] = {}
-        for place, name in enumerate(self.shape.columns):
+        places = []
+        for place in range(len(self.shape.columns)):
             tolerance = self.shape.tolerances.get(place)
             texts = left.texts[place], right.texts[place]
             if left.marks[place] != right.marks[place] and (tolerance is None or not within(*texts, tolerance)):
-                changed[name] = ValuePair(left.kept(place, longest), right.kept(place, longest))
-        return changed
+                places.append(place)
+        longest = longest_of(2 * len(places), longest)
+        return {self.shape.columns[p]: ValuePair(left.kept(p, longest), right.kept(p, longest)) for p in places}
 
 
 def _lookup(rows: Sequence[LooseRow]) -> Key | None:

@@ -11,7 +11,7 @@ from tieout.canonical.numbers import within
 from tieout.model.differences import Difference, DifferenceCounts, DifferenceKind, ValuePair
 from tieout.model.keys import Key
 from tieout.model.kinds import Tolerance
-from tieout.model.truncated import LONGEST_KEPT
+from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.verify.rows import Rows
 
 
@@ -72,13 +72,15 @@ class Comparison:
         its row is found by it."""
         shape = self.shape
         rows, row = _side(self, pair)
-        of_key = max(longest, LONGEST_KEPT) if shape.key else longest
+        of_key = LONGEST_KEPT if shape.key else longest_of(len(shape.columns), longest)
         key = {shape.columns[place]: rows.kept(row, place, of_key) for place in shape.identity}
         changed: dict[str, ValuePair] = {}
         if pair.source is not None and pair.target is not None:
-            for place in changed_columns(shape, self.source, pair.source, self.target, pair.target):
-                sides = (self.source, pair.source), (self.target, pair.target)
-                changed[shape.columns[place]] = ValuePair(*(rows.kept(row, place, longest) for rows, row in sides))
+            places = changed_columns(shape, self.source, pair.source, self.target, pair.target)
+            longest = longest_of(2 * len(places), longest)
+            for place in places:
+                values = self.source.kept(pair.source, place, longest), self.target.kept(pair.target, place, longest)
+                changed[shape.columns[place]] = ValuePair(*values)
         return Difference(shape.table, pair.kind, key, changed, pair.copies)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tieout.model.differences import Difference, DifferenceCounts
-from tieout.model.truncated import LONGEST_KEPT
+from tieout.model.truncated import LONGEST_KEPT, SHORTEST_KEPT
 from tieout.verify.compare import Comparison, Shape
 
 
@@ -24,7 +24,6 @@ class Localised:
 
 KEPT_BYTES = 16 << 20
 """Of values that one range or bucket hands to the driver. From then on, only the beginnings of values are kept."""
-SHORTEST = 64
 
 
 class Found:
@@ -63,7 +62,7 @@ class Found:
     @property
     def longest(self) -> int:
         """The bytes of a value that the next difference may hold."""
-        return LONGEST_KEPT if self._bytes < KEPT_BYTES else SHORTEST
+        return LONGEST_KEPT if self._bytes < KEPT_BYTES else SHORTEST_KEPT
 
     def ambiguous(self) -> None:
         """A key is there twice on one side."""

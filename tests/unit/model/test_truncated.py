@@ -15,7 +15,7 @@ from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.documents import difference_document
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Form, Kind
-from tieout.model.truncated import BEGINNING, LONGEST_KEPT, TruncatedText, restored, stored
+from tieout.model.truncated import BEGINNING, LONGEST_KEPT, TruncatedText, longest_of, restored, stored
 
 LONG = "it's " * 20_000
 CUT = TruncatedText("it's ", 100_000, "0f" * 16)
@@ -60,6 +60,11 @@ def test_what_is_not_long_is_kept_whole() -> None:
     assert [field.kept(row) for row in range(3)] == values
     raw = b"\xff" * LONGEST_KEPT
     assert decode(Kind(Form.BYTES), pa.array([raw])).kept(0) == "0x" + raw.hex()
+
+
+def test_many_values_of_one_row_are_kept_shorter() -> None:
+    assert [longest_of(values) for values in (1, 16, 100, 1 << 20)] == [LONGEST_KEPT, LONGEST_KEPT, 10_485, 64]
+    assert longest_of(1, 64) == 64
 
 
 def test_marks_are_equal_for_equal_values_alone() -> None:

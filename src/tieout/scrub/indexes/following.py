@@ -17,7 +17,7 @@ from tieout.canonical.decode import decode
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.index_paths import Follows
 from tieout.connectors.kept import kept_open
-from tieout.model.truncated import TruncatedText
+from tieout.model.truncated import LONGEST_IN_FAILURE, TruncatedText
 from tieout.scrub.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
 from tieout.scrub.indexes.projection import Projection, TableColumns
 
@@ -131,8 +131,8 @@ class _Following:
         fields = [decode(column.kind, rows.column(place + 1)) for place, column in enumerate(self._table.columns)]
         held = self._projection.holds(fields)
         for place, address in enumerate(rows.column(0).to_pylist()):
-            values = tuple(fields[each].kept(place) for each in self._projection.columns)
-            key = tuple(fields[each].kept(place) for each in self._table.key)
+            values = tuple(fields[each].kept(place, LONGEST_IN_FAILURE) for each in self._projection.columns)
+            key = tuple(fields[each].kept(place, LONGEST_IN_FAILURE) for each in self._table.key)
             yield Led(str(address), RowThere(_print(values), values, key), bool(held[place]))
 
 
