@@ -154,12 +154,10 @@ def _not_lost(reference: str, rendered: str) -> str:
     """What a function makes of a value, or an error of the server's: TOO_LONG.
 
     A function whose result would be longer than max_allowed_packet gives NULL and a warning that nobody reads: two such
-    values would be equal, and a repair would write the NULL. The subquery fails because it has two rows; it refers to
-    the row, so that it is not evaluated before there is one.
+    values would be equal, and a repair would write the NULL. The sum is beyond 64 bits. It is of the value's length, so
+    that no server computes it before there is a row.
     """
-    two = "(SELECT 1 AS tieout_row UNION ALL SELECT 2) AS tieout_rows"
-    error = f"(SELECT 'too long' FROM {two} WHERE {reference} IS NOT NULL)"
-    return f"IF({reference} IS NULL, NULL, COALESCE({rendered}, {error}))"
+    return f"IF({reference} IS NULL, NULL, COALESCE({rendered}, CAST(~0 + LENGTH({reference}) AS CHAR)))"
 
 
 def _unix_seconds(text: str) -> str | None:

@@ -113,7 +113,11 @@ class MySQLWriter:
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
         statement = sql.select(self._dialect, scan, sql.among(self._dialect, scan, keys))
-        rows = self._all(statement + " FOR UPDATE" if lock else statement)
+        try:
+            rows = self._all(statement + " FOR UPDATE" if lock else statement)
+        except _OutOfRange:
+            most = f"{self._most_bytes:,} bytes"
+            raise Refused(f"the row holds more than the server's max_allowed_packet ({most}): raise it") from None
         yield zero_moments(scan, batch_of(rows, len(scan.columns)))
 
     def begin(self, *, deferred: bool = False) -> None:
@@ -169,18 +173,20 @@ class MySQLWriter:
                 raise TryAgain(scrub(text)) from None
             if code in _READ_ONLY:
                 raise AccessError(f"{self.url.redacted()}: {scrub(text)}", "the server takes no changes") from None
-            if code == TOO_LONG:
-                most = f"{self._most_bytes:,} bytes"
-                raise Refused(f"the row holds more than the server's max_allowed_packet ({most}): raise it") from None
             fault = translate(self.url, code, text)
             if isinstance(fault, AccessError):
                 hint = "GRANT the user INSERT, UPDATE and DELETE on the tables to be repaired"
                 raise AccessError(fault.message, hint) from None
             if isinstance(fault, UnreachableError | MissingObjectError):
                 raise fault from None
-            raise Refused(
+            refused = _OutOfRange if code == TOO_LONG else Refused
+            raise refused(
                 scrub(text).splitlines()[0] if text else f"error {code}", collides=code in _COLLISIONS
             ) from None
+
+
+class _OutOfRange(Refused):
+    """A number is; of a row that is read, what its dialect makes the server say of a value that is too long."""
 
 
 class _RowDialect(MySQLDialect):
