@@ -26,6 +26,7 @@ _DECODERS: dict[Form, Callable[[Kind, pa.Array], Field]] = {
     Form.UUID: texts.uuid,
     Form.JSON: documents.json_value,
     Form.ARRAY: documents.array_value,
+    Form.JSON_ARRAY: documents.json_array_value,
     Form.BITS: texts.text,
     Form.SET: texts.set_members,
     Form.INTERVAL: texts.text,

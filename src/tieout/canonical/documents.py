@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +16,26 @@ from tieout.model.kinds import Kind
 
 _MAX_PLAIN_EXPONENT = 400
 """Numbers with a larger exponent keep it: 1e999999999 is not worth a gigabyte of zeros."""
+
+
+DEEPEST = 500
+"""Levels of a document that has a canonical form. Python's parser takes twice as many, less the stack that it is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """What stands between values."""
+
+    text: str
+    closes: bool = False
+
+
+_COMMA, _COLON = _Token(","), _Token(":")
+_END_OF_OBJECT, _END_OF_LIST = _Token("}", closes=True), _Token("]", closes=True)
+
+
+class _TooDeep(Exception):
+    """More levels than DEEPEST."""
 
 
 class _Duplicate(ValueError):
@@ -29,7 +51,12 @@ def array_value(kind: Kind, array: pa.Array) -> Field:
     return _documents(array)
 
 
-def _documents(array: pa.Array) -> Field:
+def json_array_value(kind: Kind, array: pa.Array) -> Field:
+    """Arrays of JSON: the same, of which each element is the text of a document."""
+    return _documents(array, canonical_json_array)
+
+
+def _documents(array: pa.Array, canonical: Callable[[str], str | None] | None = None) -> Field:
     status = status_of(array)
     odd: dict[int, str] = {}
     seen: dict[object, str | None] = {}
@@ -39,7 +66,7 @@ def _documents(array: pa.Array) -> Field:
         if value is None:
             continue
         if value not in seen:
-            seen[value] = canonical_json(python_text(value))
+            seen[value] = (canonical or canonical_json)(python_text(value))
         text = seen[value]
         if text is None:
             status[row], odd[row] = ODD, odd_text(value)
@@ -50,14 +77,52 @@ def _documents(array: pa.Array) -> Field:
 
 
 def canonical_json(text: str) -> str | None:
-    """JSON with sorted keys, no spaces and numbers by value; None if it is invalid or has a key twice."""
+    """JSON with sorted keys, no spaces and numbers by value; None if it is invalid, has a key twice or is too deep."""
     try:
-        value = json.loads(
-            text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse, object_pairs_hook=_unique
-        )
-        return _write(value)
+        value = _read(text)
     except (ValueError, RecursionError, ArithmeticError):
         return None
+    return _written(value)
+
+
+def canonical_json_array(text: str) -> str | None:
+    """[bounds, elements], the elements in lists of any depth: each document as the text of its canonical form.
+
+    As text, JSON's null is not the array's own NULL. A document that has no canonical form stays as it is.
+    """
+    try:
+        value = _read(text)
+    except (ValueError, RecursionError, ArithmeticError):
+        return None
+    return _written(_with_canonical(value) if isinstance(value, list) else value)
+
+
+def _with_canonical(elements: list[Any]) -> list[Any]:
+    head, *rest = elements or [None]
+    if len(elements) == 2 and isinstance(rest[0], list) and (head is None or isinstance(head, str)):
+        return [head, _canonical_elements(rest[0])]
+    return elements
+
+
+def _canonical_elements(elements: list[Any]) -> list[Any]:
+    return [
+        _canonical_elements(each) if isinstance(each, list) else each if each is None else canonical_json(each) or each
+        for each in elements
+    ]
+
+
+def _read(text: str) -> Any:
+    return json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse, object_pairs_hook=_unique)
+
+
+def _written(value: Any) -> str | None:
+    """None if it is nested deeper than DEEPEST: always, whatever the stack is, so that all stages say the same."""
+    try:
+        return _write(value, DEEPEST)
+    except _TooDeep:
+        return None
+    except RecursionError:
+        return _write_deep(value)
 
 
 def _refuse(constant: str) -> None:
@@ -71,16 +136,54 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _write(value: Any) -> str:
+def _write(value: Any, levels: int) -> str:
+    """With so many levels of lists and objects at most."""
     if isinstance(value, Decimal):
         return _number(value)
-    if isinstance(value, dict):
-        return (
-            "{" + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_write(v)}" for k, v in sorted(value.items())) + "}"
-        )
-    if isinstance(value, list):
-        return "[" + ",".join(map(_write, value)) + "]"
+    if isinstance(value, dict | list):
+        if not levels:
+            raise _TooDeep
+        below = levels - 1
+        if isinstance(value, list):
+            return "[" + ",".join([_write(each, below) for each in value]) + "]"
+        return "{" + ",".join([f"{_scalar(k)}:{_write(v, below)}" for k, v in sorted(value.items())]) + "}"
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _write_deep(value: Any) -> str | None:
+    """The same without recursion, which takes two frames for each level; None if it is too deep."""
+    written: list[str] = []
+    todo: list[Any] = [value]
+    depth = 0
+    while todo:
+        item = todo.pop()
+        if isinstance(item, _Token):
+            written.append(item.text)
+            depth -= item.closes
+        elif isinstance(item, dict | list):
+            depth += 1
+            if depth > DEEPEST:
+                return None
+            is_object = isinstance(item, dict)
+            written.append("{" if is_object else "[")
+            todo.append(_END_OF_OBJECT if is_object else _END_OF_LIST)
+            todo += reversed(_members(item) if isinstance(item, dict) else _elements(item))
+        else:
+            written.append(_write(item, 0))
+    return "".join(written)
+
+
+def _members(value: dict[str, Any]) -> list[Any]:
+    items = [part for name, item in sorted(value.items()) for part in (_COMMA, name, _COLON, item)]
+    return items[1:]
+
+
+def _elements(value: list[Any]) -> list[Any]:
+    return [part for item in value for part in (_COMMA, item)][1:]
 
 
 def _number(value: Decimal) -> str:

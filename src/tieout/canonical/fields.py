@@ -9,8 +9,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tieout.canonical.hashing import Words, hash_values
+from tieout.canonical.hashing import Words, hash_text, hash_values
+from tieout.model.truncated import BEGINNING, LONGEST_KEPT, TruncatedText
 
 PRESENT, NULL, ODD = 0, 1, 2
 """The status byte of a value. ODD: outside what its form holds (a zero date, infinity, text in an
@@ -38,6 +40,11 @@ class Field:
     def __len__(self) -> int:
         return len(self.status)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the values take in memory."""
+        return int(self.data.nbytes if self.data is not None else self.values.nbytes if self.values is not None else 0)
+
     def words(self) -> npt.NDArray[np.generic]:
         """What stands for the value in a record: the data itself, or the hash of the bytes."""
         return self.data if self.data is not None else self._hashes
@@ -55,6 +62,35 @@ class Field:
         if self.status[row] == ODD:
             return _shown(self.odd[row])
         return self.show(row)
+
+    def mark(self, row: int) -> bytes:
+        """What stands for a value in the record of its row: two values of one kind are equal if their marks are."""
+        status = bytes([int(self.status[row])])
+        if self.status[row] == PRESENT:
+            return status + bytes(self.words()[row].tobytes())
+        if self.status[row] == NULL:
+            return status
+        return status + bytes(hash_values(pa.array([_raw(self.odd[row])], pa.large_binary())).tobytes())
+
+    def size(self, row: int) -> int:
+        """The bytes of a value's canonical form, of which its mark has the hash; 0 if it has none."""
+        return len(_raw(self.odd[row])) if row in self.odd else 0 if self.values is None else int(self._sizes[row])
+
+    @cached_property
+    def _sizes(self) -> npt.NDArray[np.int64]:
+        lengths = pc.fill_null(pc.binary_length(self.values), 0)
+        return np.asarray(lengths.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def kept(self, row: int, longest: int = LONGEST_KEPT) -> str | None:
+        """The canonical text of one row as reports keep it: of more than so many bytes, the beginning."""
+        size = self.size(row)
+        if size <= longest:
+            return self.text(row)
+        if self.is_hex and self.values is not None and self.status[row] == PRESENT:
+            text = "0x" + self.values[row].as_buffer()[: BEGINNING // 2].to_pybytes().hex()
+        else:
+            text = str(self.text(row))
+        return kept_text(text, size, self.mark(row), longest)
 
     def is_exact(self, row: int) -> bool:
         """Whether the text says just this value: it is not NULL, not odd, not bytes that are no text."""
@@ -74,12 +110,24 @@ def _shown(odd: str) -> str:
     return odd
 
 
+def kept_text(text: str | None, size: int, mark: bytes, longest: int = LONGEST_KEPT) -> str | None:
+    """What reports keep of a value of so many bytes: its text, or the beginning of it."""
+    if text is None or size <= longest:
+        return text
+    beginning = text.beginning if isinstance(text, TruncatedText) else text
+    return TruncatedText(beginning[: min(BEGINNING, longest)], size, hash_text(np.frombuffer(mark[1:], dtype="<u8")))
+
+
+def _raw(odd: str) -> bytes:
+    return odd.encode("utf-8", "surrogateescape")
+
+
 def odd_hashes(fields: list[Field], rows: int) -> Words | None:
     """For each row, the hash of its odd values with their places; None if there is no odd value."""
     parts: dict[int, list[bytes]] = {}
     for place, item in enumerate(fields):
         for row, text in item.odd.items():
-            raw = text.encode("utf-8", "surrogateescape")
+            raw = _raw(text)
             parts.setdefault(row, []).append(b"%d:%d:" % (place, len(raw)) + raw)
     if not parts:
         return None

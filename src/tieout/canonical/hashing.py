@@ -34,3 +34,8 @@ def hash_records(records: npt.NDArray[np.void]) -> Words:
     offsets = np.arange(0, (count + 1) * width, width, dtype=np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(records))]
     return hash_values(pa.Array.from_buffers(pa.large_binary(), count, buffers))
+
+
+def hash_text(words: npt.NDArray[np.uint64]) -> str:
+    """One hash as text: 32 hexadecimal digits, the highest first."""
+    return f"{int(words[1]):016x}{int(words[0]):016x}"

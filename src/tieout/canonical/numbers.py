@@ -274,10 +274,10 @@ def _cells(exact: npt.NDArray[np.floating], tolerance: Tolerance) -> npt.NDArray
     return result
 
 
-def within(a: str, b: str, tolerance: Tolerance) -> bool:
-    """Whether two numbers in canonical text count as the same under a tolerance (NaN equals NaN)."""
-    if a == b:
-        return True
+def within(a: str | None, b: str | None, tolerance: Tolerance) -> bool:
+    """Whether two numbers in canonical text count as the same under a tolerance (NaN equals NaN, NULL only NULL)."""
+    if a == b or a is None or b is None:
+        return a == b
     left, right = _as_decimal(a), _as_decimal(b)
     if left is None or right is None or not (left.is_finite() and right.is_finite()):
         return False

@@ -102,7 +102,7 @@ class Reader(Protocol):
         """The rows of a range, the scan's columns in order, each in a wire form that `decode` takes."""
 
     def cautious(self) -> Reader:
-        """A reader of the same endpoint that never raises StartOver: slower, or the same one."""
+        """A reader of the same endpoint that is slower and gets further, or the same one, if it never starts over."""
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         """The rows with these keys, and perhaps others that the engine takes for the same."""
@@ -151,11 +151,12 @@ R = TypeVar("R", bound=MayStartOver)
 
 
 def reading(reader: R, consume: Callable[[R], T]) -> T:
-    """`consume(reader)`, from the start with a cautious reader if the driver gave up. No half result gets out."""
-    try:
-        return consume(reader)
-    except StartOver:
-        return consume(reader.cautious())
+    """`consume(reader)`, from the start with a more cautious one when the driver gives up. No half result gets out."""
+    while True:
+        try:
+            return consume(reader)
+        except StartOver:
+            reader = reader.cautious()
 
 
 class Endpoint(Protocol):

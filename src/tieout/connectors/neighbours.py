@@ -11,6 +11,7 @@ import pyarrow as pa
 from tieout.canonical.decode import decode
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_paths import Disorder, Values
+from tieout.model.truncated import LONGEST_IN_FAILURE
 
 PLACE = "one after the other"
 """A statement does not tell where entries lie."""
@@ -44,5 +45,7 @@ def neighbours(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> lis
     if not len(arrays[0]):
         return []
     fields = [decode(column.kind, array) for column, array in zip((*columns, *columns), arrays, strict=True)]
-    rows: list[Values] = [tuple(field.text(row) for field in fields) for row in range(len(arrays[0]))]
+    rows: list[Values] = [
+        tuple(field.kept(row, LONGEST_IN_FAILURE) for field in fields) for row in range(len(arrays[0]))
+    ]
     return [Disorder(row[: len(columns)], row[len(columns) :], PLACE) for row in rows]

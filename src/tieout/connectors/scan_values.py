@@ -16,6 +16,7 @@ from tieout.errors import ReadError
 from tieout.model.keys import EVERYTHING, Key, KeyRange, ranges_between
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table
+from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.model.types import LogicalType, TypeName
 
 _PIECE = 50_000
@@ -139,7 +140,7 @@ class ScanValues:
         fields = [decode(column.kind, array) for column, array in zip(self.key_columns, arrays, strict=True)]
         if not fields:
             return [None] * batch.num_rows
-        return [tuple(field.text(row) for field in fields) for row in range(batch.num_rows)]
+        return [tuple(field.kept(row, LONGEST_IN_FAILURE) for field in fields) for row in range(batch.num_rows)]
 
     @contextmanager
     def _failing(self) -> Iterator[None]:

@@ -14,6 +14,10 @@ def _on_mysql(dialect: Dialect) -> bool:
     return dialect.name in ("mysql", "mariadb")
 
 
+def json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
 class LongText(TypeDecorator[str]):
     """Text of any length; NUL and lone surrogates, which some engines refuse, are kept as escapes."""
 
@@ -40,7 +44,7 @@ class JsonText(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+        return None if value is None else json_text(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         return None if value is None else json.loads(value)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 
 from sqlalchemy import Connection
 
 from tieout.meta.engines import engine_for
 from tieout.meta.faults import Fault, connecting, explained
 from tieout.meta.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class RowLimit:
+    """How many bytes of a row a store takes, and what a user can do about it."""
+
+    bytes: int
+    hint: str
 
 
 class Database:
@@ -36,6 +46,16 @@ class Database:
             connection = connection.execution_options(tieout_writes=True, tieout_sync=survives_power_loss)
             with connection.begin():
                 yield connection
+
+    @cached_property
+    def row_limit(self) -> RowLimit:
+        if self.location.file is not None:
+            return RowLimit(900_000_000, "SQLite takes no more")
+        if self.location.endpoint.scheme == "postgresql":
+            return RowLimit(900_000_000, "PostgreSQL takes no more")
+        with self.read() as connection:
+            most = connection.exec_driver_sql("SELECT @@max_allowed_packet").scalar_one()
+        return RowLimit(int(most), "raise its max_allowed_packet")
 
     def _connect(self) -> Connection:
         if self._file_identity() != self._identity:

@@ -14,6 +14,7 @@ from tieout.meta.ownership import touch
 from tieout.meta.records import Side
 from tieout.meta.schema import differences
 from tieout.model.differences import Difference, DifferenceCounts, DifferenceKind, ValuePair
+from tieout.model.truncated import restored, stored
 
 CHUNK = 1000
 """Rows read or written at once."""
@@ -149,8 +150,8 @@ def _row(place: Place, number: int, difference: Difference) -> dict[str, Any]:
         "sequence": number,
         "table_name": difference.table,
         "kind": difference.kind,
-        "key_values": dict(difference.key),
-        "column_values": {name: [pair.source, pair.target] for name, pair in difference.columns.items()},
+        "key_values": {name: stored(value) for name, value in difference.key.items()},
+        "column_values": {name: [stored(p.source), stored(p.target)] for name, p in difference.columns.items()},
         "copies": difference.copies,
     }
 
@@ -159,7 +160,7 @@ def _difference(row: Any) -> Difference:
     return Difference(
         table=row.table_name,
         kind=DifferenceKind(row.kind),
-        key=row.key_values,
-        columns={name: ValuePair(source, target) for name, (source, target) in row.column_values.items()},
+        key={name: restored(value) for name, value in row.key_values.items()},
+        columns={name: ValuePair(*map(restored, pair)) for name, pair in row.column_values.items()},
         copies=row.copies,
     )

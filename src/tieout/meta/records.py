@@ -188,7 +188,7 @@ class RepairPlan:
 
 @dataclass(frozen=True, slots=True)
 class RepairChange:
-    """One row to change. Rows map columns to canonical text; `old_row` is what undo puts back.
+    """One row to change. Rows map columns to canonical text, all of it, however long; `old_row` is what undo puts back.
 
     `sequence` is given by the store, from 0. `details` are of repairs of what a check found: which failures it ends,
     and what there is to know beside a row.
@@ -203,6 +203,12 @@ class RepairChange:
     state: ChangeState = ChangeState.PLANNED
     message: str | None = None
     details: Mapping[str, Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """Characters of its rows."""
+        rows = (self.old_row or {}, self.new_row or {})
+        return sum(len(text) for row in rows for text in row.values() if text is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import Text, bindparam, func, insert, select, type_coerce, update
 
 from tieout.errors import UsageError
+from tieout.meta.batches import in_batches
+from tieout.meta.columns import json_text
 from tieout.meta.database import Database
 from tieout.meta.ids import new_id
 from tieout.meta.ownership import now
 from tieout.meta.records import ChangeAction, ChangeOutcome, ChangeState, RepairChange, RepairPlan, RepairState
 from tieout.meta.references import find
 from tieout.meta.schema import repair_changes, repairs
+from tieout.model.truncated import restored, stored
 
 CHUNK = 1000
-"""Changes read or written at once."""
+"""Changes read or written at once, if their rows are short."""
+
+_LONGEST_ESCAPE = 13
+"""Of one character: a pair of surrogates in JSON is twelve, and a quote beside it gets a backslash."""
+_SMALLEST_LIMIT = 1 << 20
+_ROOM_BESIDE = 64 << 10
+"""For what a statement holds beside the rows: the key, a message."""
 
 
 class Repairs:
@@ -29,9 +37,8 @@ class Repairs:
     def create(self, job_id: str, changes: Iterable[RepairChange], *, table: str | None = None) -> RepairPlan:
         """A plan with these changes in order. They may come slowly: until the last is kept, the plan is a draft."""
         plan_id = self._draft(job_id, table)
-        rows = iter(changes)
         first = 0
-        while batch := list(islice(rows, CHUNK)):
+        for batch in in_batches(changes, CHUNK, lambda change: change.size):
             with self._database.write(survives_power_loss=True) as connection:
                 connection.execute(
                     insert(repair_changes),
@@ -77,24 +84,52 @@ class Repairs:
                 raise UsageError(f"repair plan {plan_id} is {row.state}: it can't become {state}")
             return _plan(row)
 
+    def too_large(self, change: RepairChange) -> str | None:
+        """Why the store can't keep a change, if it can't: its rows are kept whole."""
+        if change.size * _LONGEST_ESCAPE < _SMALLEST_LIMIT:
+            return None
+        rows = [json_text(dict(row)) for row in (change.old_row, change.new_row) if row is not None]
+        limit = self._database.row_limit
+        # The statement of a MySQL server holds all of it, with an escape before every quote and backslash.
+        size = sum(len(text) + text.count('"') + text.count("\\") for text in rows) + _ROOM_BESIDE
+        if size <= limit.bytes:
+            return None
+        return f"it takes {size:,} bytes, and the meta store {limit.bytes:,} of a row ({limit.hint})"
+
     def changes(
-        self, plan_id: str, *, state: ChangeState | None = None, newest_first: bool = False, chunk: int = CHUNK
+        self,
+        plan_id: str,
+        *,
+        state: ChangeState | None = None,
+        newest_first: bool = False,
+        rows: bool = True,
+        chunk: int = CHUNK,
     ) -> Iterator[RepairChange]:
-        """Lazily, in order (undo reads the newest first). The state of one may be set while others are read."""
-        sequence = repair_changes.c.sequence
-        query = select(repair_changes).where(repair_changes.c.repair_id == plan_id).limit(chunk)
-        query = query.order_by(sequence.desc() if newest_first else sequence)
+        """Lazily, in order (undo reads the newest first). The state of one may be set while others are read.
+
+        Without `rows`, all but the old and the new ones.
+        """
+        c = repair_changes.c
+        old, new = (func.coalesce(func.length(type_coerce(row, Text)), 0) for row in (c.old_row, c.new_row))
+        ahead = select(c.sequence, (old + new).label("size")).where(c.repair_id == plan_id).limit(chunk)
+        ahead = ahead.order_by(c.sequence.desc() if newest_first else c.sequence)
         if state is not None:
-            query = query.where(repair_changes.c.state == state)
-        page = query
+            ahead = ahead.where(c.state == state)
+        columns = [column for column in repair_changes.columns if rows or column not in (c.old_row, c.new_row)]
+        page = ahead
         while True:
             with self._database.read() as connection:
-                rows = connection.execute(page).all()
-            yield from map(_change, rows)
-            if len(rows) < chunk:
+                found = connection.execute(page).all()
+            for batch in in_batches(found, chunk, lambda each: int(each.size) if rows else 0):
+                numbers = [each.sequence for each in batch]
+                query = select(*columns).where(c.repair_id == plan_id, c.sequence.in_(numbers))
+                with self._database.read() as connection:
+                    there = {row.sequence: row for row in connection.execute(query)}
+                yield from (_change(there[number]) for number in numbers if number in there)
+            if len(found) < chunk:
                 return
-            last = rows[-1].sequence
-            page = query.where(sequence < last if newest_first else sequence > last)
+            last = found[-1].sequence
+            page = ahead.where(c.sequence < last if newest_first else c.sequence > last)
 
     def count(self, plan_id: str) -> dict[ChangeState, int]:
         query = select(repair_changes.c.state, func.count()).where(repair_changes.c.repair_id == plan_id)
@@ -135,7 +170,7 @@ def _values(change: RepairChange) -> dict[str, Any]:
     return {
         "table_name": change.table,
         "action": change.action,
-        "key_values": dict(change.key),
+        "key_values": {name: stored(value) for name, value in change.key.items()},
         "old_row": None if change.old_row is None else dict(change.old_row),
         "new_row": None if change.new_row is None else dict(change.new_row),
         "state": change.state,
@@ -164,9 +199,9 @@ def _change(row: Any) -> RepairChange:
     return RepairChange(
         table=row.table_name,
         action=ChangeAction(row.action),
-        key=row.key_values,
-        old_row=row.old_row,
-        new_row=row.new_row,
+        key={name: restored(value) for name, value in row.key_values.items()},
+        old_row=getattr(row, "old_row", None),
+        new_row=getattr(row, "new_row", None),
         sequence=row.sequence,
         state=ChangeState(row.state),
         message=row.message,

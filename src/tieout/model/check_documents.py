@@ -10,6 +10,7 @@ from tieout.model.constraints import Enforcement
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, Status
 from tieout.model.remedies import remedy
 from tieout.model.statements import Family
+from tieout.model.truncated import truncated_documents, with_truncated
 
 
 def check_document(report: CheckReport) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def result_from(document: Mapping[str, Any]) -> CheckResult:
 
 def failure_document(failure: Failure) -> dict[str, Any]:
     advice = remedy(failure)
-    return {
+    document: dict[str, Any] = {
         "failure": failure.kind.value,
         "database": failure.database,
         "table": failure.table,
@@ -89,11 +90,19 @@ def failure_document(failure: Failure) -> dict[str, Any]:
         "suggestion": advice.suggestion,
         "detected_at": None if failure.detected_at is None else failure.detected_at.isoformat(),
     }
+    truncated = {
+        "primary_key": truncated_documents(failure.primary_key or {}),
+        "details": truncated_documents(failure.details),
+    }
+    if any(truncated.values()):
+        document["truncated_values"] = {name: each for name, each in truncated.items() if each}
+    return document
 
 
 def failure_from(document: Mapping[str, Any]) -> Failure:
     """What a document, perhaps an older one, tells of a failure."""
     detected = document.get("detected_at")
+    key, truncated = document["primary_key"], document.get("truncated_values", {})
     return Failure(
         FailureKind(document["failure"]),
         document["database"],
@@ -101,8 +110,8 @@ def failure_from(document: Mapping[str, Any]) -> Failure:
         tuple(document["columns"]),
         index=document["index"],
         constraint=document["constraint"],
-        primary_key=document["primary_key"],
+        primary_key=None if key is None else with_truncated(key, truncated.get("primary_key", {})),
         place=document["key_prefix"],
-        details=document["details"],
+        details=with_truncated(document["details"], truncated.get("details", {})),
         detected_at=None if detected is None else datetime.fromisoformat(detected),
     )

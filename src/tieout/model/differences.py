@@ -18,7 +18,7 @@ class DifferenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ValuePair:
-    """A column's two values as canonical text; None is NULL."""
+    """A column's two values as canonical text; None is NULL, and a TruncatedText the beginning of a long one."""
 
     source: str | None
     target: str | None

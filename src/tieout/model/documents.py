@@ -6,6 +6,7 @@ from typing import Any
 
 from tieout.model.differences import Difference
 from tieout.model.results import TableResult, VerificationResult
+from tieout.model.truncated import truncated_documents
 
 
 def verification_document(result: VerificationResult) -> dict[str, Any]:
@@ -55,4 +56,16 @@ def difference_document(difference: Difference) -> dict[str, Any]:
     }
     if difference.copies != 1:
         document["copies"] = difference.copies
+    truncated = _truncated_values(difference)
+    if truncated:
+        document["truncated_values"] = truncated
     return document
+
+
+def _truncated_values(difference: Difference) -> dict[str, Any]:
+    """Which values are only the beginning of what the database holds, in the shape of `key` and `columns`."""
+    columns = {
+        name: truncated_documents({"source": v.source, "target": v.target}) for name, v in difference.columns.items()
+    }
+    found = {"key": truncated_documents(difference.key), "columns": {n: each for n, each in columns.items() if each}}
+    return {name: each for name, each in found.items() if each}

@@ -33,6 +33,8 @@ class Form(StrEnum):
     UUID = "uuid"
     JSON = "json"
     ARRAY = "array"
+    JSON_ARRAY = "json array"
+    """An array of JSON: its elements are JSON, each by value."""
     BITS = "bits"
     SET = "set"
     INTERVAL = "interval"
@@ -80,7 +82,6 @@ _WITH_ITSELF = {
     TypeName.SET: Form.SET,
     TypeName.JSON: Form.JSON,
     TypeName.UUID: Form.UUID,
-    TypeName.ARRAY: Form.ARRAY,
     TypeName.FLOAT32: Form.FLOAT32,
     TypeName.FLOAT64: Form.FLOAT64,
 }
@@ -98,8 +99,8 @@ def common_kind(
         return Incomparable(f"values of type {unread.native} can't be read exactly")
     if a.name is TypeName.OPAQUE or b.name is TypeName.OPAQUE:
         return _opaque_kind(a, b)
-    if a.name is b.name is TypeName.ARRAY and not _same_elements(a.element, b.element):
-        return Incomparable(f"the elements of {a.native} and {b.native} are of different types")
+    if a.name is b.name is TypeName.ARRAY:
+        return _array_kind(a, b)
     if a.name is b.name and a.name in _WITH_ITSELF:
         return Kind(_WITH_ITSELF[a.name])
     if names <= _INTEGRAL or (names <= _INTEGRAL | {TypeName.BITS} and _fits_integer(a, b)):
@@ -136,6 +137,13 @@ def _opaque_kind(a: LogicalType, b: LogicalType) -> Kind | Incomparable:
     if (a.name, a.native, a.engine) == (b.name, b.native, b.engine):
         return Kind(Form.OPAQUE)
     return Incomparable(f"{a.native} and {b.native} are compared only with the same type of the same engine")
+
+
+def _array_kind(a: LogicalType, b: LogicalType) -> Kind | Incomparable:
+    if not _same_elements(a.element, b.element):
+        return Incomparable(f"the elements of {a.native} and {b.native} are of different types")
+    of_json = a.element is not None and a.element.name is TypeName.JSON
+    return Kind(Form.JSON_ARRAY if of_json else Form.ARRAY)
 
 
 def _same_elements(a: LogicalType | None, b: LogicalType | None) -> bool:

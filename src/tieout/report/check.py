@@ -12,12 +12,14 @@ from tieout.model.check_documents import check_document
 from tieout.model.constraints import Enforcement
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, CheckVerdict, Failure, Status
 from tieout.model.remedies import Category, remedy_of
+from tieout.model.truncated import TruncatedText
 from tieout.report.alignment import aligned
 from tieout.report.json import json_text
 from tieout.report.palette import FAINT, HEADING
 from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
 from tieout.report.terminal import console_on, write_lines
+from tieout.report.values import value_text
 from tieout.report.words import duration, plural
 
 _VERDICT = {CheckVerdict.CLEAN: "green", CheckVerdict.FAILURES: "bold red", CheckVerdict.UNVERIFIED: "bold yellow"}
@@ -144,4 +146,10 @@ def failure_line(failure: Failure) -> Text:
 
 
 def _values(values: Mapping[str, str | None]) -> str:
-    return " ".join(f"{printable(n)}={'NULL' if value is None else one_line(value)}" for n, value in values.items())
+    return " ".join(f"{printable(name)}={_value(value)}" for name, value in values.items())
+
+
+def _value(value: str | None) -> str:
+    if value is None or isinstance(value, TruncatedText):
+        return value_text(value)
+    return one_line(value)

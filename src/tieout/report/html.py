@@ -13,6 +13,7 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from tieout.model.differences import Difference, ValuePair
 from tieout.model.results import VerificationResult
+from tieout.model.truncated import TruncatedText
 from tieout.report import words
 from tieout.report.explain import explained_tables
 from tieout.report.printable import look_alike, one_line, printable
@@ -56,7 +57,7 @@ class Contrast:
 def contrast(pair: ValuePair) -> tuple[Contrast, Contrast]:
     """Both values, cut to what is around their difference, safe and visible."""
     source, target = pair.source, pair.target
-    if source is None or target is None:
+    if source is None or target is None or TruncatedText in (type(source), type(target)):
         return _whole(source), _whole(target)
     parts = _parts(source, target, exact=False), _parts(target, source, exact=False)
     if look_alike(*("".join((part.before, part.own, part.after)) for part in parts)):

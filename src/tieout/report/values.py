@@ -2,7 +2,7 @@
 
 NULL is bare; numbers, dates and times are bare; everything else is in quotes, so that the text 'NULL' is not NULL.
 In quotes, a space at either end is ␠ and an invisible character is its escape. What is long is cut: … stands
-outside the quotes, and the length follows.
+outside the quotes, and the length follows. Of a value that was truncated before it came here, the hash follows, too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from tieout.model.differences import ValuePair
+from tieout.model.truncated import TruncatedText
 from tieout.report.printable import code_point, is_visible, look_alike
 
 ROOM = 60
@@ -32,6 +33,9 @@ def value_text(value: str | None, room: int = ROOM) -> str:
     """One value in about `room` cells, cut in the middle."""
     if value is None:
         return "NULL"
+    if isinstance(value, TruncatedText):
+        head, _ = fragment(value.beginning, 0, len(value.beginning), room)
+        return f"'{head}'… ({value.length:,} bytes, xxh3 {value.hash})"
     if len(value) <= room and is_bare(value):
         return value
     text, end = fragment(value, 0, len(value), room)
@@ -57,6 +61,8 @@ class PairText:
 def pair_text(pair: ValuePair, room: int = ROOM) -> PairText:
     """Each value in about `room` cells; long ones are cut around their first difference."""
     source, target = pair.source, pair.target
+    if isinstance(source, TruncatedText) or isinstance(target, TruncatedText):
+        return PairText(value_text(source, room), value_text(target, room), _same_beginning(source, target))
     one, other = value_text(source, room), value_text(target, room)
     if source is None or target is None or (_fits(source, room) and _fits(target, room) and not look_alike(one, other)):
         return PairText(one, other)
@@ -66,6 +72,13 @@ def pair_text(pair: ValuePair, room: int = ROOM) -> PairText:
         windows = _window(source, first, room, exact=True), _window(target, first, room, exact=True)
     where = f"first difference at character {first + 1:,}" if windows[0].start else None
     return PairText(str(windows[0]), str(windows[1]), where)
+
+
+def _same_beginning(source: str | None, target: str | None) -> str | None:
+    if source is None or target is None:
+        return None
+    one, other = (v.beginning if isinstance(v, TruncatedText) else v for v in (source, target))
+    return f"the first {first_difference(one, other):,} characters are the same"
 
 
 def first_difference(one: str, other: str) -> int:

@@ -6,21 +6,21 @@ import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tieout.canonical.fields import PRESENT, Field
+from tieout.canonical.fields import Field, kept_text
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.numbers import within
-from tieout.connectors.base import StartOver
+from tieout.connectors.base import Scan, StartOver
 from tieout.errors import TieoutError
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.keys import Key, KeyRange
-from tieout.model.kinds import Tolerance
+from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.spark.work import Bucketed
 from tieout.verify.bucketing import buckets_of
 from tieout.verify.compare import Shape
@@ -32,17 +32,22 @@ from tieout.verify.settle import Patience, Settler
 
 @dataclass(frozen=True, slots=True)
 class LooseRow:
-    """A row on its way to its bucket: hashes, and every value as canonical text and as it stands in the record.
+    """A row on its way to its bucket: the hashes of its key and of all of it, and its values, each by three things.
 
-    `found`: by its key's text.
+    `marks` are what they are compared by, `texts` what reports keep of them (all of a number that has a tolerance,
+    which is applied to the text), `sizes` their bytes. `lookup` is what finds the row; None if nothing surely does.
     """
 
     source: bool
     key: bytes
     print: bytes
+    marks: tuple[bytes, ...]
     texts: tuple[str | None, ...]
-    values: tuple[bytes, ...]
-    found: bool
+    sizes: tuple[int, ...]
+    lookup: Key | None
+
+    def kept(self, place: int, longest: int) -> str | None:
+        return kept_text(self.texts[place], self.sizes[place], self.marks[place], longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,39 +74,45 @@ class ScanBuckets:
 
     def run(self) -> Iterator[Bucketed]:
         reader = self.side.reader
-        try:
-            yield from self._scan(reader.read(self.side.scan, self.keys), 0)
-        except StartOver:
-            for bucket in self.wanted:
-                yield Bucketed(bucket, Sent(self.is_source, self.part, 1))
-            yield from self._scan(reader.cautious().read(self.side.scan, self.keys), 1)
+        for attempt in count():
+            try:
+                yield from self._scan(reader.read(self.side.scan, self.keys), attempt)
+            except StartOver:
+                reader = reader.cautious()
+                for bucket in self.wanted:
+                    yield Bucketed(bucket, Sent(self.is_source, self.part, attempt + 1))
+            else:
+                return
 
     def _scan(self, batches: Iterator[pa.RecordBatch], attempt: int) -> Iterator[Bucketed]:
         for batch in batches:
             fields = fields_of(self.side.scan, batch)
-            found = loose_rows(fields, self.side.scan.key, self.is_source, self.buckets, self.wanted)
+            found = loose_rows(fields, self.side.scan, self.is_source, self.buckets, self.wanted)
             for bucket, rows in found.items():
                 yield Bucketed(bucket, Sent(self.is_source, self.part, attempt, tuple(rows)))
 
 
 def loose_rows(
-    fields: Sequence[Field], key: tuple[int, ...], is_source: bool, buckets: int, wanted: frozenset[int]
+    fields: Sequence[Field], scan: Scan, is_source: bool, buckets: int, wanted: frozenset[int]
 ) -> dict[int, list[LooseRow]]:
+    """The rows of wanted buckets. What is long is truncated here, on the executor: it is compared by its mark."""
     prints = fingerprints(fields)
-    keys = key_hashes(fields, key, prints)
+    keys = key_hashes(fields, scan.key, prints)
     places = buckets_of(keys, buckets)
-    words = [item.words() for item in fields]
+    tolerant = [column.kind.tolerance is not None for column in scan.columns]
     result: dict[int, list[LooseRow]] = defaultdict(list)
-    for row in np.flatnonzero(np.isin(places, np.fromiter(wanted, dtype=np.uint32))):
-        texts = tuple(item.text(int(row)) for item in fields)
-        values = tuple(
-            (word[row].tobytes() if item.status[row] == PRESENT else bytes([item.status[row]]))
-            + item.odd.get(int(row), "").encode("utf-8", "surrogateescape")
-            for item, word in zip(fields, words, strict=True)
-        )
-        found = key_text(fields, key, int(row)) is not None
+    for row in map(int, np.flatnonzero(np.isin(places, np.fromiter(wanted, dtype=np.uint32)))):
+        texts = (f.text(row) if exact else f.kept(row) for f, exact in zip(fields, tolerant, strict=True))
         result[int(places[row])].append(
-            LooseRow(is_source, keys[row].tobytes(), prints[row].tobytes(), texts, values, found)
+            LooseRow(
+                is_source,
+                keys[row].tobytes(),
+                prints[row].tobytes(),
+                tuple(item.mark(row) for item in fields),
+                tuple(texts),
+                tuple(item.size(row) for item in fields),
+                key_text(fields, scan.key, row) if scan.key else None,
+            )
         )
     return result
 
@@ -140,32 +151,29 @@ class CompareBuckets:
         for row in _latest(sent):
             sides[row.source][row.key].append(row)
         found.rows(sum(map(len, sides[True].values())), sum(map(len, sides[False].values())))
-        suspects: dict[Key, list[Difference]] = {}
+        suspects: dict[bytes, Key] = {}
+        waiting: list[Difference] = []
         for key in sides[True].keys() | sides[False].keys():
             rows = sides[True].get(key, []), sides[False].get(key, [])
             differences = list(self._differences(*rows, found))
-            text = self._key((*rows[0], *rows[1])) if differences else None
-            if text is None:
+            lookup = _lookup((*rows[0], *rows[1])) if differences else None
+            if lookup is None:
                 found.add_all(differences)
             else:
-                suspects[text] = differences
-        settler.add_differences(suspects)
-
-    def _key(self, rows: Sequence[LooseRow]) -> Key | None:
-        """The key of rows that share one; None if they can't be looked up by it."""
-        if not self.shape.key or not all(row.found for row in rows):
-            return None
-        return tuple(str(rows[0].texts[place]) for place in self.shape.key)
+                suspects[key] = lookup
+                waiting += differences
+        settler.add_differences(suspects, waiting)
 
     def _differences(self, left: list[LooseRow], right: list[LooseRow], found: Found) -> Iterator[Difference]:
         if self.shape.key and len(left) == len(right) == 1:
             if left[0].print != right[0].print:
-                changed = self._changed(left[0], right[0])
-                if changed is not None:
-                    yield Difference(self.shape.table, DifferenceKind.CHANGED, self._identity(left[0]), changed)
+                changed = self._changed(left[0], right[0], found.longest)
+                if changed:
+                    key = self._identity(left[0], found.longest)
+                    yield Difference(self.shape.table, DifferenceKind.CHANGED, key, changed)
             return
         if self.shape.key and (len(left) > 1 or len(right) > 1):
-            found.ambiguous(tuple(str(v) for v in self._identity((left or right)[0]).values()))
+            found.ambiguous()
         copies: dict[bytes, int] = defaultdict(int)
         for row in left:
             copies[row.print] += 1
@@ -175,30 +183,28 @@ class CompareBuckets:
             more = copies[row.print]
             if more:
                 kind = DifferenceKind.MISSING if more > 0 else DifferenceKind.EXTRA
-                yield Difference(self.shape.table, kind, self._identity(row), copies=abs(more))
+                yield Difference(self.shape.table, kind, self._identity(row, found.longest), copies=abs(more))
 
-    def _identity(self, row: LooseRow) -> dict[str, str | None]:
-        places = self.shape.key or range(len(self.shape.columns))
-        return {self.shape.columns[place]: row.texts[place] for place in places}
+    def _identity(self, row: LooseRow, longest: int) -> dict[str, str | None]:
+        # The values of a key may be longer, so that its row is found by it.
+        of_key = LONGEST_KEPT if self.shape.key else longest_of(len(self.shape.columns), longest)
+        return {self.shape.columns[place]: row.kept(place, of_key) for place in self.shape.identity}
 
-    def _changed(self, left: LooseRow, right: LooseRow) -> dict[str, ValuePair] | None:
-        """The columns that differ; None if all that do are within their tolerance."""
-        changed: dict[str, ValuePair] = {}
-        tolerated = False
-        for place, (a, b) in enumerate(zip(left.texts, right.texts, strict=True)):
-            # Two values may be shown alike and differ: bytes that are no UTF-8 show as hexadecimal.
-            if left.values[place] == right.values[place]:
-                continue
+    def _changed(self, left: LooseRow, right: LooseRow, longest: int) -> dict[str, ValuePair]:
+        """The columns that differ, tolerances applied."""
+        places = []
+        for place in range(len(self.shape.columns)):
             tolerance = self.shape.tolerances.get(place)
-            if tolerance is not None and _close(a, b, tolerance):
-                tolerated = True
-                continue
-            changed[self.shape.columns[place]] = ValuePair(a, b)
-        return None if tolerated and not changed else changed
+            texts = left.texts[place], right.texts[place]
+            if left.marks[place] != right.marks[place] and (tolerance is None or not within(*texts, tolerance)):
+                places.append(place)
+        longest = longest_of(2 * len(places), longest)
+        return {self.shape.columns[p]: ValuePair(left.kept(p, longest), right.kept(p, longest)) for p in places}
 
 
-def _close(a: str | None, b: str | None, tolerance: Tolerance) -> bool:
-    return a is not None and b is not None and within(a, b, tolerance)
+def _lookup(rows: Sequence[LooseRow]) -> Key | None:
+    """What rows that share a key are looked up by; None if not all of them are surely found."""
+    return None if any(row.lookup is None for row in rows) else rows[0].lookup
 
 
 def _payloads(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int | None, Any]]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tieout.canonical.fields import PRESENT, Field
 from tieout.canonical.numbers import within
 from tieout.model.differences import Difference, DifferenceCounts, DifferenceKind, ValuePair
 from tieout.model.keys import Key
 from tieout.model.kinds import Tolerance
 from tieout.model.redaction import Redaction
+from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.verify.rows import Rows
 
 
@@ -42,6 +42,11 @@ class Shape:
             return difference
         return self.redaction.difference(difference, keyed=bool(self.key))
 
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """The columns by which a report names a row: the key's, or all of them."""
+        return self.key or tuple(range(len(self.columns)))
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -51,7 +56,7 @@ class Comparison:
     source: Rows
     target: Rows
     pairs: tuple[RowPair, ...]
-    ambiguous: Key | None = None
+    ambiguous: bool = False
 
     @property
     def counts(self) -> DifferenceCounts:
@@ -62,22 +67,29 @@ class Comparison:
             *(totals[k] for k in (DifferenceKind.MISSING, DifferenceKind.EXTRA, DifferenceKind.CHANGED))
         )
 
-    def key(self, pair: RowPair) -> Key | None:
+    def key(self, pair: RowPair) -> tuple[bytes, Key | None]:
+        """The hash of a row's key, and the key as it is looked up; None if no literal surely finds it."""
         rows, row = _side(self, pair)
-        return rows.key(row, self.shape.key) if self.shape.key else None
+        return rows.keys[row].tobytes(), rows.key(row, self.shape.key) if self.shape.key else None
 
     def differences(self) -> Iterator[Difference]:
+        return (self.difference(pair) for pair in self.pairs)
+
+    def difference(self, pair: RowPair, longest: int = LONGEST_KEPT) -> Difference:
+        """As reports keep it: values of more than so many bytes are truncated. Those of a key may be longer, so that
+        its row is found by it."""
         shape = self.shape
-        for pair in self.pairs:
-            rows, row = _side(self, pair)
-            identity = shape.key or tuple(range(len(shape.columns)))
-            key = {shape.columns[place]: rows.text(row, place) for place in identity}
-            changed: dict[str, ValuePair] = {}
-            if pair.source is not None and pair.target is not None:
-                for place in changed_columns(shape, self.source, pair.source, self.target, pair.target):
-                    values = ValuePair(self.source.text(pair.source, place), self.target.text(pair.target, place))
-                    changed[shape.columns[place]] = values
-            yield Difference(shape.table, pair.kind, key, changed, pair.copies)
+        rows, row = _side(self, pair)
+        of_key = LONGEST_KEPT if shape.key else longest_of(len(shape.columns), longest)
+        key = {shape.columns[place]: rows.kept(row, place, of_key) for place in shape.identity}
+        changed: dict[str, ValuePair] = {}
+        if pair.source is not None and pair.target is not None:
+            places = changed_columns(shape, self.source, pair.source, self.target, pair.target)
+            longest = longest_of(2 * len(places), longest)
+            for place in places:
+                values = self.source.kept(pair.source, place, longest), self.target.kept(pair.target, place, longest)
+                changed[shape.columns[place]] = ValuePair(*values)
+        return Difference(shape.table, pair.kind, key, changed, pair.copies)
 
 
 def compare_rows(shape: Shape, source: Rows, target: Rows) -> Comparison:
@@ -86,21 +98,14 @@ def compare_rows(shape: Shape, source: Rows, target: Rows) -> Comparison:
     left, right = _frame(source), _frame(target)
     on = ["k0", "k1"]
     doubled = pl.concat([_doubled(left), _doubled(right)]).unique() if shape.key else None
-    if doubled is None or len(doubled):
-        many_left, many_right = (
-            (left, right)
-            if doubled is None
-            else (left.join(doubled, on=on, how="semi"), right.join(doubled, on=on, how="semi"))
-        )
-        pairs = _multiset(many_left, many_right)
-        ambiguous = None
-        if doubled is not None:
-            rows, row = (source, many_left["i"][0]) if len(many_left) else (target, many_right["i"][0])
-            ambiguous = rows.key(row, shape.key)
-            left, right = left.join(doubled, on=on, how="anti"), right.join(doubled, on=on, how="anti")
-            pairs += _keyed(shape, source, target, left, right)
-        return Comparison(shape, source, target, tuple(pairs), ambiguous)
-    return Comparison(shape, source, target, tuple(_keyed(shape, source, target, left, right)))
+    if doubled is None:
+        return Comparison(shape, source, target, tuple(_multiset(left, right)))
+    if not len(doubled):
+        return Comparison(shape, source, target, tuple(_keyed(shape, source, target, left, right)))
+    pairs = _multiset(left.join(doubled, on=on, how="semi"), right.join(doubled, on=on, how="semi"))
+    left, right = left.join(doubled, on=on, how="anti"), right.join(doubled, on=on, how="anti")
+    pairs += _keyed(shape, source, target, left, right)
+    return Comparison(shape, source, target, tuple(pairs), ambiguous=True)
 
 
 def changed_columns(shape: Shape, source: Rows, left: int, target: Rows, right: int) -> list[int]:
@@ -109,21 +114,10 @@ def changed_columns(shape: Shape, source: Rows, left: int, target: Rows, right: 
     for place in range(len(shape.columns)):
         a, i = source.field_at(left, place)
         b, j = target.field_at(right, place)
-        if not _same(a, i, b, j, shape.tolerances.get(place)):
+        tolerance = shape.tolerances.get(place)
+        if a.mark(i) != b.mark(j) and (tolerance is None or not within(a.text(i), b.text(j), tolerance)):
             result.append(place)
     return result
-
-
-def _same(a: Field, i: int, b: Field, j: int, tolerance: Tolerance | None) -> bool:
-    if tolerance is not None:
-        left, right = a.text(i), b.text(j)
-        return left == right if left is None or right is None else within(left, right, tolerance)
-    if a.status[i] != b.status[j]:
-        return False
-    if a.status[i] == PRESENT and a.values is not None and b.values is not None:
-        # Two texts may look alike and not be: bytes that are no UTF-8 show as hexadecimal.
-        return bool(a.values[i].as_py() == b.values[j].as_py())
-    return a.text(i) == b.text(j)
 
 
 def _keyed(shape: Shape, source: Rows, target: Rows, left: pl.DataFrame, right: pl.DataFrame) -> list[RowPair]:

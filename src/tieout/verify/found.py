@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tieout.model.differences import Difference, DifferenceCounts
-from tieout.model.keys import Key
+from tieout.model.truncated import LONGEST_KEPT, SHORTEST_KEPT
 from tieout.verify.compare import Comparison, Shape
 
 
@@ -22,6 +22,10 @@ class Localised:
     notes: tuple[str, ...] = field(default=())
 
 
+KEPT_BYTES = 16 << 20
+"""Of values that one range or bucket hands to the driver. From then on, only the beginnings of values are kept."""
+
+
 class Found:
     """Differences as they come in, counted all and kept up to a limit."""
 
@@ -30,6 +34,7 @@ class Found:
         self._limit = limit
         self._counts = DifferenceCounts()
         self._kept: list[Difference] = []
+        self._bytes = 0
         self._source_rows = 0
         self._target_rows = 0
         self.rechecked = 0
@@ -41,25 +46,38 @@ class Found:
 
     def add(self, comparison: Comparison) -> None:
         self._counts += comparison.counts
-        if comparison.ambiguous is not None:
-            self.ambiguous(comparison.ambiguous)
-        self._keep(comparison.differences())
+        if comparison.ambiguous:
+            self.ambiguous()
+        for pair in comparison.pairs:
+            if not self._keep(comparison.difference(pair, self.longest)):
+                break
 
     def add_all(self, differences: Sequence[Difference]) -> None:
         for difference in differences:
             self._counts += DifferenceCounts(**{difference.kind.value: difference.copies})
-        self._keep(differences)
+        for difference in differences:
+            if not self._keep(difference):
+                break
 
-    def ambiguous(self, key: Key) -> None:
-        """A key that is there twice on one side."""
+    @property
+    def longest(self) -> int:
+        """The bytes of a value that the next difference may hold."""
+        return LONGEST_KEPT if self._bytes < KEPT_BYTES else SHORTEST_KEPT
+
+    def ambiguous(self) -> None:
+        """A key is there twice on one side."""
         names = ", ".join(self.shape.columns[place] for place in self.shape.key)
         self._notes.setdefault(f"the key ({names}) is not unique; rows that share one were compared as a multiset")
 
-    def _keep(self, differences: Iterable[Difference]) -> None:
-        for difference in differences:
-            if self._limit is not None and len(self._kept) >= self._limit:
-                break
-            self._kept.append(self.shape.shown(difference))
+    def _keep(self, difference: Difference) -> bool:
+        """Whether there was room for it."""
+        if self._limit is not None and len(self._kept) >= self._limit:
+            return False
+        difference = self.shape.shown(difference)
+        self._kept.append(difference)
+        values = [*difference.key.values(), *(v for p in difference.columns.values() for v in (p.source, p.target))]
+        self._bytes += sum(len(value) for value in values if value is not None)
+        return True
 
     def result(self) -> Localised:
         return Localised(

@@ -34,7 +34,7 @@ class SendRows:
         wanted = frozenset(range(self.buckets)) if self.wanted is None else self.wanted
         for batch in batches:
             fields = fields_of(self.scan, batch)
-            found = loose_rows(fields, self.scan.key, self.is_source, self.buckets, wanted)
+            found = loose_rows(fields, self.scan, self.is_source, self.buckets, wanted)
             payloads = [pickle.dumps(Sent(self.is_source, 0, 0, tuple(rows))) for rows in found.values()]
             yield pa.RecordBatch.from_pydict(
                 {

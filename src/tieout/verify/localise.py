@@ -10,12 +10,12 @@ from tieout.model.keys import KeyRange
 from tieout.verify.compare import Shape, compare_rows
 from tieout.verify.found import Found, Localised
 from tieout.verify.plan import Side, TablePlan
+from tieout.verify.portions import ROOM
 from tieout.verify.rows import read_rows
 from tieout.verify.settle import Patience, Settler, written
 from tieout.verify.work import DigestRange
 
 LEAF_ROWS = 20_000
-LEAF_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -88,4 +88,4 @@ def shape_of(plan: TablePlan) -> Shape:
 def leaf_rows(side: Side) -> int:
     """Rows of a leaf: as many as fit in memory by the table's average row, within reason."""
     row_bytes = side.scan.table.average_row_bytes or 200
-    return max(100, min(LEAF_ROWS, LEAF_BYTES // max(row_bytes, 1)))
+    return max(1, min(LEAF_ROWS, ROOM // max(row_bytes, 1)))

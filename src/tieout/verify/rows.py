@@ -56,6 +56,16 @@ class Rows:
         item, place = self.field_at(row, column)
         return item.text(place)
 
+    def kept(self, row: int, column: int, longest: int) -> str | None:
+        """As reports keep it: truncated, if it is longer."""
+        item, place = self.field_at(row, column)
+        return item.kept(place, longest)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all values."""
+        return sum(item.nbytes for fields in self.batches for item in fields)
+
     def key(self, row: int, columns: Sequence[int]) -> Key | None:
         """The key as text; None if no text says it exactly, so that it can't be looked up again."""
         batch, place = self.places[row]
@@ -79,25 +89,24 @@ def read_rows(reader: Reader, scan: Scan, keys: KeyRange) -> Rows:
     return reading(reader, lambda r: collect(scan, r.read(scan, keys)))
 
 
-def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key]) -> Rows:
+def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[bytes] | None = None) -> Rows:
     """The rows with these keys and no others, whatever else the engine takes for the same.
 
-    Where a literal does not surely find a key, every row is read and those that have it are kept.
+    `hashes` are those of the keys; without them, a row is told by the text of its key. Where a literal does not surely
+    find a key, every row is read and those that have it are kept.
     """
     parts = [keys[start : start + LOOKUP] for start in range(0, len(keys), LOOKUP)]
-    wanted = set(keys)
+    texts = set(keys)
+
+    def has_key(fields: list[Field]) -> list[bool]:
+        if hashes is None:
+            return [key_text(fields, scan.key, row) in texts for row in range(len(fields[0]))]
+        return [each.tobytes() in hashes for each in fingerprints([fields[place] for place in scan.key])]
 
     def look(r: Reader) -> Rows:
         batches: Iterable[pa.RecordBatch] = r.read(scan, EVERYTHING)
         if r.finds(scan):
             batches = chain.from_iterable(r.lookup(scan, part) for part in parts)
-        return collect(scan, (_with_keys(scan, batch, wanted) for batch in batches))
+        return collect(scan, (batch.filter(pa.array(has_key(fields_of(scan, batch)), pa.bool_())) for batch in batches))
 
     return reading(reader, look)
-
-
-def _with_keys(scan: Scan, batch: pa.RecordBatch, wanted: Set[Key]) -> pa.RecordBatch:
-    fields = fields_of(scan, batch)
-    return batch.filter(
-        pa.array([key_text(fields, scan.key, row) in wanted for row in range(batch.num_rows)], pa.bool_())
-    )

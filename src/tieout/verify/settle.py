@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tieout.model.differences import Difference
@@ -11,7 +11,8 @@ from tieout.model.keys import Key
 from tieout.verify.compare import Comparison, compare_rows, selected
 from tieout.verify.found import Found
 from tieout.verify.plan import TablePlan
-from tieout.verify.rows import look_up_rows
+from tieout.verify.portions import Portions
+from tieout.verify.rows import LOOKUP, look_up_rows
 
 MOST_SUSPECTS = 20_000
 """Keys that wait for another look at the same time."""
@@ -38,53 +39,59 @@ class Settler:
         self._plan = plan
         self._patience = patience
         self._found = found
-        self._suspects: list[Key] = []
+        self._suspects: dict[bytes, Key] = {}
 
     def add(self, comparison: Comparison) -> None:
         if not comparison.pairs or not self._must_wait():
             self._found.add(comparison)
             return
-        keys = [(pair, comparison.key(pair)) for pair in comparison.pairs]
+        keys = [(pair, *comparison.key(pair)) for pair in comparison.pairs]
         # A row without a key, or with one that no literal finds again, can't be looked up.
-        self._found.add(selected(comparison, [pair for pair, key in keys if key is None]))
-        self._wait_for([key for _, key in keys if key is not None])
+        self._found.add(selected(comparison, [pair for pair, _, key in keys if key is None]))
+        self._wait_for({hashed: key for _, hashed, key in keys if key is not None})
 
-    def add_differences(self, differences: Mapping[Key, Sequence[Difference]]) -> None:
-        """The same for differences whose rows are not held any more."""
+    def add_differences(self, keys: Mapping[bytes, Key], differences: Sequence[Difference]) -> None:
+        """The same for differences whose rows are not held any more; `keys` are those of all of them, by their hash."""
         if not differences or not self._must_wait():
-            for each in differences.values():
-                self._found.add_all(each)
-            return
-        self._wait_for(list(differences))
+            self._found.add_all(differences)
+        else:
+            self._wait_for(keys)
 
     def finish(self) -> None:
         """After the last difference: looks again at all that wait."""
-        keys, self._suspects = self._suspects, []
-        if not keys:
-            return
-        for _ in range(self._patience.times):
+        keys, self._suspects = self._suspects, {}
+        for left in reversed(range(self._patience.times)):
+            if not keys:
+                return
             time.sleep(self._patience.after)
             self._found.rechecked += len(keys)
-            comparison = self._look_again(keys)
-            certain = {key for pair in comparison.pairs if (key := comparison.key(pair)) is not None}
-            keys = [key for key in keys if key in certain]
-            if not keys:
-                break
-        self._found.add(comparison)
+            certain: dict[bytes, Key] = {}
+            for comparison in self._look_again(keys):
+                certain |= {hashed: keys[hashed] for pair in comparison.pairs for hashed, _ in [comparison.key(pair)]}
+                if not left:
+                    self._found.add(comparison)
+            keys = certain
 
     def _must_wait(self) -> bool:
         return self._patience.times > 0 and written(self._plan, self._patience)
 
-    def _wait_for(self, keys: list[Key]) -> None:
-        self._suspects += keys
+    def _wait_for(self, keys: Mapping[bytes, Key]) -> None:
+        self._suspects |= keys
         if len(self._suspects) >= MOST_SUSPECTS:
             self.finish()
 
-    def _look_again(self, keys: Sequence[Key]) -> Comparison:
-        """Both sides of these keys, read anew."""
-        source = look_up_rows(self._plan.source.reader, self._plan.source.scan, keys)
-        target = look_up_rows(self._plan.target.reader, self._plan.target.scan, keys)
-        return compare_rows(self._found.shape, source, target)
+    def _look_again(self, keys: Mapping[bytes, Key]) -> Iterator[Comparison]:
+        """Both sides of these keys, read anew: as many at once as there is room for, but all where a side is read to
+        its end for it."""
+        sides = self._plan.source, self._plan.target
+        portions = Portions(LOOKUP)
+        finds = all(side.reader.finds(side.scan) for side in sides)
+        for some in map(dict, portions.of(iter(keys.items())) if finds else [keys]):
+            asked = list(some.values())
+            source, target = (look_up_rows(side.reader, side.scan, asked, some.keys()) for side in sides)
+            yield compare_rows(self._found.shape, source, target)
+            if finds:
+                portions.took(max(source.size, target.size))
 
 
 def written(plan: TablePlan, patience: Patience) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tieout.errors import UsageError
-from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, Job, MetaStore, RepairChange, RepairState
+from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, Job, MetaStore, RepairChange, RepairState, batches
+from tieout.model.truncated import TruncatedText
 
 
 def update(key: int) -> RepairChange:
@@ -27,6 +29,27 @@ def test_changes_come_back_in_order_and_whole(store: MetaStore, job: Job) -> Non
     )
     assert store.repairs.get("last") == store.repairs.get(plan.id[:-1]) == plan
     assert store.repairs.list(job_id=job.id) == [plan]
+
+
+def test_long_rows_come_a_few_at_a_time(store: MetaStore, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of a thousand rows of 64 MB is more than there is memory."""
+    monkeypatch.setattr(batches, "BATCH_BYTES", 1000)
+    rows = [replace(update(i), old_row={"id": str(i), "v": "x" * 400}) for i in range(9)]
+    plan = store.repairs.create(job.id, rows)
+    asked = []
+    read = store.repairs._database.read
+    monkeypatch.setattr(store.repairs._database, "read", lambda: asked.append(None) or read())
+    assert [change.old_row for change in store.repairs.changes(plan.id)] == [row.old_row for row in rows]
+    assert len(asked) == 1 + 5
+    assert {change.old_row for change in store.repairs.changes(plan.id, rows=False)} == {None}
+
+
+def test_a_truncated_key_stays_one(store: MetaStore, job: Job) -> None:
+    cut = TruncatedText("beginning", 10_000, "0f" * 16)
+    plan = store.repairs.create(job.id, [replace(update(1), key={"id": cut})])
+    (change,) = store.repairs.changes(plan.id)
+    assert isinstance(change.key["id"], TruncatedText)
+    assert change.key == {"id": cut}
 
 
 def test_undo_reads_the_newest_applied_first(store: MetaStore, job: Job) -> None:

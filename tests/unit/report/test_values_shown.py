@@ -7,7 +7,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tieout.model.differences import ValuePair
-from tieout.report.values import first_difference, pair_text, value_text
+from tieout.model.truncated import TruncatedText
+from tieout.report.html import contrast
+from tieout.report.values import PairText, first_difference, pair_text, value_text
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,16 @@ def test_the_first_difference(one: str, other: str) -> None:
     index = first_difference(one, other)
     assert one[:index] == other[:index]
     assert index == min(len(one), len(other)) or one[index] != other[index]
+
+
+def test_of_a_truncated_value_length_and_hash_are_shown() -> None:
+    """Its beginning alone may be that of the other side's value."""
+    one, other = (TruncatedText("same " * 200, 67_108_864, digits * 16) for digits in ("0f", "1f"))
+    pair = pair_text(ValuePair(one, other), room=20)
+    assert pair.source == f"'same same same same␠'… (67,108,864 bytes, xxh3 {'0f' * 16})".replace("␠", " ")
+    assert pair.source != pair.target
+    assert pair.where == "the first 1,000 characters are the same"
+    assert pair_text(ValuePair(one, "sane")).where == "the first 2 characters are the same"
+    assert pair_text(ValuePair(None, one)) == PairText("NULL", value_text(one))
+    left, right = contrast(ValuePair(one, other))
+    assert left.own != right.own

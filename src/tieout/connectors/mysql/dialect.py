@@ -37,10 +37,13 @@ _FOUND = {
 
 @dataclass(frozen=True)
 class MySQLDialect:
-    """`safe` renders more in SQL: what a driver failed on once is read as plain text or bytes."""
+    """`safe` renders more in SQL: what a driver failed on once is read as plain text or bytes. `raw` renders less:
+    for a driver that hands out the bytes that the server sends, however many they are.
+    """
 
     flavour: Flavour
     safe: bool = False
+    raw: bool = False
 
     def quote(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
@@ -50,7 +53,7 @@ class MySQLDialect:
 
     def wire(self, column: ScanColumn, reference: str) -> str:
         name = column.column.type.name
-        if name in (TypeName.TEXT, TypeName.CHAR):
+        if name in (TypeName.TEXT, TypeName.CHAR, TypeName.JSON):
             return self._text(column.column, reference)
         if name is TypeName.INSTANT:
             # The same in every session time zone, and in the hour that comes twice.
@@ -62,13 +65,13 @@ class MySQLDialect:
         if name is TypeName.YEAR:
             return f"CAST({reference} AS UNSIGNED)"
         if name is TypeName.OPAQUE:
-            return f"HEX({reference})"
+            return _not_lost(reference, f"HEX({reference})")
         if name in (TypeName.DATE, TypeName.TIMESTAMP):
             return f"CAST({reference} AS CHAR)" if self.safe else reference
         if name is TypeName.FLOAT32 and self.safe:
             # In the text protocol a FLOAT has six digits.
             return f"CAST({reference} AS DOUBLE)"
-        if name in (TypeName.DECIMAL, TypeName.ENUM, TypeName.SET, TypeName.JSON, TypeName.UUID):
+        if name in (TypeName.DECIMAL, TypeName.ENUM, TypeName.SET, TypeName.UUID):
             return f"CAST({reference} AS CHAR)"
         return reference
 
@@ -93,14 +96,18 @@ class MySQLDialect:
         return named and column.column.charset in _LOSSLESS
 
     def _text(self, column: Column, reference: str) -> str:
+        if column.type.name is TypeName.JSON and self.flavour is not Flavour.MARIADB and not self.raw:
+            # A type of its own, elsewhere. MariaDB's is text with a check.
+            return _not_lost(reference, f"CAST({reference} AS CHAR)")
         if column.charset not in _LOSSLESS:
             there = f"CONVERT({reference} USING utf8mb4)"
             back = f"CAST(CONVERT({there} USING {column.charset}) AS BINARY)"
+            here = _not_lost(reference, f"CAST({reference} AS BINARY)")
             # What has no place in Unicode would all become '?', and compare equal.
             invalid = f"CONCAT(CONVERT(X'00' USING utf8mb4), 'invalid ', HEX({reference}))"
-            return f"IF({back} <=> CAST({reference} AS BINARY), {there}, {invalid})"
-        if self.safe:
-            return f"CAST(CONVERT({reference} USING utf8mb4) AS BINARY)"
+            return _not_lost(reference, f"IF({back} <=> {here}, {there}, {invalid})")
+        if self.safe and not self.raw:
+            return _not_lost(reference, f"CAST(CONVERT({reference} USING utf8mb4) AS BINARY)")
         return reference
 
     def _time(self, reference: str) -> str:
@@ -141,6 +148,16 @@ class MySQLDialect:
         if name is TypeName.BINARY:
             return f"HEX({value})"
         return f"CAST({self.wire(column, value)} AS CHAR)"
+
+
+def _not_lost(reference: str, rendered: str) -> str:
+    """What a function makes of a value, or an error of the server's: TOO_LONG.
+
+    A function whose result would be longer than max_allowed_packet gives NULL and a warning that nobody reads: two such
+    values would be equal, and a repair would write the NULL. The sum is beyond 64 bits. It is of the value's length, so
+    that no server computes it before there is a row.
+    """
+    return f"IF({reference} IS NULL, NULL, COALESCE({rendered}, CAST(~0 + LENGTH({reference}) AS CHAR)))"
 
 
 def _unix_seconds(text: str) -> str | None:

@@ -22,6 +22,8 @@ from tieout.errors import (
 _NO_ROOM = "No space left on device"
 _MAKE_ROOM = "make room on the server's disk, then run again: it goes on where it was"
 _DAMAGED = 1034
+TOO_LONG = 1690
+"""What the dialect makes the server say of a value that its functions can't render: a number is out of range."""
 
 _BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
     1045: (AccessError, "check user and password in the URL"),
@@ -39,6 +41,7 @@ _BY_CODE: dict[int, tuple[type[EndpointError], str]] = {
     1412: (BusyError, "run again: the table was changed while it was read"),
     1205: (BusyError, "another session holds a lock on it; run again, or give ?lock_timeout= more time"),
     _DAMAGED: (DamagedIndexError, "CHECK TABLE … INDEX tells more; rebuild the index"),
+    TOO_LONG: (ReadError, "if no SQL of yours computes that: a value is too long; raise max_allowed_packet"),
     1969: (ReadError, "the statement took too long; give ?statement_timeout= more time"),
     3024: (ReadError, "the statement took too long; give ?statement_timeout= more time"),
     1040: (UnreachableError, "the server has no connection free; set ?connections= lower"),
@@ -81,6 +84,11 @@ def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
         kind, hint = FullError, _MAKE_ROOM
     line = scrub(text).strip().splitlines()[0] if text.strip() else f"error {code}"
     return kind(f"{url.redacted()}: {line}", hint)
+
+
+def is_too_long(text: str) -> bool:
+    """Whether connectorx says that a value or a row is longer than the server's max_allowed_packet."""
+    return f"ERROR {TOO_LONG} " in text or "larger than max_allowed_packet" in text
 
 
 def translate_arrow(url: EndpointUrl, text: str) -> EndpointError:

@@ -34,9 +34,12 @@ _LANE = "COALESCE(SUM(CAST(CONV(SUBSTR(h, {}, 16), 16, 10) AS DECIMAL(20))), 0)"
 
 @dataclass(frozen=True)
 class MySQLReader:
+    """`safe` reads again what the Arrow driver failed on, in forms that it knows; `by_rows`, without that driver."""
+
     url: EndpointUrl
     flavour: Flavour
     safe: bool = False
+    by_rows: bool = False
     held: Any = None
     """A connection that sees one moment, while it is held."""
 
@@ -45,7 +48,7 @@ class MySQLReader:
         return MySQLDialect(self.flavour, self.safe)
 
     def cautious(self) -> MySQLReader:
-        return replace(self, safe=True)
+        return replace(self, safe=True, by_rows=self.safe)
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._rows(scan, sql.within(self._dialect, scan, keys))
@@ -72,26 +75,23 @@ class MySQLReader:
             yield replace(self, held=connection)
 
     def _rows(self, scan: Scan, condition: str) -> Iterator[pa.RecordBatch]:
-        if self.held is not None:
-            statement = sql.select(replace(self._dialect, safe=True), scan, condition)
-            for batch in batches_by(self.held, self.url, statement):
-                yield zero_moments(scan, batch)
-            return
-        if only_by_rows(self.url):
-            statement = sql.select(replace(self._dialect, safe=True), scan, condition)
-            for batch in row_batches(self.url, statement):
-                yield zero_moments(scan, batch)
-            return
-        statement = sql.select(self._dialect, scan, condition)
-        if self.flavour is Flavour.MARIADB:
-            # The Arrow driver's sessions begin in the server's own time zone and mode.
-            statement = f"SET STATEMENT {SETTINGS} FOR {statement}"
+        if self.held is not None or self.by_rows or only_by_rows(self.url):
+            statement = sql.select(MySQLDialect(self.flavour, safe=True, raw=True), scan, condition)
+            held = self.held
+            batches = row_batches(self.url, statement) if held is None else batches_by(held, self.url, statement)
+        else:
+            statement = sql.select(self._dialect, scan, condition)
+            if self.flavour is Flavour.MARIADB:
+                # The Arrow driver's sessions begin in the server's own time zone and mode.
+                statement = f"SET STATEMENT {SETTINGS} FOR {statement}"
+            batches = self._by_arrow(scan, statement)
+        for batch in batches:
+            yield zero_moments(scan, batch)
+
+    def _by_arrow(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
         try:
-            for batch in arrow_batches(self.url, statement, scan.table.average_row_bytes):
-                yield zero_moments(scan, batch)
-        except DriverPanic as panic:
-            if self.safe:
-                raise ReadError(f"{self.url.redacted()}: {scan.table.name} can't be read: {panic}") from None
+            yield from arrow_batches(self.url, statement, scan.table.average_row_bytes)
+        except DriverPanic:
             raise StartOver from None
 
     def count(self, scan: Scan, keys: KeyRange) -> int:

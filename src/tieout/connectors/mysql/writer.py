@@ -16,7 +16,7 @@ from tieout.connectors import changes, sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import translate, translated
+from tieout.connectors.mysql.faults import TOO_LONG, translate, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.literals import MySQLChangeDialect
 from tieout.connectors.mysql.session import connect
@@ -116,7 +116,11 @@ class MySQLWriter:
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
         statement = sql.select(self._dialect, scan, sql.among(self._dialect, scan, keys))
-        rows = self._all(statement + " FOR UPDATE" if lock else statement)
+        try:
+            rows = self._all(statement + " FOR UPDATE" if lock else statement)
+        except _OutOfRange:
+            most = f"{self._most_bytes:,} bytes"
+            raise Refused(f"the row holds more than the server's max_allowed_packet ({most}): raise it") from None
         yield zero_moments(scan, batch_of(rows, len(scan.columns)))
 
     def begin(self, *, deferred: bool = False) -> None:
@@ -125,7 +129,10 @@ class MySQLWriter:
     def execute(self, statement: str) -> int:
         if len(statement) > self._most_bytes - 1024:
             # Sent all the same, it would cost the connection.
-            raise Refused(f"the row does not fit into the server's max_allowed_packet ({self._most_bytes:,} bytes)")
+            raise Refused(
+                f"the statement has {len(statement):,} bytes, and the server takes {self._most_bytes:,} "
+                "(raise its max_allowed_packet)"
+            )
         self._run("SAVEPOINT tieout")
         try:
             return self._run(statement)
@@ -175,9 +182,14 @@ class MySQLWriter:
                 raise AccessError(fault.message, hint) from None
             if isinstance(fault, UnreachableError | MissingObjectError):
                 raise fault from None
-            raise Refused(
+            refused = _OutOfRange if code == TOO_LONG else Refused
+            raise refused(
                 scrub(text).splitlines()[0] if text else f"error {code}", collides=code in _COLLISIONS
             ) from None
+
+
+class _OutOfRange(Refused):
+    """A number is; of a row that is read, what its dialect makes the server say of a value that is too long."""
 
 
 class _RowDialect(MySQLDialect):

@@ -24,7 +24,8 @@ from tieout.model.keys import Key, KeyRange
 from tieout.model.kinds import Form
 
 _DIALECT = SQLiteDialect()
-_BATCH = 20_000
+_BATCH, _FIRST_BATCH = 20_000, 8
+_BATCH_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,13 @@ class SQLiteReader:
     def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
         names = [f"c{place}" for place in range(len(scan.columns))]
         with translated(self.url), self._connection() as connection:
-            cursor = connection.execute(statement)
-            while rows := cursor.fetchmany(_BATCH):
+            cursor, most = connection.execute(statement), _FIRST_BATCH
+            while rows := cursor.fetchmany(most):
                 arrays = [array_of(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
-                yield pa.RecordBatch.from_arrays(arrays, names=names)
+                batch = pa.RecordBatch.from_arrays(arrays, names=names)
+                yield batch
+                # Nobody knows how long rows are before some were read.
+                most = max(1, min(_BATCH, 8 * most, _BATCH_BYTES * len(rows) // max(batch.nbytes, 1)))
 
     def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
         return closing(connect(self.url)) if self.held is None else nullcontext(self.held)

@@ -12,6 +12,7 @@ from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.redaction import is_hidden
 from tieout.model.tables import Table
+from tieout.model.truncated import is_whole
 
 _ENTRY = "entry."
 _LOOKABLE = {
@@ -40,6 +41,8 @@ def lookable(
 
 
 def _row(checker: Checker, table: Table, index: IndexInfo, failure: Failure) -> ChangedRow | None:
+    if not is_whole({**(failure.primary_key or {}), **failure.details}):
+        return None  # no row is looked up by the beginning of a value
     texts = _key(checker, table, failure) if failure.kind in _LOOKABLE else None
     if texts is None:
         return None

@@ -14,6 +14,7 @@ from tieout.canonical.fingerprint import fingerprints
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.lookups import AtAddresses, ChangedRow, Literals, Lookup
 from tieout.errors import TieoutError
+from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.scrub.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
 from tieout.scrub.indexes.projection import TableColumns
 
@@ -153,4 +154,5 @@ def _fields(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[F
 
 
 def _texts(fields: Sequence[Field], row: int) -> Values:
-    return tuple(field.text(row) for field in fields)
+    """As failures keep them: long values truncated. What is compared are the fingerprints."""
+    return tuple(field.kept(row, LONGEST_IN_FAILURE) for field in fields)

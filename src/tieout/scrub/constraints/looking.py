@@ -14,6 +14,7 @@ from tieout.canonical.decode import decode
 from tieout.canonical.fields import PRESENT, Field
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.violations import Part, Violations
+from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.verify.work import hold_back
 
 MOST = 100_000
@@ -81,7 +82,7 @@ class Look:
             rows = np.flatnonzero(_truths(marks[number])) if alone else np.arange(batch.num_rows)
             listed = seen.breakers[number]
             for row in rows[: MOST - len(listed)]:
-                group = None if alone or not marks else marks[0].text(int(row))
+                group = None if alone or not marks else marks[0].kept(int(row), LONGEST_IN_FAILURE)
                 listed.append(Breaker(_texts(address, row), _texts(key, row), _texts(values, row), group))
             if len(rows) and len(listed) == MOST:
                 seen.cut.add(number)
@@ -97,4 +98,5 @@ def _truths(mark: Field) -> npt.NDArray[np.bool_]:
 
 
 def _texts(fields: Sequence[Field], row: np.integer) -> Values:
-    return tuple(field.text(int(row)) for field in fields)
+    """As failures keep them: long values truncated."""
+    return tuple(field.kept(int(row), LONGEST_IN_FAILURE) for field in fields)

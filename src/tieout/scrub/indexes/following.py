@@ -17,6 +17,7 @@ from tieout.canonical.decode import decode
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.index_paths import Follows
 from tieout.connectors.kept import kept_open
+from tieout.model.truncated import LONGEST_IN_FAILURE, TruncatedText
 from tieout.scrub.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
 from tieout.scrub.indexes.projection import Projection, TableColumns
 
@@ -121,7 +122,8 @@ class _Following:
 
     def _led(self, values: Values) -> list[Led] | None:
         if values not in self._known:
-            rows = self._path.follow(values, self._table.columns)
+            whole = not any(isinstance(value, TruncatedText) for value in values)
+            rows = self._path.follow(values, self._table.columns) if whole else None
             self._known[values] = None if rows is None else list(self._decoded(rows))
         return self._known[values]
 
@@ -129,8 +131,8 @@ class _Following:
         fields = [decode(column.kind, rows.column(place + 1)) for place, column in enumerate(self._table.columns)]
         held = self._projection.holds(fields)
         for place, address in enumerate(rows.column(0).to_pylist()):
-            values = tuple(fields[each].text(place) for each in self._projection.columns)
-            key = tuple(fields[each].text(place) for each in self._table.key)
+            values = tuple(fields[each].kept(place, LONGEST_IN_FAILURE) for each in self._projection.columns)
+            key = tuple(fields[each].kept(place, LONGEST_IN_FAILURE) for each in self._table.key)
             yield Led(str(address), RowThere(_print(values), values, key), bool(held[place]))
 
 

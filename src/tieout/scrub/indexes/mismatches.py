@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
+from tieout.model.truncated import restored
 from tieout.scrub.indexes.reading import CELLS, ENTRY, EXCLUDED, INVISIBLE, ROW
 from tieout.spark.interrupts import interruptible
 from tieout.spark.work import Work, cell_name, spark_errors, work_frame
@@ -98,12 +99,16 @@ def _disagreeing(frame: DataFrame) -> DataFrame:
 def _mismatch(row: Row) -> Mismatch:
     by_side: dict[str, list[tuple[str, Values, Values]]] = {ROW: [], EXCLUDED: [], ENTRY: [], INVISIBLE: []}
     for side, mark, values, key in row.found:
-        by_side[side].append((mark, tuple(json.loads(values)), tuple(json.loads(key))))
+        by_side[side].append((mark, _values(values), _values(key)))
     place = row[_PLACE]
     return Mismatch(
         row.bucket,
-        tuple(json.loads(place)) if place.startswith("[") else None,
+        _values(place) if place.startswith("[") else None,
         tuple(RowThere(*each) for each in sorted(by_side[ROW])),
         tuple(RowThere(*each) for each in sorted(by_side[EXCLUDED])),
         tuple(EntryThere(mark, values) for mark, values, _ in sorted(by_side[ENTRY])),
     )
+
+
+def _values(text: str) -> Values:
+    return tuple(map(restored, json.loads(text)))

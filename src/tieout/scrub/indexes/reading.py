@@ -17,6 +17,7 @@ from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
 from tieout.connectors.base import ScanColumn, reading
 from tieout.connectors.index_paths import AtMoments, Path, TablePath, Versions
+from tieout.model.truncated import LONGEST_IN_FAILURE, stored
 from tieout.scrub.indexes.prints import BatchPrints
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.tallies import Tally
@@ -227,4 +228,5 @@ def _cells(
 
 
 def _texts(fields: Sequence[Field], row: int) -> str:
-    return json.dumps([field.text(int(row)) for field in fields])
+    """As failures keep them: long values truncated. What is compared are the fingerprints."""
+    return json.dumps([stored(field.kept(int(row), LONGEST_IN_FAILURE)) for field in fields])

@@ -10,6 +10,7 @@ from tieout.model.failures import FailureKind
 from tieout.model.mends import LostRow
 from tieout.model.remedies import Choice
 from tieout.model.tables import Table
+from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
 from tieout.scrub.repair.deciding import Decided
 
 
@@ -39,6 +40,8 @@ class Ghost:
         """Why the row can't be inserted again, if it can't."""
         if self.quarrel:
             return f"the indexes tell different things of {', '.join(self.quarrel)}"
+        if not is_whole(self.known):
+            return f"a value is too long to be kept: more than {LONGEST_IN_FAILURE:,} bytes"
         key = [name for name in self.table.key if self.known.get(name) is None]
         if key or not self.table.key:
             return f"its key is not known: no index has {', '.join(key) or 'one'}"

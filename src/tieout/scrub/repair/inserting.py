@@ -10,6 +10,7 @@ from tieout.connectors.writing import Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.remedies import Choice
 from tieout.model.tables import Table
+from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
 from tieout.scrub.repair.deciding import Decided
 from tieout.scrub.repair.draft import Draft
 from tieout.scrub.repair.wishes import Impossible, given_value, parent_of, row_key
@@ -57,6 +58,8 @@ def _parent(draft: Draft, each: Decided) -> RepairChange:
     values = [each.values.get(name) for name in reference.columns]
     if None in values:
         raise Impossible("a part of the reference is NULL, or is not known")
+    if not is_whole(dict(zip(reference.columns, values, strict=True))):
+        raise Impossible(f"the reference is too long to be kept: more than {LONGEST_IN_FAILURE:,} bytes")
     row: dict[str, str | None] = dict(zip(reference.to, values, strict=True))
     for column in parent.columns:
         given = given_value(parent, column.name, draft.decisions)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tieout.connectors.writing import Row
 from tieout.meta import RepairChange
 from tieout.model.progress import Listener, Progress
 from tieout.model.remedies import Choice
@@ -87,7 +86,7 @@ def _change(draft: Draft, each: Wish, rows: RowTable, found: Found) -> RepairCha
     except Unwritable as reason:
         draft.give_up([each], f"{reason}: the row could not be put back")
         return None
-    if not places or not _is_as_seen(each, rows.shown_row(found, places[0]), old):
+    if not places or not _is_as_seen(each, rows, found, places[0]):
         draft.vanished |= {decided.id for decided in each.failures}
         return None
     return RepairChange(
@@ -106,10 +105,11 @@ def _change(draft: Draft, each: Wish, rows: RowTable, found: Found) -> RepairCha
     )
 
 
-def _is_as_seen(each: Wish, row: Row, exact: Row) -> bool:
+def _is_as_seen(each: Wish, rows: RowTable, found: Found, place: int) -> bool:
     """Whether the row still has what the check saw in it: checks of indexes show a value as it is written."""
-    if any(value not in (row[name], exact.get(name, row[name])) for name, value in each.seen.items() if name in row):
+    if any(not rows.is_seen(found, place, n, value) for n, value in each.seen.items() if n in rows.shown):
         return False
+    row, exact = rows.shown_row(found, place), rows.exact_row(found, place)
     values = [(decided.value, decided.failure.columns[0]) for decided in each.failures if decided.value is not None]
     return all(_begins_with(value, row.get(name)) or _begins_with(value, exact.get(name)) for value, name in values)
 

@@ -11,6 +11,7 @@ from tieout.connectors.writing import Row
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table
+from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.model.types import TypeName
 from tieout.verify.repair.looking import Found, look_up
 
@@ -41,6 +42,11 @@ class RowTable:
 
     def shown_row(self, found: Found, row: int) -> Row:
         return {name: found.rows.text(row, place) for name, place in self.shown.items()}
+
+    def is_seen(self, found: Found, row: int, name: str, value: str | None) -> bool:
+        """Whether a column has the value that a failure shows: truncated, if it is long; perhaps in its exact form."""
+        places = [places[name] for places in (self.shown, self.exact) if name in places]
+        return any(found.rows.kept(row, place, LONGEST_IN_FAILURE) == value for place in places)
 
     def past_indexes(self, repairer: Repairer) -> RowTable:
         """The same, read through no index: one of them may be what is wrong."""

@@ -13,6 +13,7 @@ from tieout.model.failures import FailureKind
 from tieout.model.mends import Decisions
 from tieout.model.remedies import Choice
 from tieout.model.tables import Table
+from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
 from tieout.scrub.repair.deciding import Decided
 
 DUPLICATES = (FailureKind.UNIQUE_VIOLATION, FailureKind.PRIMARY_KEY_VIOLATION)
@@ -58,6 +59,8 @@ def row_key(decided: Decided, table: Table, repairer: Repairer) -> Row:
     """What the row is found by: its key, or its place where the key is what is wrong, or is none."""
     failure = decided.failure
     if failure.primary_key is not None and failure.kind is not FailureKind.PRIMARY_KEY_VIOLATION:
+        if not is_whole(failure.primary_key):
+            raise Impossible(f"its key is too long to be kept: more than {LONGEST_IN_FAILURE:,} bytes")
         return dict(failure.primary_key)
     place = repairer.place(table)
     if place is None or failure.place is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tieout.meta import ChangeAction, ChangeState, RepairChange
 from tieout.model.differences import Difference, DifferenceKind
 from tieout.model.keys import Key
+from tieout.model.truncated import LONGEST_KEPT, is_whole
 from tieout.verify.compare import changed_columns
 from tieout.verify.localise import shape_of
 from tieout.verify.repair.looking import Found, Unwritable, exact_row
@@ -20,9 +21,11 @@ _ACTIONS = {
 
 
 def key_of(table: RepairTable, names: Mapping[str, str | None]) -> Key | None:
-    """The key of a difference or of a change; None if a part of it is NULL, so that no row is found by it."""
+    """The key of a difference or of a change; None if no row is found by it: a part is NULL, or was truncated."""
     texts = [names.get(name) for name in table.plan.key_names]
-    return None if None in texts else tuple(text for text in texts if text is not None)
+    if None in texts or not is_whole(names):
+        return None
+    return tuple(text for text in texts if text is not None)
 
 
 def decide(table: RepairTable, difference: Difference, source: Found, target: Found) -> RepairChange | None:
@@ -32,6 +35,8 @@ def decide(table: RepairTable, difference: Difference, source: Found, target: Fo
     its key does not find. Neither is a ground to delete or insert anything: it is skipped.
     """
     key = key_of(table, difference.key)
+    if key is None and not is_whole(difference.key):
+        return skipped(difference, f"its key is too long to be kept: more than {LONGEST_KEPT:,} bytes")
     if key is None:
         return skipped(difference, "a key with NULL finds no row")
     failure = source.failed.get(key) or target.failed.get(key)

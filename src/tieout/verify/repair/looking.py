@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from tieout.connectors.base import Scan, reading
+from tieout.connectors.base import Reader, Scan, reading
 from tieout.connectors.writing import Refused, Row, Writer
 from tieout.errors import EndpointError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form
 from tieout.verify.repair.tables import RepairTable
-from tieout.verify.rows import Rows, fields_of
+from tieout.verify.rows import Rows, fields_of, look_up_rows
+
+_SPELT = {
+    Form.DATE,
+    Form.TIMESTAMP,
+    Form.TIME,
+    Form.UUID,
+    Form.JSON,
+    Form.ARRAY,
+    Form.JSON_ARRAY,
+    Form.NUMBER,
+    Form.SET,
+}
+"""Forms of which one value may be written in several ways."""
 
 
 class Unwritable(Exception):
@@ -45,11 +58,26 @@ def on_source(table: RepairTable, keys: Sequence[Key]) -> Found:
     def look(some: Sequence[Key]) -> list[pa.RecordBatch]:
         return reading(table.plan.source.reader, lambda reader: list(reader.lookup(table.source, some)))
 
-    return look_up(table.source, keys, look)
+    return _in_every_spelling(look_up(table.source, keys, look), table.plan.source.reader, keys)
 
 
 def on_target(table: RepairTable, writer: Writer, keys: Sequence[Key], *, lock: bool = False) -> Found:
-    return look_up(table.target, keys, lambda some: writer.rows(table.target, some, lock=lock))
+    found = look_up(table.target, keys, lambda some: writer.rows(table.target, some, lock=lock))
+    return _in_every_spelling(found, table.plan.target.reader, keys)
+
+
+def _in_every_spelling(found: Found, reader: Reader, keys: Sequence[Key]) -> Found:
+    """The same. A key that a literal did not find, and that a row has in another spelling, could not be asked for.
+
+    JSON or a date in a text has many spellings. What is not found is inserted or deleted: it must not be there.
+    """
+    scan, absent = found.scan, [key for key in keys if key not in found.places and key not in found.failed]
+    if not absent or reader.finds(scan) or not any(c.kind.form in _SPELT for c in scan.key_columns):
+        return found
+    keys_alone = replace(scan, columns=scan.key_columns, key=tuple(range(len(scan.key))), ordered_by=())
+    rows = look_up_rows(reader, keys_alone, absent)
+    spelt = {key for row in range(len(rows)) if (key := rows.key(row, keys_alone.key)) is not None}
+    return replace(found, failed={**found.failed, **dict.fromkeys(spelt, "a row has it in another spelling")})
 
 
 def within_condition(table: RepairTable, writer: Writer, keys: Sequence[Key]) -> set[Key]:

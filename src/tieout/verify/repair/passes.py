@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 
 from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, MetaStore, RepairChange, RepairPlan
+from tieout.meta.batches import in_batches
 from tieout.model.redaction import without_values
 from tieout.verify.repair.exchange import exchange
 from tieout.verify.repair.looking import on_target
@@ -106,8 +107,7 @@ class Passes:
                 self._without_table(name, of_table)
                 continue
             steps = (Step(table, change, self.direction.backwards) for change in of_table)
-            while batch := list(islice(steps, self.batch)):
-                yield batch
+            yield from in_batches(steps, self.batch, lambda step: step.change.size)
 
     def _without_table(self, name: str, changes: Iterator[RepairChange]) -> None:
         reason = self.sides.refused.get(name, "the table is not there any more")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 
 from tieout.config.urls import EndpointUrl
 from tieout.errors import UsageError
@@ -13,13 +12,14 @@ from tieout.meta import ChangeAction, ChangeState, Job, JobState, MetaStore, Rep
 from tieout.model.differences import Difference, DifferenceKind
 from tieout.model.progress import Listener, Progress, silence
 from tieout.model.repairs import RepairSummary, Unrepaired
+from tieout.verify.portions import Portions
 from tieout.verify.repair.deciding import decide, key_of, skipped
 from tieout.verify.repair.looking import on_source, on_target, within_condition
 from tieout.verify.repair.sides import Sides, opened, verification
 from tieout.verify.repair.tables import RepairTable
 
 BATCH = 200
-"""Differences looked up at once."""
+"""Differences looked up at once, if their rows are short."""
 
 
 def plan_repair(
@@ -73,15 +73,19 @@ class _Planner:
     def _of_table(self, table: RepairTable, kind: DifferenceKind) -> Iterator[RepairChange]:
         found = self._store.differences.iterate(self._job.id, self._ordinals[table.name])
         wanted = (difference for difference in found if difference.kind is kind)
-        while batch := list(islice(wanted, BATCH)):
-            for change in self._decided(table, batch):
+        portions = Portions(BATCH)
+        for some in portions.of(wanted):
+            for change in self._decided(table, some, portions):
                 self._tally[change.state if change.state is ChangeState.SKIPPED else change.action] += 1
                 yield change
             self._listener(Progress("plan", table.name, self._tally.total()))
 
-    def _decided(self, table: RepairTable, differences: Sequence[Difference]) -> Iterator[RepairChange]:
+    def _decided(
+        self, table: RepairTable, differences: Sequence[Difference], portions: Portions
+    ) -> Iterator[RepairChange]:
         keys = [key for each in differences if (key := key_of(table, each.key)) is not None]
         source, target = on_source(table, keys), on_target(table, self._sides.writer, keys)
+        portions.took(max(source.rows.size, target.rows.size))
         inside = None
         if table.plan.target.scan.where is not None:
             inside = within_condition(table, self._sides.writer, list(target.places))
@@ -93,6 +97,8 @@ class _Planner:
             change = decide(table, difference, source, target)
             if change is None:
                 self._tally["vanished"] += 1
+            elif (size := self._store.repairs.too_large(change)) is not None:
+                yield skipped(difference, f"the row can't be kept for undo: {size}")
             else:
                 yield change
 

@@ -81,13 +81,13 @@ def _interrupt(store: MetaStore, job: Job, state: JobState) -> NoReturn:
 
 def restate(store: MetaStore, plan: RepairPlan, before: ChangeState, after: ChangeState) -> None:
     """All changes in one state into another; their messages stay."""
-    changes = store.repairs.changes(plan.id, state=before)
+    changes = store.repairs.changes(plan.id, state=before, rows=False)
     while part := list(islice(changes, 500)):
         store.repairs.record(plan.id, [ChangeOutcome(each.sequence, after, each.message) for each in part])
 
 
 def messages_of(store: MetaStore, plan: RepairPlan, state: ChangeState) -> tuple[str, ...]:
-    told = (change for change in store.repairs.changes(plan.id, state=state) if change.message)
+    told = (change for change in store.repairs.changes(plan.id, state=state, rows=False) if change.message)
     return tuple(
         f"{change.action} {change.table} ({', '.join(f'{n} = {v}' for n, v in change.key.items())}): {change.message}"
         for change in islice(told, LISTED)

@@ -74,6 +74,8 @@ def repair_table(planned: PlannedTable, writer: Writer, *, same_engine: bool) ->
         return "it has no key, so one row can't be told from another like it"
     if any(side.scan.columns[place].expression for side in (plan.source, plan.target) for place in plan.key):
         return "its key is computed by an expression, so rows can't be looked up by it"
+    if any(place in plan.tolerances for place in plan.key):
+        return "its key has a tolerance, so a row of one side may be any of several of the other"
     return _Wide(plan, writer, same_engine).table()
 
 

@@ -23,6 +23,7 @@ from tieout.connectors.value_checking import BrokenValue, CantRead, Judged, Valu
 from tieout.errors import ReadError
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
+from tieout.model.truncated import LONGEST_IN_FAILURE
 
 _DIALECT = PostgresDialect()
 _PIECE = 512
@@ -148,7 +149,8 @@ class HeapValues:
         arrays = [found.column(number).combine_chunks() for number in range(1, found.num_columns)]
         fields = [decode(column.kind, array) for column, array in zip(self.key_columns, arrays, strict=True)]
         keys = {
-            place: tuple(field.text(row) for field in fields) for row, place in enumerate(found.column(0).to_pylist())
+            place: tuple(field.kept(row, LONGEST_IN_FAILURE) for field in fields)
+            for row, place in enumerate(found.column(0).to_pylist())
         }
         return [keys.get(place) for place in places]
 

@@ -20,6 +20,7 @@ from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.key_order import KeyOrder
 from tieout.connectors.postgres.checking.reader import Entries, IndexReader
 from tieout.connectors.postgres.checking.spans import Places
+from tieout.model.truncated import LONGEST_IN_FAILURE
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,10 @@ class PageOrder:
 
     def _texts(self, entries: _Known, place: int) -> Values:
         row = entries.values.slice(place, 1)
-        return tuple(decode(column.kind, row.column(number)).text(0) for number, column in enumerate(self.columns))
+        return tuple(
+            decode(column.kind, row.column(number)).kept(0, LONGEST_IN_FAILURE)
+            for number, column in enumerate(self.columns)
+        )
 
 
 @dataclass(frozen=True)
