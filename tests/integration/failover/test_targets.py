@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.servers.server import Server
 
-TARGET = "PostgreSQL or MariaDB, target"
+TARGET = "PostgreSQL, target"
 
 
 @pytest.fixture
