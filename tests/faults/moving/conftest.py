@@ -33,7 +33,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "case" in metafunc.fixturenames:
+    own = getattr(metafunc.module, "CASES", None)
+    if own is not None:
+        metafunc.parametrize("case", own)
+    elif "case" in metafunc.fixturenames:
         everything = metafunc.config.getoption("all_faults")
         chosen = [case for case in ALL if str(case) not in passed(LEDGER)] if everything else FEW
         metafunc.parametrize("case", chosen, ids=str)
@@ -44,7 +47,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Keeps what passed, so that a long run can go on where it was."""
     report = yield
     case = getattr(item, "callspec", None) and item.callspec.params.get("case")
-    if case and report.when == "call" and item.config.getoption("all_faults"):
+    if case and case in ALL and report.when == "call" and item.config.getoption("all_faults"):
         keep(LEDGER, case, passed=report.passed)
     return report
 
