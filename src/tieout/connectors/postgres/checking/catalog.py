@@ -39,8 +39,11 @@ def _info(row: tuple[Any, ...], attributes: Sequence[Column], table: Table) -> I
     unchecked = _unchecked(method, valid=valid, ready=ready)
     for place, column in enumerate(attributes):
         kind = common_kind(column.type, column.type, exact_scale=True)
+        # An entry has a copy of JSON as it was written.
         if isinstance(kind, Kind) and kind.form is Form.JSON and column.type.native == "json":
-            kind = Kind(Form.TEXT)  # an entry has a copy of it as it was written
+            kind = Kind(Form.TEXT)
+        if isinstance(kind, Kind) and kind.form is Form.JSON_ARRAY:
+            kind = Kind(Form.ARRAY)
         if isinstance(kind, Incomparable):
             unchecked = unchecked or f"{texts[place]}: {kind.reason}"
             continue
