@@ -13,6 +13,7 @@ from tests.faults.kills.judge import Contents, Judgement, judge
 from tests.faults.kills.movers import Ended, Hooks, Kill, Movers, failpoints
 from tests.faults.kills.places import PAIRS, Servers
 from tests.faults.kills.record import Record
+from tests.faults.kills.watcher import Watcher
 from tests.faults.kills.writer import TABLES, Writer
 
 DELIVERIES = ("exactly-once", "at-least-once", "at-most-once")
@@ -51,7 +52,7 @@ class Plan:
             pairs[seed % len(pairs)],
             deliveries[seed // len(pairs) % len(deliveries)],
             tuple(_kill(chance, first=number == 0) for number in range(chance.randint(3, 6))),
-            chance.choice((10_000, 50_000, 200_000)),
+            chance.choice((2_000, 10_000, 50_000, 200_000)),
             chance.choice((50, 100, 300)),
             chance.random() < 0.5,
             chance.random() < 0.5,
@@ -89,6 +90,7 @@ class Outcome:
     cuts: list[float] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     transactions: int = 0
+    looks: int = 0
     seconds: float = 0.0
     evidence: dict[str, Any] = field(default_factory=dict)
 
@@ -106,6 +108,7 @@ class Outcome:
             "cuts": len(self.cuts),
             "places": self.places,
             "transactions": self.transactions,
+            "looks": self.looks,
             "lost": len(self.judgement.lost),
             "repeated": len(self.judgement.repeated),
             "violations": self.violations,
@@ -148,20 +151,23 @@ def play(plan: Plan, servers: Servers, movers: Movers, directory: Path) -> Outco
                 outcome.places.append(ended.place or A_MOMENT)
             return ended
 
-        writer.start()
-        try:
-            for kill in plan.kills:
-                ended = run(kill)
-                if not ended.killed or ended.stuck:
-                    how = "did not get as far as to follow the log" if ended.stuck else "ended by itself"
-                    outcome.violations.append(f"a mover that was to be killed {how}: {_last(ended.words)}")
-                    break
-        finally:
-            writer.stop()
-        if not outcome.violations:
-            _catch_up(run(None), outcome)
+        watcher = Watcher(target)
+        with watcher.watching():
+            writer.start()
+            try:
+                for kill in plan.kills:
+                    ended = run(kill)
+                    if not ended.killed or ended.stuck:
+                        how = "did not get as far as to follow the log" if ended.stuck else "ended by itself"
+                        outcome.violations.append(f"a mover that was to be killed {how}: {_last(ended.words)}")
+                        break
+            finally:
+                writer.stop()
+            if not outcome.violations:
+                _catch_up(run(None), outcome)
         _judged(outcome, writer.record, source.contents(), target.contents())
-        outcome.transactions = len(writer.record.steps)
+        outcome.violations.extend(watcher.violations)
+        outcome.transactions, outcome.looks = len(writer.record.steps), watcher.looks
         outcome.seconds = time.monotonic() - began
         if outcome.violations:
             outcome.evidence = _evidence(outcome, writer.record, ends, source.contents(), target.contents())

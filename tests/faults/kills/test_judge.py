@@ -146,6 +146,6 @@ def test_a_deleted_row_without_a_key_that_is_there(record: Record) -> None:
 
 
 def test_the_judge_and_its_witnesses_know_no_tieout() -> None:
-    for module in ("judge", "record", "writer", "places"):
+    for module in ("judge", "record", "writer", "watcher", "places"):
         source = (Path(__file__).parent / f"{module}.py").read_text()
         assert not re.search(r"^\s*(from|import) tieout", source, re.MULTILINE), module

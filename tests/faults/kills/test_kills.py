@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 FIRST = Kill(60.0, place="after-switch")
 """All is applied that a chunk may hold: what the next mover applies was never there."""
-APPLIED = Kill(60.0, place="after-merge", times=2)
+APPLIED = Kill(60.0, place="after-merge")
 """The rows are there, and under at-least-once nobody knows yet."""
-KEPT = Kill(60.0, place="before-commit", times=2)
+KEPT = Kill(60.0, place="before-commit")
 """Under at-most-once the position is kept, and the rows are not there yet."""
 
 CASES = [
@@ -33,6 +33,8 @@ CASES = [
     pytest.param("postgres-mariadb", "at-least-once", (FIRST, APPLIED)),
     pytest.param("mariadb-mariadb", "at-most-once", (FIRST, KEPT)),
 ]
+GROWN = Kill(60.0, place="after-merge", times=6)
+"""Batches have grown by then: the next mover begins with short ones."""
 MORE = [
     later(pair, delivery, kills)
     for pair in PAIRS
@@ -66,9 +68,18 @@ def played(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) 
 def test_what_a_kill_shows(
     pair: str, delivery: str, kills: tuple[Kill, ...], played: Callable[[Plan], Outcome]
 ) -> None:
-    outcome = played(Plan(1, pair, delivery, kills))
+    outcome = played(Plan(1, pair, delivery, kills, batch_bytes=200_000))
     assert outcome.violations == []
     assert outcome.places == [kill.place for kill in kills], "a mover did not get to where it was to be killed"
     repeated, lost = outcome.judgement.repeated, outcome.judgement.lost
     assert bool(repeated) == (delivery == "at-least-once"), "a batch is applied again, under at-least-once alone"
     assert bool(lost) == (delivery == "at-most-once"), "a batch is lost, under at-most-once alone"
+
+
+@pytest.mark.xfail(reason="a batch that is applied again is cut anew, into shorter ones", strict=False)
+@pytest.mark.parametrize("pair", ["mariadb-postgres", later("postgres-mariadb"), later("mariadb-mariadb")])
+def test_nobody_sees_rows_go_back_in_time(pair: str, played: Callable[[Plan], Outcome]) -> None:
+    """At least once, too: a batch that is applied again is the same batch."""
+    outcome = played(Plan(1, pair, "at-least-once", (FIRST, GROWN, GROWN), batch_bytes=2_000))
+    assert outcome.judgement.repeated, "no batch was applied again"
+    assert outcome.violations == []
