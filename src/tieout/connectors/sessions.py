@@ -20,6 +20,9 @@ class Session(Protocol):
 
     def table(self, name: TableName) -> str: ...
 
+    def text(self, value: str) -> str:
+        """A literal."""
+
     def begin(self) -> None: ...
 
     def commit(self) -> None: ...

@@ -21,7 +21,7 @@ AT_ONE_MOMENT = (
 )
 """Where a server's own level is READ COMMITTED, each statement would see another moment, and nothing says so."""
 
-_INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4'"
+_INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', sql_quote_show_create = 1"
 _LOCK_SECONDS = 30
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.years import to_postgres
 from tieout.connectors.sql import aggregate, reference
 from tieout.model.kinds import Form
@@ -68,10 +69,10 @@ _SENT = {
 
 class PostgresDialect:
     def quote(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+        return quoting.name(name)
 
     def table(self, name: TableName) -> str:
-        return f"{self.quote(name.schema)}.{self.quote(name.name)}"
+        return quoting.table(name)
 
     def wire(self, column: ScanColumn, reference: str) -> str:
         name = column.column.type.name
@@ -96,11 +97,10 @@ class PostgresDialect:
         if column.type.name in _NUMERIC and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit():
             return text
         if column.type.name is TypeName.BINARY:
-            return f"'\\x{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
+            return quoting.octets(bytes.fromhex(text.removeprefix("0x").replace("-", "")))
         if column.type.name in _MOMENTS:
             text = to_postgres(text)
-        # standard_conforming_strings is on in our sessions: a quote is the only special character.
-        return "'" + text.replace("'", "''") + "'"
+        return quoting.text(text)
 
     def finds(self, column: ScanColumn) -> bool:
         return column.column.type.name in _FOUND.get(column.kind.form, ())

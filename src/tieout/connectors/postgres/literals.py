@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.arrays import array_literal
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.years import to_postgres
@@ -24,7 +25,7 @@ class PostgresChangeDialect(PostgresDialect):
         if name in _NUMERIC and _NUMBER.fullmatch(text):
             return text
         if name is TypeName.BINARY:
-            return f"'\\x{_bytes(column, text).hex()}'"
+            return quoting.octets(_bytes(column, text))
         if name is TypeName.BITS and text.strip("01") and text.isascii() and text.isdigit():
             # Not its bits but the number: the column was compared with integers.
             return f"{int(text):d}::bit({column.type.precision or 64:d})"
@@ -49,5 +50,4 @@ def _quoted(column: Column, text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise Refused(f"column {column.name} holds text that is not valid Unicode") from None
-    # A quote is the only special character where standard_conforming_strings is on.
-    return "'" + text.replace("'", "''") + "'"
+    return quoting.text(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tieout.connectors.base import ScanColumn
+from tieout.connectors.sqlite import quoting
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
@@ -13,10 +14,10 @@ _NUMBERS = {Form.INTEGER, Form.DECIMAL, Form.FLOAT64}
 
 class SQLiteDialect:
     def quote(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+        return quoting.name(name)
 
     def table(self, name: TableName) -> str:
-        return f"{self.quote(name.schema)}.{self.quote(name.name)}"
+        return quoting.table(name)
 
     def wire(self, column: ScanColumn, reference: str) -> str:
         # The class of each value tells more than any cast would leave: it is read as it is.
@@ -33,9 +34,8 @@ class SQLiteDialect:
         if column.type.name in (TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT64) and _is_number(text):
             return text
         if column.type.name is TypeName.BINARY and text.startswith("0x"):
-            return f"X'{bytes.fromhex(text[2:]).hex()}'"
-        # A NUL would end the statement's text.
-        return f"CAST(X'{text.encode().hex()}' AS TEXT)"
+            return quoting.octets(bytes.fromhex(text[2:]))
+        return quoting.coded_text(text.encode())
 
 
 def _is_number(text: str) -> bool:

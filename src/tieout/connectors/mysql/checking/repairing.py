@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
@@ -10,6 +9,7 @@ from tieout.connectors import changes
 from tieout.connectors.mysql.checking.catalog import is_clustered
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.shown import keys_of, parts_of
 from tieout.connectors.mysql.writer import MySQLWriter, open_writer
 from tieout.connectors.repairing import (
     Parent,
@@ -118,11 +118,11 @@ class MySQLRepairer(MySQLWriter):
         if index == "PRIMARY":
             return None
         ((_, text),) = self._all(f"SHOW CREATE TABLE {self._name(table)}")
-        for line in str(text).splitlines():
-            found = re.fullmatch(rf"\s*((?:UNIQUE )?KEY) {re.escape(self._quote(index))} (.*?),?", line)
-            if found:
-                return f"{found[1]} {self._quote(_REBUILT)} {found[2]}"
-        return None
+        part = keys_of(parts_of(str(text))[0]).get(index)
+        if part is None:
+            return None
+        kind, _, of_what = part.partition(f" {self._quote(index)} ")
+        return f"{kind} {self._quote(_REBUILT)} {of_what}"
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
         statement = duplicates_of(self._dialect, table, columns, self.past_indexes(table))

@@ -14,6 +14,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.checking.moment import cursor_at
@@ -58,7 +59,7 @@ class PostgresLookup:
         yield from self._rows(self._among(keys), _BY_INDEX)
 
     def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        places = ", ".join(f"'({int(each) // OFFSETS},{int(each) % OFFSETS})'" for each in addresses)
+        places = ", ".join(quoting.row_place(*divmod(int(each), OFFSETS)) for each in addresses)
         yield from self._rows(f"ctid IN ({places})", _BY_INDEX)
 
     def all_rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
@@ -154,9 +155,7 @@ def _any(value: str) -> str:
 
     Of indexes that begin with another column that would take a sort, which is out of question.
     """
-    plain = value[1:-1].replace("''", "'") if value.startswith("'") else value
-    element = plain.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''")
-    return f"ANY ('{{\"{element}\"}}')"
+    return f"ANY ({quoting.array_of_one(quoting.unquoted(value))})"
 
 
 def parsed(column: Column, value: object) -> object:
@@ -170,7 +169,7 @@ def parsed(column: Column, value: object) -> object:
 
 def literal(value: object) -> str:
     """A value of the log, which is text, without a type: it takes that of what it is compared with."""
-    return "NULL" if value is None else "'" + str(value).replace("'", "''") + "'"
+    return "NULL" if value is None else quoting.text(str(value))
 
 
 def _before(index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[Literals]:

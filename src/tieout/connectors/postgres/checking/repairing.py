@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import changes
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import connect
@@ -166,7 +167,7 @@ class PostgresRepairer(PostgresWriter):
             f"CASE WHEN s.seqincrement > 0 THEN greatest(max(t.{own}), max(q.last_value)) "
             f"ELSE least(min(t.{own}), min(q.last_value)) END"
         )
-        literal = "'" + sequence.replace("'", "''") + "'"
+        literal = quoting.text(sequence)
         return [
             f"SELECT setval({literal}, {furthest}) FROM pg_sequence s, {sequence} q, {name} t "
             f"WHERE s.seqrelid = {literal}::regclass AND t.{own} BETWEEN s.seqmin AND s.seqmax "

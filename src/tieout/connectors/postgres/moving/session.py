@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import first_line, translate
 from tieout.connectors.postgres.session import connect
@@ -49,6 +50,9 @@ class PostgresSession:
 
     def table(self, name: TableName) -> str:
         return self._dialect.table(name)
+
+    def text(self, value: str) -> str:
+        return quoting.text(value)
 
     def begin(self) -> None:
         self.execute("BEGIN")

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Destination, StageTable
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
@@ -110,7 +111,7 @@ class PostgresTarget(SqlTarget):
         table, name = self.session.table(stage.name), self.session.quote(stage.transfer.target_columns[place].name)
         return (
             f"UPDATE {table} s SET {name} = n.{name}, "
-            f"{KEPT} = array_to_string(array_remove(string_to_array(s.{KEPT}, ','), '{place:d}'), ',') "
+            f"{KEPT} = array_to_string(array_remove(string_to_array(s.{KEPT}, ','), {quoting.text(str(place))}), ',') "
             f"FROM {table} n WHERE {self.same_key(stage.transfer, 'n', 's')} AND s.{PIECE} = {piece:d} "
             f"AND n.{PIECE} < {piece:d} AND {self.is_kept(place)} AND n.{STAYS} "
             f"AND NOT COALESCE({self.is_kept(place, 'n')}, FALSE)"
@@ -124,7 +125,7 @@ class PostgresTarget(SqlTarget):
         return f"(array_agg({self.session.quote(column.name)}))[1]"
 
     def is_kept(self, place: int, row: str = "s") -> str:
-        return f"'{place:d}' = ANY(string_to_array({row}.{KEPT}, ','))"
+        return f"{quoting.text(str(place))} = ANY(string_to_array({row}.{KEPT}, ','))"
 
     def fill_kept(self, stage: StageTable, place: int) -> str:
         name = self.session.quote(stage.transfer.target_columns[place].name)
