@@ -29,6 +29,8 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
     """A pymysql connection in autocommit mode, in UTC, with more settings of the session if they are given."""
     import pymysql
 
+    from tieout.connectors.mysql.cursors import NamesCursor
+
     return pymysql.connect(
         host=url.host or "localhost",
         port=url.port or 3306,
@@ -38,6 +40,7 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
         unix_socket=url.params.get("socket"),
         charset="utf8mb4",
         autocommit=True,
+        cursorclass=NamesCursor,
         init_command=", ".join(filter(None, [_INIT, _guards(url), settings])),
         connect_timeout=max(1, ceil(url.connect_timeout or 10)),
         read_timeout=url.read_timeout,

@@ -57,4 +57,6 @@ def connect(url: EndpointUrl, application: str, settings: Mapping[str, str] | No
     """A psycopg connection in autocommit mode."""
     import psycopg
 
-    return psycopg.connect(libpq_url(url, application, settings), autocommit=True)
+    from tieout.connectors.postgres.cursors import NamesCursor
+
+    return psycopg.connect(libpq_url(url, application, settings), autocommit=True, cursor_factory=NamesCursor)

@@ -81,7 +81,7 @@ class PostgresLookup:
 
     @property
     def old_values(self) -> str:
-        return f"ALTER TABLE {self.table.name} REPLICA IDENTITY FULL has them told"
+        return f"ALTER TABLE {quoting.shown(self.table.name)} REPLICA IDENTITY FULL has them told"
 
     @property
     def _name(self) -> str:

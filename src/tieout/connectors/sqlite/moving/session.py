@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.placeholders import with_question_marks
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
@@ -74,7 +75,7 @@ class SQLiteSession:
     def _run(self, statement: str, parameters: Sequence[Any]) -> sqlite3.Cursor:
         # Rows need no lock of their own: whoever is in a transaction is the file's only writer.
         statement = statement.removesuffix(_LOCK)
-        return self.connection.execute(statement.replace("%s", "?") if parameters else statement, list(parameters))
+        return self.connection.execute(with_question_marks(statement) if parameters else statement, list(parameters))
 
     @contextmanager
     def answered(self) -> Iterator[None]:
