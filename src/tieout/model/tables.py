@@ -22,7 +22,8 @@ class TableName:
 class Column:
     """A column. `order` names the total order its engine sorts it in, or None if none can be relied on;
 
-    two columns with the same `order` sort the same values the same way, whichever server does it.
+    two columns with the same `order` sort the same values the same way, whichever server does it. `operators` is the
+    schema of the operators that compare it, if they are not the engine's own: its type came with an extension.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Column:
     collation: str | None = None
     charset: str | None = None
     order: str | None = None
+    operators: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

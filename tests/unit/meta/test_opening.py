@@ -140,6 +140,7 @@ class TestUrls:
             "connect_timeout": 3,
             "host": "/run/pg",
             "application_name": "tieout",
+            "options": "-c search_path=pg_catalog,pg_temp",
             "prepare_threshold": None,
         }
         args = locate("mysql://h/d?ssl_ca=/ca.pem&ssl_mode=verify-identity&read_timeout=1m&socket=/run/my").connect_args

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.sql import reference
+from tieout.connectors.sql import Comparing, reference
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
@@ -37,7 +37,7 @@ _FOUND = {
 
 
 @dataclass(frozen=True)
-class MySQLDialect:
+class MySQLDialect(Comparing):
     """`safe` renders more in SQL: what a driver failed on once is read as plain text or bytes."""
 
     flavour: Flavour

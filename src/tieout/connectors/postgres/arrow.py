@@ -12,14 +12,23 @@ import adbc_driver_manager
 import adbc_driver_postgresql
 import pyarrow as pa
 
+from tieout.connectors.postgres.session import PATH_STATEMENT, require_path, set_path
+
 
 class ArrowConnection:
     """Every statement is a transaction of its own, unless one says BEGIN."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, path: str | None = None) -> None:
+        """`path`: the search_path, for users' own SQL. The driver asks for types as it connects, without it."""
         self._database = adbc_driver_postgresql.connect(address)
         try:
             self._connection = adbc_driver_manager.AdbcConnection(self._database)
+            with self.cursor() as cursor:
+                cursor.execute(PATH_STATEMENT)
+                require_path(*(cursor.fetchone() or ("",)))
+                if path is not None:
+                    cursor.execute(set_path(path))
+                    cursor.fetchone()
         except BaseException:
             self._database.close()
             raise

@@ -14,6 +14,10 @@ from tieout.model.types import TypeName
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
+_INTEGERS = ("smallint", "integer", "bigint")
+_INT8_DIGITS = 18
+_EXACT = ("text", "uuid", "date", "boolean", "bytea", "real", "double precision", *_INTEGERS)
+"""Types that have operators of their own, for two values of the same type."""
 _MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
 
@@ -34,6 +38,14 @@ class PostgresChangeDialect(PostgresDialect):
         if name in _MOMENTS:
             return _quoted(column, to_postgres(text))
         return _quoted(column, text)
+
+    def compared(self, column: Column, left: str, sign: str, right: str) -> str:
+        """Plainly, where nobody can have made an operator that fits better than the server's own: people read it."""
+        is_own = column.operators is None and (
+            (column.type.native in _EXACT and right.startswith("'"))
+            or (column.type.native in _INTEGERS and _NUMBER.fullmatch(right) is not None and len(right) <= _INT8_DIGITS)
+        )
+        return f"{left} {sign} {right}" if is_own else super().compared(column, left, sign, right)
 
 
 def _bytes(column: Column, text: str) -> bytes:

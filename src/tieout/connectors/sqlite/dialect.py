@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tieout.connectors.base import ScanColumn
+from tieout.connectors.sql import Comparing
 from tieout.connectors.sqlite import quoting
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
@@ -12,7 +13,7 @@ _NUMBERS = {Form.INTEGER, Form.DECIMAL, Form.FLOAT64}
 """Forms in which whatever is no number is odd."""
 
 
-class SQLiteDialect:
+class SQLiteDialect(Comparing):
     def quote(self, name: str) -> str:
         return quoting.name(name)
 

@@ -103,7 +103,14 @@ class PostgresLookup:
                     yield unwrapped(batch)
 
     def _among(self, keys: Sequence[Literals]) -> str:
+        columns = [self.table.column(name) for name in self.table.key]
         names = [_DIALECT.quote(name) for name in self.table.key]
+        if any(column.operators for column in columns):
+            cases = [
+                " AND ".join(_DIALECT.compared(c, n, "=", v) for c, n, v in zip(columns, names, key, strict=True))
+                for key in keys
+            ]
+            return "(" + " OR ".join(f"({case})" for case in cases) + ")"
         if len(names) == 1:
             return f"{names[0]} IN ({', '.join(key[0] for key in keys)})"
         values = ", ".join(f"({', '.join(key)})" for key in keys)
@@ -123,9 +130,10 @@ class PostgresLookup:
         """
         parts, selected, same = [], [], []
         for place, (column, value) in enumerate(zip(index.columns, probe, strict=True)):
-            own = reference(_DIALECT, column.read)
-            parts.append(f"{own} IS NULL" if value == "NULL" else f"{own} = {value if place else _any(value)}")
-            same.append(f"{own} IS NOT DISTINCT FROM {value}")
+            own, kind = reference(_DIALECT, column.read), column.read.column
+            wanted = value if place else _any(value)
+            parts.append(f"{own} IS NULL" if value == "NULL" else _DIALECT.compared(kind, own, "=", wanted))
+            same.append(f"NOT {_DIALECT.differ(kind, own, value)}")
             held = f"(CASE WHEN {same[-1]} THEN {own} ELSE {value} END)"
             selected.append(f"{_DIALECT.wire(column.read, held)} AS c{place}")
         if index.where:

@@ -9,7 +9,7 @@ from tieout.connectors import changes
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
-from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.session import connect, users_path
 from tieout.connectors.postgres.writer import PostgresWriter
 from tieout.connectors.repairing import (
     Parent,
@@ -61,11 +61,16 @@ WHERE c.contype = ANY(%s) AND c.conparentid = 0 AND c.conislocal
   AND n.nspname = %s AND t.relname = %s AND c.conname = ANY(%s)"""
 
 
+_SEQUENCE = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'S' AND n.nspname || '.' || c.relname = %s"""
+
+
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> PostgresRepairer:
     with translated(url):
         connection = connect(url, "tieout repair")
         connection.execute("SET lock_timeout = '5s'")
-    repairer = PostgresRepairer(url, connection)
+        repairer = PostgresRepairer(url, connection, users_path(url))
     if not lawful:
         repairer.ask_no_trigger()
     return repairer
@@ -160,19 +165,27 @@ class PostgresRepairer(PostgresWriter):
             if sequence is None:
                 raise Refused(f"{column} of {table.name} has no sequence")
         else:
-            schema, _, rest = sequence.partition(".")
-            sequence = _DIALECT.table(TableName(schema, rest))
+            sequence = _DIALECT.table(self._sequence(sequence))
         # One that counts down is behind the lowest value; what it would never hand out says nothing.
         furthest = (
-            f"CASE WHEN s.seqincrement > 0 THEN greatest(max(t.{own}), max(q.last_value)) "
-            f"ELSE least(min(t.{own}), min(q.last_value)) END"
+            f"CASE WHEN s.seqincrement OPERATOR(pg_catalog.>) 0 "
+            f"THEN greatest(pg_catalog.max(t.{own}), pg_catalog.max(q.last_value)) "
+            f"ELSE least(pg_catalog.min(t.{own}), pg_catalog.min(q.last_value)) END"
         )
-        literal = quoting.text(sequence)
+        known = f"{quoting.text(sequence)}::pg_catalog.regclass"
         return [
-            f"SELECT setval({literal}, {furthest}) FROM pg_sequence s, {sequence} q, {name} t "
-            f"WHERE s.seqrelid = {literal}::regclass AND t.{own} BETWEEN s.seqmin AND s.seqmax "
+            f"SELECT pg_catalog.setval({known}, {furthest}) FROM pg_catalog.pg_sequence s, {sequence} q, {name} t "
+            f"WHERE s.seqrelid OPERATOR(pg_catalog.=) {known}::pg_catalog.oid "
+            f"AND t.{own} OPERATOR(pg_catalog.>=) s.seqmin AND t.{own} OPERATOR(pg_catalog.<=) s.seqmax "
             "GROUP BY s.seqincrement"
         ]
+
+    def _sequence(self, shown: str) -> TableName:
+        """By the name that a failure has: where it ends and its schema's begins, only the catalog knows."""
+        found = self._all(_SEQUENCE, [shown])
+        if len(found) != 1:
+            raise Refused(f"{'no' if not found else 'more than one'} sequence is called {shown}")
+        return TableName(*found[0])
 
     def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
         """A constraint that the old row breaks is taken away and put back NOT VALID, which is then the truth of it."""

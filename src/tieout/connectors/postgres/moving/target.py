@@ -9,6 +9,7 @@ from typing import ClassVar
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Destination, StageTable
 from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
@@ -16,6 +17,7 @@ from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.model.forecast import Problem
+from tieout.model.moving import Transfer
 from tieout.model.tables import Column, Table, TableName
 
 _LACKING = "SELECT name FROM unnest(%s::text[]) AS wanted(name) WHERE to_regtype(name) IS NULL"
@@ -33,6 +35,9 @@ WHERE t.typtype <> 'd' AND EXISTS (SELECT FROM under o WHERE o.attname = u.attna
 _INDEXES = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
 _CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"
+
+
+_DIALECT = PostgresDialect()
 
 
 def open_target(url: EndpointUrl) -> PostgresTarget:
@@ -102,6 +107,11 @@ class PostgresTarget(SqlTarget):
 
     def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
         return nullcontext()  # it joins by hashing
+
+    def same_key(self, transfer: Transfer, left: str, right: str) -> str:
+        columns = [transfer.target_columns[place] for place in transfer.key]
+        quoted = [(column, self.session.quote(column.name)) for column in columns]
+        return " AND ".join(_DIALECT.compared(c, f"{left}.{name}", "=", f"{right}.{name}") for c, name in quoted)
 
     def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
