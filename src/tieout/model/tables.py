@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tieout.model.types import LogicalType
@@ -15,7 +16,21 @@ class TableName:
     name: str
 
     def __str__(self) -> str:
+        """No two tables are called alike: a schema whose end could not be told stands in quotes."""
+        if "." in self.schema or '"' in self.schema:
+            return '"' + self.schema.replace('"', '""') + f'".{self.name}'
         return f"{self.schema}.{self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> TableName | None:
+        """From what `str` gives; None if there is no schema in it."""
+        if quoted := _QUOTED.fullmatch(text):
+            return cls(quoted[1].replace('""', '"'), quoted[2])
+        schema, dot, name = text.partition(".")
+        return cls(schema, name) if dot else None
+
+
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"\.(.*)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

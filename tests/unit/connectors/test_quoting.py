@@ -6,6 +6,7 @@ import pytest
 
 from tieout.connectors.mysql import quoting as mysql
 from tieout.connectors.mysql.shown import keys_of, parts_of
+from tieout.connectors.mysql.types import logical_type
 from tieout.connectors.placeholders import with_names, with_question_marks
 from tieout.connectors.postgres import quoting as postgres
 from tieout.connectors.sqlite import quoting as sqlite
@@ -82,3 +83,9 @@ def test_a_name_that_people_may_paste() -> None:
     assert postgres.shown(TableName("public", "orders_1")) == "public.orders_1"
     assert postgres.shown(TableName("public", "a; DROP TABLE b")) == 'public."a; DROP TABLE b"'
     assert postgres.shown(TableName("Public", "1a")) == '"Public"."1a"'
+
+
+def test_labels_as_a_mysql_server_writes_them() -> None:
+    full = r"""enum('a\\b','it''s','x\ny','','c,d','\\')"""
+    found = logical_type("enum", full, None, None, None, is_json=False)
+    assert found.values == ("a\\b", "it's", "x\ny", "", "c,d", "\\")

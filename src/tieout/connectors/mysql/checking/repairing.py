@@ -16,6 +16,7 @@ from tieout.connectors.repairing import (
     Suspension,
     Trigger,
     duplicates_of,
+    named_sequence,
     quarantine_definition,
     quarantine_table,
     refused_if_in_the_way,
@@ -35,11 +36,6 @@ SELECT trigger_name, event_manipulation FROM information_schema.triggers
 WHERE event_object_schema = %s AND event_object_table = %s ORDER BY 1, 2"""
 
 _INDEXES = "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
-
-
-_SEQUENCE = """
-SELECT table_schema, table_name FROM information_schema.tables
-WHERE table_type = 'SEQUENCE' AND CAST(CONCAT(table_schema, '.', table_name) AS BINARY) = CAST(%s AS BINARY)"""
 
 
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> MySQLRepairer:
@@ -151,17 +147,10 @@ class MySQLRepairer(MySQLWriter):
         if sequence in (None, "AUTO_INCREMENT"):
             # Told less than it may be, the engine goes on behind the highest value.
             return [f"ALTER TABLE {self._name(table)} AUTO_INCREMENT = 1"]
-        name = self._dialect.table(self._sequence(str(sequence)))
+        name = self._dialect.table(named_sequence(str(sequence)))
         ((step,),) = self._all(f"SELECT increment FROM {name}")
         furthest = f"{'MIN' if int(step) < 0 else 'MAX'}({self._quote(column)})"
         return [f"SELECT SETVAL({name}, (SELECT {furthest} FROM {self._name(table)} USE INDEX ()))"]
-
-    def _sequence(self, shown: str) -> TableName:
-        """By the name that a failure has: where it ends and its schema's begins, only the catalog knows."""
-        found = self._all(_SEQUENCE, [shown])
-        if len(found) != 1:
-            raise Refused(f"{'no' if not found else 'more than one'} sequence is called {shown}")
-        return TableName(*found[0])
 
     def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
         return Suspension()

@@ -142,7 +142,7 @@ def _clashing(table: Table) -> list[Unholdable]:
 
 def unholdable_name(name: str) -> str | None:
     """Why MySQL can't call anything so."""
-    if name.endswith(" "):
+    if name.endswith((" ", "\t", "\n", "\v", "\f", "\r")):
         return "a name of MySQL does not end with a space"
     if len(name) > NAME_LETTERS:
         return f"a name of MySQL has {NAME_LETTERS} letters at most"

@@ -16,6 +16,7 @@ from tieout.connectors.repairing import (
     Suspension,
     Trigger,
     duplicates_of,
+    named_sequence,
     quarantine_definition,
     quarantine_table,
     refused_if_in_the_way,
@@ -59,11 +60,6 @@ SELECT c.conname, pg_get_constraintdef(c.oid), c.convalidated FROM pg_constraint
 JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
 WHERE c.contype = ANY(%s) AND c.conparentid = 0 AND c.conislocal
   AND n.nspname = %s AND t.relname = %s AND c.conname = ANY(%s)"""
-
-
-_SEQUENCE = """
-SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind = 'S' AND n.nspname || '.' || c.relname = %s"""
 
 
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> PostgresRepairer:
@@ -165,7 +161,7 @@ class PostgresRepairer(PostgresWriter):
             if sequence is None:
                 raise Refused(f"{column} of {table.name} has no sequence")
         else:
-            sequence = _DIALECT.table(self._sequence(sequence))
+            sequence = _DIALECT.table(named_sequence(sequence))
         # One that counts down is behind the lowest value; what it would never hand out says nothing.
         furthest = (
             f"CASE WHEN s.seqincrement OPERATOR(pg_catalog.>) 0 "
@@ -179,13 +175,6 @@ class PostgresRepairer(PostgresWriter):
             f"AND t.{own} OPERATOR(pg_catalog.>=) s.seqmin AND t.{own} OPERATOR(pg_catalog.<=) s.seqmax "
             "GROUP BY s.seqincrement"
         ]
-
-    def _sequence(self, shown: str) -> TableName:
-        """By the name that a failure has: where it ends and its schema's begins, only the catalog knows."""
-        found = self._all(_SEQUENCE, [shown])
-        if len(found) != 1:
-            raise Refused(f"{'no' if not found else 'more than one'} sequence is called {shown}")
-        return TableName(*found[0])
 
     def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
         """A constraint that the old row breaks is taken away and put back NOT VALID, which is then the truth of it."""

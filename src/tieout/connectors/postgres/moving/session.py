@@ -9,7 +9,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.faults import first_line, translate
+from tieout.connectors.postgres.faults import first_line, lost_in_function, translate
 from tieout.connectors.postgres.session import connect
 from tieout.errors import AccessError, BusyError, EndpointError, ReadError, UnreachableError, WriteError
 from tieout.model.tables import TableName
@@ -78,7 +78,7 @@ class PostgresSession:
         try:
             yield
         except psycopg.Error as error:
-            raise self._fault(str(error), error.sqlstate) from None
+            raise lost_in_function(self.url, error) or self._fault(str(error), error.sqlstate) from None
 
     def _fault(self, text: str, state: str | None) -> EndpointError:
         connection = getattr(self, "connection", None)
