@@ -248,8 +248,8 @@ def test_values_are_told_as_they_print(pg_db: Any, follow: Follow) -> None:
     )
     cast = ", ".join(f"c{place}::text" for place in range(len(COLUMNS)))
     with connect(t.log.url, "test") as ours:
-        prints = ours.execute(f"SELECT {printed} FROM t ORDER BY id").fetchall()
-        casts = ours.execute(f"SELECT {cast} FROM t ORDER BY id").fetchall()
+        prints = ours.execute(f"SELECT {printed} FROM public.t ORDER BY id").fetchall()
+        casts = ours.execute(f"SELECT {cast} FROM public.t ORDER BY id").fetchall()
     for place, kind in enumerate(COLUMNS):
         # A composite of NULLs is NULL to SQL's IS NULL.
         expected = [row[place] if kind != "pair" else text[place] for row, text in zip(prints, casts, strict=True)]

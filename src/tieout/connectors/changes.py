@@ -17,6 +17,8 @@ class ChangeDialect(Protocol):
     def value(self, column: Column, text: str) -> str:
         """SQL that, assigned to or compared with the column, is this canonical text; Refused if there is none."""
 
+    def compared(self, column: Column, left: str, sign: str, right: str) -> str: ...
+
 
 def insert(dialect: ChangeDialect, table: Table, row: Row, *, override: str = "") -> str:
     """`override` stands before VALUES."""
@@ -56,7 +58,8 @@ def _matches(dialect: ChangeDialect, table: Table, key: Row) -> str:
     parts = []
     for name, text in key.items():
         assert text is not None, "a key with NULL finds no row"
-        parts.append(f"{dialect.quote(name)} = {dialect.value(table.column(name), text)}")
+        column = table.column(name)
+        parts.append(dialect.compared(column, dialect.quote(name), "=", dialect.value(column, text)))
     return " AND ".join(parts)
 
 
@@ -67,5 +70,8 @@ def _not_referred_to(dialect: ChangeDialect, table: Table, reference: Reference)
         child = f"(SELECT {', '.join(dialect.quote(c) for c in reference.columns)} FROM {child})"
     pairs = zip(reference.columns, reference.to, strict=True)
     own = dialect.table(table.name)
-    same = " AND ".join(f"tieout_child.{dialect.quote(c)} = {own}.{dialect.quote(p)}" for c, p in pairs)
+    same = " AND ".join(
+        dialect.compared(table.column(p), f"tieout_child.{dialect.quote(c)}", "=", f"{own}.{dialect.quote(p)}")
+        for c, p in pairs
+    )
     return f"NOT EXISTS (SELECT 1 FROM {child} AS tieout_child WHERE {same})"

@@ -12,7 +12,7 @@ from enum import StrEnum
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 
-_CAST = r"(?:::[\w .\"\[\](),]+)?"
+_CAST = r'(?:::(?:"(?:[^"]|"")*"|[\w .\[\](),])+)?'
 _NUMBER = re.compile(rf"\(?(-?\d+(?:\.\d+)?)\)?{_CAST}", re.ASCII)
 # One with a backslash is not the same text in every engine.
 _TEXT = re.compile(rf"'((?:[^'\\]|'')*)'{_CAST}", re.ASCII)

@@ -94,6 +94,14 @@ class Repairer(Writer, Protocol):
         """In no transaction; raises Refused."""
 
 
+def named_sequence(shown: str) -> TableName:
+    """By the name that a failure has."""
+    found = TableName.parse(shown)
+    if found is None:
+        raise Refused(f"no sequence is called {shown}")
+    return found
+
+
 def duplicates_of(dialect: sql.Dialect, table: Table, columns: Sequence[str], through: str | None) -> str:
     """`through` forces a read of the rows themselves."""
     names = [dialect.quote(name) for name in columns]

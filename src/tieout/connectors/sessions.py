@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -21,6 +20,9 @@ class Session(Protocol):
 
     def table(self, name: TableName) -> str: ...
 
+    def text(self, value: str) -> str:
+        """A literal."""
+
     def begin(self) -> None: ...
 
     def commit(self) -> None: ...
@@ -29,23 +31,3 @@ class Session(Protocol):
         """Never raises: a connection that is gone has rolled back."""
 
     def close(self) -> None: ...
-
-
-_QUOTED = r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`"""
-_TEXT_OR_NAME = re.compile(_QUOTED)
-_TEXT_NAME_OR_MARK = re.compile(f"{_QUOTED}|%s")
-
-
-def formattable(statement: str) -> str:
-    """The statement for a driver that puts parameters in by formatting: a % in a quoted name stands for itself.
-
-    A % in a text has to be written %% by whoever writes the statement.
-    """
-    return _TEXT_OR_NAME.sub(
-        lambda found: found[0] if found[0].startswith("'") else found[0].replace("%", "%%"), statement
-    )
-
-
-def with_question_marks(statement: str) -> str:
-    """The statement for a driver whose parameters are ?. A %s in a quoted name is a part of the name."""
-    return _TEXT_NAME_OR_MARK.sub(lambda found: "?" if found[0] == "%s" else found[0], statement)

@@ -25,8 +25,27 @@ class Dialect(Protocol):
 
     def literal(self, column: Column, text: str) -> str: ...
 
+    def compared(self, column: Column, left: str, sign: str, right: str) -> str:
+        """Of two values that have the type of the column."""
+
+    def among(self, scan: Scan, column: Column, values: Sequence[str]) -> str:
+        """Whether the column has one of these."""
+
     def finds(self, column: ScanColumn) -> bool:
         """Whether a literal of a value's canonical text equals every spelling of that value in the column."""
+
+
+class Comparing:
+    """An engine in which a comparison means one thing alone."""
+
+    def quote(self, name: str) -> str:
+        raise NotImplementedError
+
+    def compared(self, column: Column, left: str, sign: str, right: str) -> str:
+        return f"{left} {sign} {right}"
+
+    def among(self, scan: Scan, column: Column, values: Sequence[str]) -> str:
+        return f"{self.quote(column.name)} IN ({', '.join(values)})"
 
 
 def select(dialect: Dialect, scan: Scan, condition: str) -> str:
@@ -71,8 +90,7 @@ def among(dialect: Dialect, scan: Scan, keys: Sequence[Key]) -> str:
     """The condition that a row has one of these keys."""
     columns = scan.key_columns
     if len(columns) == 1:
-        values = ", ".join(dialect.literal(columns[0].column, key[0]) for key in keys)
-        return f"{dialect.quote(columns[0].name)} IN ({values})"
+        return dialect.among(scan, columns[0].column, [dialect.literal(columns[0].column, key[0]) for key in keys])
     return "(" + " OR ".join(_equal(dialect, columns, key) for key in keys) + ")"
 
 
@@ -81,7 +99,8 @@ def places_among(dialect: Dialect, scan: Scan, bounds: Sequence[Key], keys: Sequ
 
     Literals take type and collation from the table's own columns, of which no row is read.
     """
-    names = [dialect.quote(c.name) for c in scan.order_columns]
+    columns = [c.column for c in scan.order_columns]
+    names = [dialect.quote(c.name) for c in columns]
     empty = f"SELECT 0 AS number, {', '.join(names)} FROM {dialect.table(scan.table.name)} WHERE 1 = 0"
 
     def rows(values: Sequence[Key]) -> str:
@@ -92,11 +111,10 @@ def places_among(dialect: Dialect, scan: Scan, bounds: Sequence[Key], keys: Sequ
         return empty + "".join(f" UNION ALL SELECT {n}, {literal}" for n, literal in enumerate(literals))
 
     cases = []
-    for place, name in enumerate(names):
-        equal = [f"b.{n} = k.{n}" for n in names[:place]]
-        cases.append(
-            "(" + " AND ".join([*equal, f"b.{name} {'<=' if place == len(names) - 1 else '<'} k.{name}"]) + ")"
-        )
+    for place in range(len(names)):
+        signs = [*["="] * place, "<=" if place == len(names) - 1 else "<"]
+        parts = zip(columns, names, signs, strict=False)
+        cases.append("(" + " AND ".join(dialect.compared(c, f"b.{n}", sign, f"k.{n}") for c, n, sign in parts) + ")")
     return (
         f"SELECT k.number, (SELECT COUNT(*) FROM ({rows(bounds)}) AS b WHERE {' OR '.join(cases)}) "
         f"FROM ({rows(keys)}) AS k ORDER BY 1"
@@ -109,7 +127,8 @@ def finds(dialect: Dialect, scan: Scan) -> bool:
 
 def _equal(dialect: Dialect, columns: Sequence[ScanColumn], key: Key) -> str:
     pairs = zip(columns, key, strict=True)
-    return "(" + " AND ".join(f"{dialect.quote(c.name)} = {dialect.literal(c.column, v)}" for c, v in pairs) + ")"
+    parts = (dialect.compared(c.column, dialect.quote(c.name), "=", dialect.literal(c.column, v)) for c, v in pairs)
+    return "(" + " AND ".join(parts) + ")"
 
 
 def _beyond(dialect: Dialect, scan: Scan, key: Key, sign: str, *, inclusive: bool) -> str:
@@ -117,18 +136,20 @@ def _beyond(dialect: Dialect, scan: Scan, key: Key, sign: str, *, inclusive: boo
 
     The first column's own bound stands in front, so that every planner sees a range on the index.
     """
-    names = [dialect.quote(c.name) for c in scan.order_columns]
-    values = [dialect.literal(c.column, v) for c, v in zip(scan.order_columns, key, strict=True)]
-    if len(names) == 1:
-        return f"{names[0]} {sign}{'=' if inclusive else ''} {values[0]}"
+    columns = [c.column for c in scan.order_columns]
+    values = [dialect.literal(c, v) for c, v in zip(columns, key, strict=True)]
+
+    def part(place: int, wanted: str) -> str:
+        return dialect.compared(columns[place], dialect.quote(columns[place].name), wanted, values[place])
+
+    at_the_end = f"{sign}{'=' if inclusive else ''}"
+    if len(columns) == 1:
+        return part(0, at_the_end)
     cases = []
-    for place in range(len(names)):
-        last = place == len(names) - 1
-        equal = [f"{n} = {v}" for n, v in zip(names[:place], values[:place], strict=True)]
-        cases.append(
-            " AND ".join([*equal, f"{names[place]} {sign}{'=' if inclusive and last else ''} {values[place]}"])
-        )
-    return f"{names[0]} {sign}= {values[0]} AND ({' OR '.join(f'({case})' for case in cases)})"
+    for place in range(len(columns)):
+        last = at_the_end if place == len(columns) - 1 else sign
+        cases.append(" AND ".join([*(part(before, "=") for before in range(place)), part(place, last)]))
+    return f"{part(0, f'{sign}=')} AND ({' OR '.join(f'({case})' for case in cases)})"
 
 
 def _source(dialect: Dialect, scan: Scan) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,13 @@ TABLE = "\0table\0"
 SCHEMA = "\0schema\0"
 PARENT = "\0parent\0"
 """Stand in a statement for the target's table, for its schema, and for the table that a foreign key refers to."""
+_TEXT, _END = "\0text\0", "\0end\0"
+_IN_TEXT = re.compile(f"{_TEXT}(.*?){_END}", re.DOTALL)
+
+
+def as_text(words: str) -> str:
+    """Stands in a statement for a text that says this, with the names put in: quoted last, whatever they are."""
+    return f"{_TEXT}{words}{_END}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class Structure:
     `create`: columns, and the key where rows lie in its order. `indexes`: once the rows are copied. `unique`: once all
     rows are of one position; before, two of them may hold one value. `references`: foreign keys, when all tables are
     that far. `counters`: where the numbers of new rows go on, as often as wanted. `needs`: the type of each column that
-    is not the engine's own.
+    is not the engine's own. `columns`: what CREATE TABLE says of each column, its name in front.
     """
 
     create: tuple[str, ...]
@@ -55,6 +63,7 @@ class Structure:
     references: tuple[ForeignKey, ...] = ()
     counters: tuple[str, ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +100,6 @@ class Wiring:
 def spelled(session: Session, statement: str, table: TableName, parent: TableName | None = None) -> str:
     """A statement of a Structure with the names put in."""
     statement = statement.replace(TABLE, session.table(table)).replace(SCHEMA, session.quote(table.schema))
-    return statement if parent is None else statement.replace(PARENT, session.table(parent))
+    if parent is not None:
+        statement = statement.replace(PARENT, session.table(parent))
+    return _IN_TEXT.sub(lambda found: session.text(found[1]), statement)

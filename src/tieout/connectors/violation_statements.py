@@ -113,15 +113,29 @@ def _asked_and_alike(spelling: Spelling, asked: Asked, condition: str) -> tuple[
     named = [(spelling.dialect.quote(column.name), f"tieout_key{place}") for place, column in enumerate(asked.key)]
     if not named:  # of a table without a key nothing is asked
         return source, f"{condition} AND {among}"
-    keys = ", ".join(constraint.compared)
-    alike = [f"({keys}) IN (SELECT {keys} FROM {source} WHERE {condition} AND {among})"]
+    alike = [_alike(constraint, f"FROM {source} WHERE {condition} AND {among}")]
     if not constraint.nulls_distinct:  # IN finds no NULL
         alike += [spelling.is_null(key) for key in constraint.compared]
     rows = f"SELECT {', '.join(f'{name} AS {alias}' for name, alias in named)} FROM {source} WHERE"
     found = f"{rows} {among} UNION {rows} {condition} AND ({' OR '.join(alike)})"
-    same = " AND ".join(f"{name} = tieout_asked.{alias}" for name, alias in named)
+    same = " AND ".join(
+        spelling.dialect.compared(column.column, name, "=", f"tieout_asked.{alias}")
+        for column, (name, alias) in zip(asked.key, named, strict=True)
+    )
     # Not JOIN … ON: of those, PostgreSQL does not tell the place of a row.
     return f"({found}) AS tieout_asked, {source}", f"{condition} AND {same}"
+
+
+def _alike(constraint: ConstraintInfo, given: str) -> str:
+    """Whether a row has the same key as one that is `given`."""
+    keys = ", ".join(constraint.compared)
+    if not constraint.equal:
+        return f"({keys}) IN (SELECT {keys} {given})"
+    names = [f"tieout_given{place}" for place in range(len(constraint.compared))]
+    listed = ", ".join(f"{key} AS {name}" for key, name in zip(constraint.compared, names, strict=True))
+    parts = zip(constraint.compared, constraint.equal, names, strict=True)
+    same = " AND ".join(f"({key}) {equal} {name}" for key, equal, name in parts)
+    return f"EXISTS (SELECT 1 FROM (SELECT {listed} {given}) AS tieout_given WHERE {same})"
 
 
 def _of_reference(spelling: Spelling, asked: Asked) -> Question:

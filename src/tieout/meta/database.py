@@ -9,7 +9,7 @@ from functools import cached_property
 
 from sqlalchemy import Connection
 
-from tieout.meta.engines import engine_for
+from tieout.meta.engines import engine_for, home_of
 from tieout.meta.faults import Fault, connecting, explained
 from tieout.meta.location import Location
 
@@ -62,7 +62,9 @@ class Database:
             # SQLite would go on writing to the deleted file, and nobody would ever see it.
             raise Fault.MOVED.at(self.location)
         with connecting(self.location):
-            return self._engine.connect()
+            connection = self._engine.connect()
+        home = home_of(connection)
+        return connection if home is None else connection.execution_options(schema_translate_map={None: home})
 
     def _file_identity(self) -> tuple[int, int] | None:
         if self.location.file is None:

@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.tls import login_arguments
+from tieout.connectors.postgres.session import require_path
 from tieout.errors import MetaStoreError
 from tieout.meta.faults import explain_os, explained
 from tieout.meta.location import Location
@@ -34,11 +35,39 @@ def engine_for(location: Location) -> Engine:
     except ImportError as error:
         package = {"postgresql": "psycopg[binary]", "mysql": "pymysql[rsa]"}[name]
         raise MetaStoreError(f"a meta store on {name} needs a driver ({error})", f"pip install '{package}'") from error
-    prepare = _prepare_mysql if name == "mysql" else _postgresql_preparer(location.endpoint.schema)
-    event.listen(engine, "connect", prepare)
     if name == "mysql":
+        event.listen(engine, "connect", _prepare_mysql)
         event.listen(engine, "do_connect", _mysql_login(location.endpoint))
-    return engine
+        return engine
+    home = Home(location.endpoint.schema)
+    event.listen(engine, "do_connect", home.find)
+    event.listen(engine, "connect", _prepare_postgresql)
+    return engine.execution_options(tieout_home=home)
+
+
+class Home:
+    """The schema of PostgreSQL that the store is kept in: the one that is asked for, or the user's own.
+
+    Known once there is a connection. Our sessions name it: what another user made in it stands in for nothing.
+    """
+
+    def __init__(self, schema: str | None) -> None:
+        self.schema = schema
+
+    def find(self, dialect: Any, record: Any, arguments: Any, named: dict[str, Any]) -> None:
+        if self.schema is not None:
+            return
+        connection = dialect.connect(*arguments, **{**named, "options": ""})
+        try:
+            self.schema = str(connection.execute("SELECT pg_catalog.current_schema()").fetchone()[0])
+        finally:
+            connection.close()
+
+
+def home_of(connection: Connection) -> str | None:
+    """None: the database has but one."""
+    home = connection.get_execution_options().get("tieout_home")
+    return home.schema if isinstance(home, Home) else None
 
 
 def _mysql_login(endpoint: EndpointUrl) -> Any:
@@ -114,15 +143,12 @@ def _use_write_ahead_log(engine: Engine) -> None:
             time.sleep(0.02)
 
 
-def _postgresql_preparer(schema: str | None) -> Any:
-    def prepare(connection: Any, record: Any) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET lock_timeout = '{WAIT_SECONDS}s'")
-            if schema is not None:
-                cursor.execute("SELECT set_config('search_path', quote_ident(%s), false)", (schema,))
-        connection.commit()
-
-    return prepare
+def _prepare_postgresql(connection: Any, record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = '{WAIT_SECONDS}s'")
+        cursor.execute("SELECT pg_catalog.current_setting('search_path')")
+        require_path(cursor.fetchone()[0])
+    connection.commit()
 
 
 def _prepare_mysql(connection: Any, record: Any) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import URL
 
 from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl, parse_url
+from tieout.connectors.postgres.session import PATH
 from tieout.errors import ConfigError
 
 DEFAULT_URL = "sqlite:///.tieout/meta.db"
@@ -57,6 +58,7 @@ def _postgresql(end: EndpointUrl) -> dict[str, Any]:
     args: dict[str, Any] = dict(postgres_tls(end))
     args["application_name"] = end.params.get("application_name", "tieout")
     args["connect_timeout"] = max(1, round(end.connect_timeout or CONNECT_SECONDS))
+    args["options"] = f"-c search_path={PATH}"
     args["prepare_threshold"] = None  # prepared statements break behind a pooler such as pgbouncer
     if end.socket is not None:
         args["host"] = end.socket

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, insert, inspect, select, text
 
 from tieout.errors import MetaStoreError
 from tieout.meta.database import Database
-from tieout.meta.engines import WAIT_SECONDS
+from tieout.meta.engines import WAIT_SECONDS, home_of
 from tieout.meta.schema import HEAD, REVISIONS, VERSION_TABLE, metadata, revision
 
 LOCK_NUMBER = 7_108_114_953  # any number will do, if no other program uses it
@@ -42,11 +42,12 @@ def migrate(connection: Connection, to: str = "head") -> None:
     config = Config()
     config.set_main_option("script_location", "tieout.meta:migrations")
     config.attributes["connection"] = connection
+    config.attributes["home"] = home_of(connection)
     command.upgrade(config, to)
 
 
 def _stored(connection: Connection) -> str | None:
-    if not inspect(connection).has_table(VERSION_TABLE):
+    if not inspect(connection).has_table(VERSION_TABLE, schema=home_of(connection)):
         return None
     return connection.execute(select(revision.c.version_num)).scalar()
 
@@ -63,7 +64,7 @@ def _alone(connection: Connection) -> Iterator[None]:
     """Keeps other processes from creating or migrating at the same time; on SQLite the transaction does."""
     name = connection.dialect.name
     if name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": LOCK_NUMBER})
+        connection.execute(text("SELECT pg_catalog.pg_advisory_xact_lock(:number)"), {"number": LOCK_NUMBER})
         yield
     elif name == "mysql":
         # Not bound to the transaction, which DDL ends on MySQL.

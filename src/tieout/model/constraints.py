@@ -52,7 +52,8 @@ class ConstraintInfo:
     """`expression` is that of a CHECK, in the engine's SQL. `index` is the one that enforces a key.
 
     `columns` are for people: of a key on expressions, the expressions' texts. `compared`, in the engine's SQL, are the
-    parts of a key as they have to be unique; `condition` is that of a unique index that has not all rows. Of a foreign
+    parts of a key as they have to be unique, `equal` the operators that tell, where those are not the engine's own;
+    `condition` is that of a unique index that has not all rows. Of a foreign
     key, `compared` are conditions between the columns of the parent `p` and of the child `c`, where the engine has more
     to say than that they are equal. `unchecked` is why it can't be checked, if it can't.
 
@@ -72,3 +73,4 @@ class ConstraintInfo:
     enforcement: Enforcement = Enforcement.ENFORCED
     definition: str = ""
     unchecked: str | None = None
+    equal: tuple[str, ...] = ()

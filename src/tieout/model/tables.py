@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tieout.model.types import LogicalType
@@ -15,14 +16,29 @@ class TableName:
     name: str
 
     def __str__(self) -> str:
+        """No two tables are called alike: a schema whose end could not be told stands in quotes."""
+        if "." in self.schema or '"' in self.schema:
+            return '"' + self.schema.replace('"', '""') + f'".{self.name}'
         return f"{self.schema}.{self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> TableName | None:
+        """From what `str` gives; None if there is no schema in it."""
+        if quoted := _QUOTED.fullmatch(text):
+            return cls(quoted[1].replace('""', '"'), quoted[2])
+        schema, dot, name = text.partition(".")
+        return cls(schema, name) if dot else None
+
+
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"\.(.*)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column. `order` names the total order its engine sorts it in, or None if none can be relied on;
 
-    two columns with the same `order` sort the same values the same way, whichever server does it.
+    two columns with the same `order` sort the same values the same way, whichever server does it. `operators` is the
+    schema of the operators that compare it, if they are not the engine's own: its type came with an extension.
     """
 
     name: str
@@ -33,6 +49,7 @@ class Column:
     collation: str | None = None
     charset: str | None = None
     order: str | None = None
+    operators: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,9 @@ class Adapter:
         first, bare = replace(column, default=given), replace(column, default=None)
         self._require_plain(first)
         if self.alike:
-            without = now.replace(f" DEFAULT {column.default}", "", 1)
+            # Behind the name, which may say anything.
+            own = _name(now)
+            without = own + now.removeprefix(own).replace(f" DEFAULT {column.default}", "", 1)
             line = without.removesuffix(" NOT NULL") + f" DEFAULT {given}{'' if column.nullable else ' NOT NULL'}"
         else:
             without, line = (_line(self._structure(_having(table, each)), column.name) for each in (bare, first))
@@ -141,11 +143,7 @@ def as_planned(table: Table, planned: tuple[str, ...] | None, target: Callable[[
 
 
 def _line(structure: Structure, name: str) -> str:
-    """What a CREATE TABLE says of a column: it has a line for each."""
-    for statement in structure.create:
-        for line in statement.splitlines():
-            found = line.strip().removesuffix(",")
-            # A column of SQLite may have a name and nothing else.
-            if f"{found} ".startswith((f"`{name.replace('`', '``')}` ", '"' + name.replace('"', '""') + '" ')):
-                return found
-    raise Incompatible(f"its new column {name} can't be made on the target")
+    """What a CREATE TABLE says of a column, its name in front."""
+    if name not in structure.columns:
+        raise Incompatible(f"its new column {name} can't be made on the target")
+    return structure.columns[name]

@@ -82,8 +82,8 @@ def _route(pair: NamePair, schema: str) -> Route:
         return Route(pair.source, pair.target, True, pair.request)
     text = pair.request.target or ""
     wanted = text if text and not text.endswith("*") else pair.source.name
-    named = TableName(*wanted.split(".", 1)) if "." in wanted and text else TableName(schema, wanted)
-    return Route(pair.source, named, False, pair.request)
+    named = TableName.parse(wanted) if text else None
+    return Route(pair.source, named or TableName(schema, wanted), False, pair.request)
 
 
 def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Names:

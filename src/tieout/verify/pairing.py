@@ -35,7 +35,7 @@ EVERYTHING = TableRequest("*")
 def schemas_named(requests: Sequence[TableRequest], default: str, *, of_target: bool) -> list[str]:
     """The schemas to look for tables in: those that requests name, and the default one."""
     texts = [(r.target or "") if of_target else r.source for r in requests]
-    named = {text.split(".", 1)[0] for text in texts if "." in text}
+    named = {name.schema for text in texts if (name := TableName.parse(text)) is not None}
     return sorted({default, *(schema for schema in named if not is_pattern(schema))})
 
 
@@ -110,8 +110,8 @@ def matching_tables(names: Names, request: TableRequest) -> list[TableName]:
 def _find(names: Names, text: str, schema: str | None = None) -> TableName | None:
     """A table by `name` or `schema.name`: as written, else in other case if only one fits."""
     candidates = [TableName(schema or names.schema, text)]
-    if "." in text:
-        candidates.append(TableName(*text.split(".", 1)))
+    if (full := TableName.parse(text)) is not None:
+        candidates.append(full)
     known = set(names.tables)
     for candidate in candidates:
         if candidate in known:
@@ -125,7 +125,7 @@ def _find(names: Names, text: str, schema: str | None = None) -> TableName | Non
 
 def _matches(table: TableName, schema: str, pattern: str) -> bool:
     if "." in pattern:
-        return fnmatchcase(str(table), pattern)
+        return fnmatchcase(f"{table.schema}.{table.name}", pattern)
     return table.schema == schema and fnmatchcase(table.name, pattern)
 
 
@@ -143,4 +143,5 @@ def is_pattern(text: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    return text.split(".", 1)[1] if "." in text else text
+    full = TableName.parse(text)
+    return text if full is None else full.name

@@ -291,7 +291,8 @@ def test_a_type_that_the_target_lacks_is_refused_by_name(moving: Moving) -> None
     with pytest.raises(UnsupportedError) as caught:
         asked.run()
     assert caught.value.message == (
-        "the target can't hold public.item.tags: it has no type hstore; public.item.two: it has no type pair"
+        "the target can't hold public.item.tags: it has no type public.hstore; "
+        "public.item.two: it has no type public.pair"
     )
     moving.target.execute("CREATE EXTENSION hstore; CREATE TYPE pair AS (a int, b int)")
     moving.source.execute("INSERT INTO item VALUES (1, 1, ARRAY['a=>1, b=>NULL'::hstore], (1, NULL))")

@@ -140,6 +140,7 @@ class TestUrls:
             "connect_timeout": 3,
             "host": "/run/pg",
             "application_name": "tieout",
+            "options": "-c search_path=pg_catalog,pg_temp",
             "prepare_threshold": None,
             "require_auth": "!password",
         }

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.sql import reference
+from tieout.connectors.sql import Comparing, reference
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
@@ -36,7 +37,7 @@ _FOUND = {
 
 
 @dataclass(frozen=True)
-class MySQLDialect:
+class MySQLDialect(Comparing):
     """`safe` renders more in SQL: what a driver failed on once is read as plain text or bytes. `raw` renders less:
     for a driver that hands out the bytes that the server sends, however many they are.
     """
@@ -46,10 +47,10 @@ class MySQLDialect:
     raw: bool = False
 
     def quote(self, name: str) -> str:
-        return "`" + name.replace("`", "``") + "`"
+        return quoting.name(name)
 
     def table(self, name: TableName) -> str:
-        return f"{self.quote(name.schema)}.{self.quote(name.name)}"
+        return quoting.table(name)
 
     def wire(self, column: ScanColumn, reference: str) -> str:
         name = column.column.type.name
@@ -79,17 +80,17 @@ class MySQLDialect:
         if column.type.name in _NUMERIC and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit():
             return text
         if column.type.name is TypeName.BINARY:
-            return f"X'{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
+            return quoting.octets(bytes.fromhex(text.removeprefix("0x").replace("-", "")))
         if column.type.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIME) and _is_plain(text):
-            return f"'{text}'"
+            return quoting.text(text)
         if column.type.name is TypeName.INSTANT and (seconds := _unix_seconds(text)):
             # A literal would be read in the session's time zone, which is the server's own choice.
             return f"FROM_UNIXTIME({seconds})"
         if column.type.name is TypeName.BITS and text.isascii() and text.isdigit():
             # All its bits, or the number, for a column that is compared with integers.
-            return f"b'{text}'" if len(text) == (column.type.precision or 1) and not text.strip("01") else text
-        # Hexadecimal: no quote or backslash can end it, whatever the sql_mode. A literal takes the column's collation.
-        return f"_utf8mb4 X'{text.encode().hex()}'"
+            whole = len(text) == (column.type.precision or 1) and not text.strip("01")
+            return quoting.bits(text) if whole else text
+        return quoting.hex_text(text)
 
     def finds(self, column: ScanColumn) -> bool:
         named = column.column.type.name in _FOUND.get(column.kind.form, ())

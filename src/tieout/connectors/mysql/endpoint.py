@@ -12,6 +12,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Capabilities
 from tieout.connectors.keys import choose_key
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dives import is_worth_it, sampled_keys
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
@@ -155,7 +156,7 @@ class MySQLEndpoint:
         foreign: list[tuple[Any, ...]],
         checks: list[tuple[Any, ...]],
     ) -> Table:
-        json_columns = {row[0] for row in checks if row[1].replace(" ", "") == f"json_valid(`{row[0]}`)"}
+        json_columns = {row[0] for row in checks if row[1] == f"json_valid({quoting.name(row[0])})"}
         described = tuple(self._column(row, row[0] in json_columns) for row in columns)
         known = _indexes(indexes)
         constraints = [Constraint(row[0], "check", (), row[1]) for row in checks]

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.writing import Refused
 from tieout.model.tables import Column
@@ -13,8 +14,6 @@ from tieout.model.types import TypeName
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _MOMENT = re.compile(r"[-0-9:. ]+")
-_HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/@+=()\[\]{}<>?!#$&*|~-]*")
-"""Text that reads the same in every character set and sql_mode, so that a file of statements can be read, too."""
 
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.YEAR}
 _FLOATING = {TypeName.FLOAT32, TypeName.FLOAT64}
@@ -31,9 +30,9 @@ class MySQLChangeDialect(MySQLDialect):
         if name is TypeName.BITS:
             return _bits(column, text)
         if name in (TypeName.BINARY, TypeName.OPAQUE):
-            return f"X'{_bytes(column, text).hex()}'"
+            return quoting.octets(_bytes(column, text))
         if name in _TEMPORAL and _MOMENT.fullmatch(text):
-            return f"'{text}'"
+            return quoting.text(text)
         return _text(column, text)
 
 
@@ -53,7 +52,7 @@ def _float(column: Column, text: str) -> str:
 def _bits(column: Column, text: str) -> str:
     """All its bits; or, for a column compared with integers, the number."""
     if len(text) == (column.type.precision or 1) and not text.strip("01"):
-        return f"b'{text}'"
+        return quoting.bits(text)
     return text if text.isascii() and text.isdigit() else _text(column, text)
 
 
@@ -68,9 +67,7 @@ def _bytes(column: Column, text: str) -> bytes:
 def _text(column: Column, text: str) -> str:
     if text.startswith("\0invalid "):
         raise Refused(f"column {column.name} holds bytes that are no text in its character set")
-    if _HARMLESS.fullmatch(text):
-        return f"'{text}'"
     try:
-        return f"_utf8mb4 X'{text.encode().hex()}'"
+        return quoting.text(text)
     except UnicodeEncodeError:
         raise Refused(f"column {column.name} holds text that is not valid Unicode") from None

@@ -23,7 +23,7 @@ AT_ONE_MOMENT = (
 )
 """Where a server's own level is READ COMMITTED, each statement would see another moment, and nothing says so."""
 
-_INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4'"
+_INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', sql_quote_show_create = 1"
 _LOCK_SECONDS = 30
 
 
@@ -33,6 +33,8 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
     They are known to be in force.
     """
     import pymysql
+
+    from tieout.connectors.mysql.cursors import NamesCursor
 
     given = ", ".join(filter(None, [_INIT, _guards(url), settings]))
     connection = pymysql.connect(
@@ -44,6 +46,7 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
         unix_socket=url.params.get("socket"),
         charset="utf8mb4",
         autocommit=True,
+        cursorclass=NamesCursor,
         init_command=given,
         connect_timeout=max(1, ceil(url.connect_timeout or 10)),
         read_timeout=url.read_timeout,

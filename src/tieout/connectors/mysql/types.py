@@ -73,4 +73,13 @@ def order_of(t: LogicalType, server: str, collation: str | None) -> str | None:
 
 
 def _labels(full: str) -> tuple[str, ...]:
-    return tuple(label.replace("''", "'") for label in re.findall(r"'((?:[^']|'')*)'", full))
+    """As the catalog writes them, in every sql_mode: a quote is doubled; backslashes and ends of lines are escaped."""
+    return tuple(_ESCAPED.sub(_meant, label) for label in re.findall(r"'((?:[^'\\]|''|\\.)*)'", full, re.DOTALL))
+
+
+_ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
+_LETTERS = {"n": "\n", "r": "\r", "0": "\0"}
+
+
+def _meant(found: re.Match[str]) -> str:
+    return "'" if found[1] is None else _LETTERS.get(found[1], found[1])

@@ -15,6 +15,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors import changes, sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import TOO_LONG, translate, translated
 from tieout.connectors.mysql.flavour import Flavour
@@ -35,7 +36,7 @@ _KEPT = ("time_zone", "sql_mode", "character_set_client", "character_set_results
 _OPENING = (
     "SET " + ", ".join(f"@tieout_{name} = @@SESSION.{name}" for name in _KEPT),
     "SET NAMES utf8mb4",
-    f"SET SESSION time_zone = '+00:00', sql_mode = '{_MODE}'",
+    f"SET SESSION time_zone = '+00:00', sql_mode = {quoting.text(_MODE)}",
 )
 _CLOSING = ("SET SESSION " + ", ".join(f"{name} = @tieout_{name}" for name in _KEPT),)
 
@@ -59,7 +60,7 @@ def open_writer(url: EndpointUrl) -> MySQLWriter:
         # Rows that were found count as changed, also if they had the values already.
         connection = connect(url, client_flag=CLIENT.FOUND_ROWS)
         with connection.cursor() as cursor:
-            cursor.execute(f"SET SESSION sql_mode = '{_MODE}', innodb_lock_wait_timeout = 5")
+            cursor.execute(f"SET SESSION sql_mode = {quoting.text(_MODE)}, innodb_lock_wait_timeout = 5")
             cursor.execute("SELECT VERSION(), @@max_allowed_packet")
             version, most = cursor.fetchone()
         return MySQLWriter(url, connection, Flavour.of(str(version)), int(most))

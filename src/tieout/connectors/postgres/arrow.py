@@ -13,12 +13,14 @@ import adbc_driver_postgresql
 import pyarrow as pa
 
 from tieout.connectors.postgres.in_force import check_settings
+from tieout.connectors.postgres.session import set_path
 
 
 class ArrowConnection:
     """Every statement is a transaction of its own, unless one says BEGIN."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, path: str | None = None) -> None:
+        """`path`: the search_path, for users' own SQL. The driver asks for types as it connects, without it."""
         self._database = adbc_driver_postgresql.connect(address)
         try:
             self._connection = adbc_driver_manager.AdbcConnection(self._database)
@@ -27,6 +29,8 @@ class ArrowConnection:
             raise
         try:
             check_settings(address, self._row)
+            if path is not None:
+                self._row(set_path(path))
         except BaseException:
             self.close()
             raise

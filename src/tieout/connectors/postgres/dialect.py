@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.years import to_postgres
 from tieout.connectors.sql import aggregate, reference
 from tieout.model.kinds import Form
@@ -49,14 +52,14 @@ _FOUND = {
 # NaN for Infinity, that of INT8 and of moments folds 64 bits into 32, that of INTERVAL takes '1 month' for
 # '30 days', that of JSONB repeats every 64 elements, that of an ENUM hashes an OID.
 _SENT = {
-    TypeName.INTEGER: "int8send({})",
-    TypeName.DECIMAL: "numeric_send({})",
-    TypeName.TIME: "time_send({})",
-    TypeName.TIMETZ: "timetz_send({})",
-    TypeName.TIMESTAMP: "timestamp_send({})",
-    TypeName.INSTANT: "timestamptz_send({})",
-    TypeName.INTERVAL: "interval_send({})",
-    TypeName.ARRAY: "array_send({})",
+    TypeName.INTEGER: "pg_catalog.int8send({})",
+    TypeName.DECIMAL: "pg_catalog.numeric_send({})",
+    TypeName.TIME: "pg_catalog.time_send({})",
+    TypeName.TIMETZ: "pg_catalog.timetz_send({})",
+    TypeName.TIMESTAMP: "pg_catalog.timestamp_send({})",
+    TypeName.INSTANT: "pg_catalog.timestamptz_send({})",
+    TypeName.INTERVAL: "pg_catalog.interval_send({})",
+    TypeName.ARRAY: "pg_catalog.array_send({})",
     TypeName.FLOAT32: "{}",
     TypeName.FLOAT64: "{}",
     TypeName.BOOLEAN: "{}",
@@ -66,12 +69,18 @@ _SENT = {
 }
 
 
+# Of the server's own schema, by its name: statements that hold users' SQL run with users' search_path.
+_TEXT, _INT8 = "pg_catalog.text", "pg_catalog.int8"
+_COUNT = "pg_catalog.count(*)"
+_AND = "OPERATOR(pg_catalog.||)"
+
+
 class PostgresDialect:
     def quote(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+        return quoting.name(name)
 
     def table(self, name: TableName) -> str:
-        return f"{self.quote(name.schema)}.{self.quote(name.name)}"
+        return quoting.table(name)
 
     def wire(self, column: ScanColumn, reference: str) -> str:
         name = column.column.type.name
@@ -79,28 +88,47 @@ class PostgresDialect:
             return self._array(column, reference)
         if name is TypeName.BITS and column.kind.form is Form.INTEGER:
             return _bits_as_integer(column.column.type.precision, reference)
-        return f"{_plain(column.column, reference)}::text" if name in _AS_TEXT else reference
+        return f"{_plain(column.column, reference)}::{_TEXT}" if name in _AS_TEXT else reference
 
     def _array(self, column: ScanColumn, reference: str) -> str:
         if column.kind.form is Form.JSON:
-            return f"to_json({reference})::text"
+            return f"pg_catalog.to_json({reference})::{_TEXT}"
         if column.kind.form is Form.OPAQUE:
-            return f"{reference}::text"
+            return f"{reference}::{_TEXT}"
         element = column.column.type.element
         # As text, a JSON null in an array is not the array's own NULL, and a CHAR has lost its padding.
         as_text = element is not None and element.name in (TypeName.JSON, TypeName.CHAR)
-        array = f"json_build_array(array_dims({reference}), {reference}{'::text[]' if as_text else ''})"
-        return f"CASE WHEN {reference} IS NOT NULL THEN {array}::text END"
+        values = f"{reference}::{_TEXT}[]" if as_text else reference
+        array = f"pg_catalog.json_build_array(pg_catalog.array_dims({reference}), {values})"
+        return f"CASE WHEN {reference} IS NOT NULL THEN {array}::{_TEXT} END"
 
     def literal(self, column: Column, text: str) -> str:
         if column.type.name in _NUMERIC and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit():
             return text
         if column.type.name is TypeName.BINARY:
-            return f"'\\x{bytes.fromhex(text.removeprefix('0x').replace('-', '')).hex()}'"
+            return quoting.octets(bytes.fromhex(text.removeprefix("0x").replace("-", "")))
         if column.type.name in _MOMENTS:
             text = to_postgres(text)
-        # standard_conforming_strings is on in our sessions: a quote is the only special character.
-        return "'" + text.replace("'", "''") + "'"
+        return quoting.text(text)
+
+    def compared(self, column: Column, left: str, sign: str, right: str) -> str:
+        schema = "pg_catalog" if column.operators is None else quoting.name(column.operators)
+        return f"{left} OPERATOR({schema}.{sign}) {right}"
+
+    def differ(self, column: Column, left: str, right: str) -> str:
+        """IS DISTINCT FROM, which takes the operator of the search_path."""
+        if column.operators is None:
+            return f"{left} IS DISTINCT FROM {right}"
+        unlike = f"NOT ({self.compared(column, left, '=', right)})"
+        nulls = f"({left} IS NULL) <> ({right} IS NULL)"
+        return f"(CASE WHEN {left} IS NULL OR {right} IS NULL THEN {nulls} ELSE {unlike} END)"
+
+    def among(self, scan: Scan, column: Column, values: Sequence[str]) -> str:
+        name = self.quote(column.name)
+        # IN takes the operator of the search_path, too.
+        if column.operators is None and not of_users(scan):
+            return f"{name} IN ({', '.join(values)})"
+        return "(" + " OR ".join(self.compared(column, name, "=", value) for value in values) + ")"
 
     def finds(self, column: ScanColumn) -> bool:
         return column.column.type.name in _FOUND.get(column.kind.form, ())
@@ -112,37 +140,45 @@ class PostgresDialect:
             lanes = [_native_lane(seed) for seed in (spec.seed, spec.seed ^ 0x5BD1E995)[: spec.bits // 64]]
         else:
             each = self._sha256(scan)
-            lanes = [f"('x' || substr({{}}, {start}, 16))::bit(64)::int8" for start in (1, 17)]
+            lanes = [f"('x' {_AND} pg_catalog.substr({{}}, {start}, 16))::bit(64)::{_INT8}" for start in (1, 17)]
         if len(lanes) == 1:
-            return aggregate(self, scan, condition, f"count(*), {_sum(lanes[0].format(each))}")
+            return aggregate(self, scan, condition, f"{_COUNT}, {_sum(lanes[0].format(each))}")
         # OFFSET 0 keeps the planner from computing it for each of the sums.
         once = aggregate(self, scan, condition, f"{each} AS h")
         sums = ", ".join(_sum(lane.format("h")) for lane in lanes)
-        return f"SELECT count(*), {sums} FROM ({once} OFFSET 0) AS once"
+        return f"SELECT {_COUNT}, {sums} FROM ({once} OFFSET 0) AS once"
 
     def _sha256(self, scan: Scan) -> str:
         parts = []
         for column in scan.columns:
             text = f"({self._text(column)})"
-            parts.append(f"CASE WHEN {text} IS NULL THEN 'N' ELSE octet_length({text}) || ':' || {text} END")
-        return f"encode(sha256(convert_to({' || '.join(parts)}, 'UTF8')), 'hex')"
+            told = f"pg_catalog.octet_length({text}) {_AND} ':' {_AND} {text}"
+            parts.append(f"CASE WHEN {text} IS NULL THEN 'N' ELSE {told} END")
+        octets = f"pg_catalog.convert_to({f' {_AND} '.join(parts)}, 'UTF8')"
+        return f"pg_catalog.encode(pg_catalog.sha256({octets}), 'hex')"
 
     def _sent(self, column: ScanColumn) -> str:
         name, precision = column.column.type.name, column.column.type.precision
         if name is TypeName.INTEGER and precision is not None and precision <= 32:
             return reference(self, column)
         # Under a collation that ignores case, text that differs in case alone would hash the same.
-        return _SENT.get(name, '({}::text COLLATE "C")').format(_plain(column.column, reference(self, column)))
+        sent = _SENT.get(name, '({}::pg_catalog.text COLLATE pg_catalog."C")')
+        return sent.format(_plain(column.column, reference(self, column)))
 
     def _text(self, column: ScanColumn) -> str:
         """Canonical text for hashing in SQL: two equal values give the same on every PostgreSQL server."""
         value, name = _plain(column.column, reference(self, column)), column.column.type.name
         if name in (TypeName.FLOAT32, TypeName.FLOAT64):
             # One zero; NaN is one already.
-            return f"CASE WHEN {value} = 0 THEN '0' ELSE {value}::text END"
+            return f"CASE WHEN {value} OPERATOR(pg_catalog.=) 0 THEN '0' ELSE {value}::{_TEXT} END"
         if name is TypeName.DECIMAL and column.kind.form is not Form.SCALED_NUMBER:
-            return f"trim_scale({value})::text"
-        return f"{value}::text"
+            return f"pg_catalog.trim_scale({value})::{_TEXT}"
+        return f"{value}::{_TEXT}"
+
+
+def of_users(scan: Scan) -> bool:
+    """Whether SQL of users is in it: a condition, an expression."""
+    return scan.where is not None or any(column.expression for column in scan.columns)
 
 
 def _plain(column: Column, reference: str) -> str:
@@ -153,16 +189,19 @@ def _plain(column: Column, reference: str) -> str:
 def _bits_as_integer(bits: int | None, reference: str) -> str:
     """The bits as a number without sign: the 64th would be one."""
     if bits != 64:
-        return f"{reference}::int8"
-    number = f"{reference}::int8::numeric"
-    return f"(CASE WHEN {reference}::int8 < 0 THEN {number} + 18446744073709551616 ELSE {number} END)::text"
+        return f"{reference}::{_INT8}"
+    number = f"{reference}::{_INT8}::numeric"
+    above = f"{number} OPERATOR(pg_catalog.+) 18446744073709551616"
+    is_negative = f"{reference}::{_INT8} OPERATOR(pg_catalog.<) 0"
+    return f"(CASE WHEN {is_negative} THEN {above} ELSE {number} END)::{_TEXT}"
 
 
 def _native_lane(seed: int) -> str:
     # The hash of a record is linear in those of its fields: a value that moved to another row would cancel in
     # the sum. Hashed once more, it does not.
-    return f"hashtextextended(hash_record_extended({{}}, {seed:d})::text, {seed:d})"
+    once = f"pg_catalog.hash_record_extended({{}}, {seed:d})::{_TEXT}"
+    return f"pg_catalog.hashtextextended({once}, {seed:d})"
 
 
 def _sum(lane: str) -> str:
-    return f"coalesce(sum({lane}), 0)::text"
+    return f"coalesce(pg_catalog.sum({lane}), 0)::{_TEXT}"

@@ -24,15 +24,20 @@ _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname = ANY(%s) ORDER BY 1, 2"""
 
-_COLUMNS = """
+# A type of users may be called like one of the server's own, and is none of those.
+_NAMED = """CASE WHEN {0}.typnamespace = 'pg_catalog'::regnamespace OR NOT EXISTS (SELECT FROM pg_type known
+    WHERE known.typname = {0}.typname AND known.typnamespace = 'pg_catalog'::regnamespace)
+  THEN {0}.typname::text ELSE 'not ' || {0}.typname END"""
+
+_COLUMNS = f"""
 WITH RECURSIVE base AS (
   SELECT a.attrelid, a.attnum, a.atttypid AS typid, a.atttypmod AS modifier
   FROM pg_attribute a WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
   UNION ALL
   SELECT b.attrelid, b.attnum, t.typbasetype, CASE WHEN t.typtypmod >= 0 THEN t.typtypmod ELSE b.modifier END
   FROM base b JOIN pg_type t ON t.oid = b.typid WHERE t.typtype = 'd')
-SELECT a.attrelid, a.attname, t.typname, format_type(a.atttypid, a.atttypmod), t.typtype, b.modifier,
-  (SELECT e.typname FROM pg_type e WHERE e.oid = t.typelem),
+SELECT a.attrelid, a.attname, {_NAMED.format("t")}, format_type(a.atttypid, a.atttypmod), t.typtype, b.modifier,
+  (SELECT {_NAMED.format("e")} FROM pg_type e WHERE e.oid = t.typelem),
   (SELECT array_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = t.oid),
   NOT a.attnotnull, a.attgenerated <> '', pg_get_expr(d.adbin, d.adrelid),
   o.collname, o.collprovider, coalesce(o.collisdeterministic, true),
@@ -42,7 +47,13 @@ SELECT a.attrelid, a.attname, t.typname, format_type(a.atttypid, a.atttypmod), t
   coalesce(to_jsonb(g) ->> 'datcollversion', ''), CASE coalesce(to_jsonb(g) ->> 'datlocprovider', 'c')
     WHEN 'c' THEN g.datcollate ELSE (to_jsonb(g) ->> 'datlocprovider') || ':' ||
     coalesce(to_jsonb(g) ->> 'datlocale', to_jsonb(g) ->> 'daticulocale', '') ||
-    coalesce(to_jsonb(g) ->> 'daticurules', '') END
+    coalesce(to_jsonb(g) ->> 'daticurules', '') END,
+  (SELECT s.nspname FROM pg_opclass p JOIN pg_am m ON m.oid = p.opcmethod
+   JOIN pg_amop x ON x.amopfamily = p.opcfamily AND x.amoplefttype = p.opcintype AND x.amoprighttype = p.opcintype
+     AND x.amopstrategy = CASE m.amname WHEN 'btree' THEN 3 ELSE 1 END
+   JOIN pg_operator q ON q.oid = x.amopopr JOIN pg_namespace s ON s.oid = q.oprnamespace
+   WHERE p.opcintype = t.oid AND p.opcdefault AND m.amname IN ('btree', 'hash') AND s.nspname <> 'pg_catalog'
+   ORDER BY m.amname LIMIT 1)
 FROM base b JOIN pg_attribute a ON a.attrelid = b.attrelid AND a.attnum = b.attnum
 JOIN pg_type t ON t.oid = b.typid AND t.typtype <> 'd'
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
@@ -213,8 +224,10 @@ def _sample(table: Table, histograms: dict[str, list[str]]) -> tuple[str, ...]:
 
 def _column(row: tuple[Any, ...], server: str) -> Column:
     (name, type_name, native, category, modifier, element, labels, nullable, generated, default) = row[:10]
-    collation, provider, deterministic, version, locale, database_version, database_locale = row[10:]
-    raw = RawType(type_name, native, category, modifier, element, tuple(labels or ()))
+    collation, provider, deterministic, version, locale, database_version, database_locale, operators = row[10:]
+    # As in a session that finds types there: most do.
+    shown = native.removeprefix("public.")
+    raw = RawType(type_name, shown, category, modifier, element, tuple(labels or ()))
     if provider == "d":
         collation, version, locale = database_locale, database_version, database_locale
     ordered = None
@@ -223,4 +236,5 @@ def _column(row: tuple[Any, ...], server: str) -> Column:
         bare = locale in BY_CODE_POINT
         # Without a version there is no telling whether two servers sort alike: then only a server does with itself.
         ordered = locale if bare else f"{locale}:{version or server}" if deterministic else None
-    return Column(name, logical_type(raw), nullable, generated, default, collation, None, order_of(raw, ordered))
+    order = order_of(raw, ordered)
+    return Column(name, logical_type(raw), nullable, generated, default, collation, None, order, operators)

@@ -21,6 +21,9 @@ from tieout.errors import (
 
 _LOCKED = "another session holds a lock on it; run again, or give ?lock_timeout= more time"
 
+_NOT_FOUND = ("42883", "42P01", "42704", "3F000")
+_OWN_PATH = "give the function a search_path of its own: ALTER FUNCTION … SET search_path = …"
+
 _HINTS: list[tuple[tuple[str, ...], type[EndpointError], str]] = [
     (("28",), AccessError, "check user and password in the URL"),
     (("42501",), AccessError, "GRANT the user SELECT on the tables to be read"),
@@ -72,13 +75,22 @@ def translated(url: EndpointUrl) -> Iterator[None]:
     try:
         yield
     except (psycopg.Error, adbc_driver_manager.Error) as error:
-        raise translate(url, str(error), getattr(error, "sqlstate", None)) from None
+        raise lost_in_function(url, error) or translate(url, str(error), getattr(error, "sqlstate", None)) from None
     except (OSError, pa.ArrowException) as error:
         # What goes wrong in the middle of a stream comes through Arrow, which knows no SQLSTATE.
         raise translate(url, str(error), None) from None
     except UnicodeError:
         # A host name that can't be encoded never reaches the resolver.
         raise UnreachableError(f"{url.redacted()}: no such host", "check the host in the URL") from None
+
+
+def lost_in_function(url: EndpointUrl, error: Exception) -> EndpointError | None:
+    """Of a function of users that does not find what it names: in our sessions it has no schema but pg_catalog."""
+    told = getattr(error, "diag", None)
+    where = str(getattr(told, "context", None) or "")
+    if getattr(error, "sqlstate", None) not in _NOT_FOUND or " function " not in where:
+        return None
+    return MissingObjectError(f"{url.redacted()}: {first_line(str(error))}, in {first_line(where)}", _OWN_PATH)
 
 
 def translate(url: EndpointUrl, text: str, state: str | None) -> EndpointError:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from math import ceil
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.in_force import check_settings
+from tieout.errors import UnsupportedError
 
-_SETTINGS = {
+PATH = "pg_catalog,pg_temp"
+"""The search_path of our sessions.
+
+A function or an operator that somebody made in another schema, for types that fit better than those of the server's
+own, would be called instead: with our user's rights.
+"""
+
+_SETTINGS: Mapping[str, str] = {
     "TimeZone": "UTC",
     "DateStyle": "ISO",
     "IntervalStyle": "iso_8601",
@@ -25,11 +35,15 @@ _SETTINGS = {
     "max_parallel_workers_per_gather": "0",
     # Compiled anew for each range, a query would take longer to compile than it saves.
     "jit": "off",
+    "search_path": PATH,
 }
 
 
-def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str] | None = None) -> str:
-    """The URL that libpq (psycopg and ADBC alike) connects with; `settings` of the session beside the usual ones."""
+def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None = None) -> str:
+    """The URL that libpq (psycopg and ADBC alike) connects with; `settings` of the session beside the usual ones.
+
+    What is None is left as the server has it.
+    """
     user = quote(url.user or "", safe="")
     password = f":{quote(url.password, safe='')}" if url.password is not None else ""
     host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
@@ -38,7 +52,7 @@ def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str] | 
     params["client_encoding"] = "UTF8"
     params["connect_timeout"] = str(max(1, ceil(url.connect_timeout or 10)))
     every = {**_SETTINGS, **_guards(url), **(settings or {})}
-    params["options"] = " ".join(f"-c {name}={value}" for name, value in every.items())
+    params["options"] = " ".join(f"-c {name}={value}" for name, value in every.items() if value is not None)
     if "socket" in url.params:
         host = quote(url.params["socket"], safe="")
     login = f"{user}{password}@" if user else ""
@@ -53,15 +67,48 @@ def _guards(url: EndpointUrl) -> dict[str, str]:
     return {**guards, "default_transaction_read_only": "on"} if url.read_only else guards
 
 
-def connect(url: EndpointUrl, application: str, settings: Mapping[str, str] | None = None) -> Any:
+def connect(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None = None) -> Any:
     """A psycopg connection in autocommit mode, whose settings are known to be in force."""
-    import psycopg
-
-    address = libpq_url(url, application, settings)
-    connection = psycopg.connect(address, autocommit=True)
+    connection = _connected(url, application, settings)
     try:
+        address = libpq_url(url, application, settings)
         check_settings(address, lambda query: connection.execute(query).fetchone())
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+PATH_STATEMENT = "SELECT pg_catalog.current_setting('search_path')"
+
+
+def require_path(found: str) -> None:
+    """Of a session that has just begun: something in between may have dropped its settings."""
+    if found != PATH:
+        raise UnsupportedError(
+            f"a session began with the search_path {found}, not with that it asked for",
+            "connect to the server itself, or let the pooler in between pass `options` on",
+        )
+
+
+def users_path(url: EndpointUrl) -> str:
+    """The search_path that this user's own SQL is meant for, behind what nobody can stand in for.
+
+    Whatever else is in a statement that runs with it says its schemas.
+    """
+    with closing(_connected(url, "tieout", {"search_path": None})) as connection:
+        own = str(connection.execute(PATH_STATEMENT).fetchone()[0]).strip()
+    return ", ".join(filter(None, ["pg_catalog", own, "pg_temp"]))
+
+
+def set_path(path: str = PATH) -> str:
+    """SQL. With nothing else said, that of our own statements."""
+    return f"SELECT pg_catalog.set_config('search_path', {quoting.text(path)}, false)"
+
+
+def _connected(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None) -> Any:
+    import psycopg
+
+    from tieout.connectors.postgres.cursors import NamesCursor
+
+    return psycopg.connect(libpq_url(url, application, settings), autocommit=True, cursor_factory=NamesCursor)

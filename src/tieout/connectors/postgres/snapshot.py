@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +16,9 @@ from tieout.connectors import sql
 from tieout.connectors.base import HashSpec, Scan
 from tieout.connectors.bounds import cut
 from tieout.connectors.kept import lease
-from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.faults import translated
-from tieout.connectors.postgres.session import connect, libpq_url
+from tieout.connectors.postgres.session import connect, libpq_url, set_path, users_path
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
 
@@ -36,28 +37,28 @@ class PostgresReader:
         return self
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        yield from self._rows(sql.select(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))
+        yield from self._rows(scan, sql.select(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))
 
     def finds(self, scan: Scan) -> bool:
         return sql.finds(_DIALECT, scan)
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         if keys:
-            yield from self._rows(sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
+            yield from self._rows(scan, sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
 
-    def _rows(self, statement: str) -> Iterator[pa.RecordBatch]:
-        with translated(self.url), lease(("arrow", self._libpq_url), self._connect_arrow) as connection:
+    def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
+        with self._connection(of_users(scan), arrow=True) as connection:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
                 for batch in cursor.fetch_record_batch():
                     yield unwrapped(batch)
 
     def count(self, scan: Scan, keys: KeyRange) -> int:
-        return int(self._row(sql.count(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))[0])
+        return int(self._row(scan, sql.count(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))[0])
 
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
         condition = sql.within(_DIALECT, scan, keys)
-        row = self._row(_DIALECT.digest(scan, condition, spec))
+        row = self._row(scan, _DIALECT.digest(scan, condition, spec))
         total = sum(int(lane) << (64 * place) for place, lane in enumerate(row[1:]))
         return Digest(int(row[0]), total % MODULUS)
 
@@ -65,30 +66,41 @@ class PostgresReader:
         def next_bound(left: KeyRange) -> Any:
             return connection.execute(sql.bound(_DIALECT, scan, left, rows)).fetchone()
 
-        with translated(self.url), lease(self._libpq_url, self._connect) as connection:
+        with self._connection(of_users(scan)) as connection:
             return cut(scan, keys, most, next_bound)
 
     def activity(self) -> str | None:
         current = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END"
-        return str(self._row(f"SELECT ({current})::text")[0])
+        with self._connection(as_users=False) as connection:
+            return str(connection.execute(f"SELECT ({current})::text").fetchone()[0])
 
-    def _row(self, statement: str) -> Any:
-        with translated(self.url), lease(self._libpq_url, self._connect) as connection:
+    def _row(self, scan: Scan, statement: str) -> Any:
+        with self._connection(of_users(scan)) as connection:
             return connection.execute(statement).fetchone()
 
-    @property
-    def _libpq_url(self) -> str:
-        return libpq_url(self.url, "tieout executor")
+    @contextmanager
+    def _connection(self, as_users: bool, *, arrow: bool = False) -> Iterator[Any]:
+        """`as_users`: names are looked up as in a session of this user."""
+        address = libpq_url(self.url, "tieout executor")
 
-    def _connect(self) -> Any:
+        def connected() -> Any:
+            path = users_path(self.url) if as_users else None
+            return self._connect_arrow(address, path) if arrow else self._connect(path)
+
+        with translated(self.url), lease((arrow, as_users, address), connected) as connection:
+            yield connection
+
+    def _connect(self, path: str | None) -> Any:
         connection = connect(self.url, "tieout executor")
         _moments_stay_text(connection)
+        if path is not None:
+            connection.execute(set_path(path))
         return connection
 
-    def _connect_arrow(self) -> Any:
+    def _connect_arrow(self, address: str, path: str | None) -> Any:
         from tieout.connectors.postgres.arrow import ArrowConnection
 
-        return ArrowConnection(self._libpq_url)
+        return ArrowConnection(address, path)
 
 
 def _moments_stay_text(connection: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +12,10 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors import changes, sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.driver_rows import batch_of
-from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.faults import first_line, translate, translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
-from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.session import connect, set_path, users_path
 from tieout.connectors.postgres.years import from_postgres
 from tieout.connectors.writing import Reference, Refused, Row, TryAgain
 from tieout.errors import AccessError, MissingObjectError, UnreachableError
@@ -61,7 +61,7 @@ def open_writer(url: EndpointUrl) -> PostgresWriter:
     with translated(url):
         connection = connect(url, "tieout repair")
         connection.execute("SET lock_timeout = '5s'")
-        return PostgresWriter(url, connection)
+        return PostgresWriter(url, connection, users_path(url))
 
 
 class PostgresStatements:
@@ -88,8 +88,14 @@ class PostgresStatements:
 
 
 class PostgresWriter:
-    def __init__(self, url: EndpointUrl, connection: Any) -> None:
+    """What changes a row runs with users' search_path: so do the triggers and constraints of the table.
+
+    Whatever is asked beside it does not, unless it holds SQL of users.
+    """
+
+    def __init__(self, url: EndpointUrl, connection: Any, path: str) -> None:
         self.url = url
+        self._path = path
         self.statements = PostgresStatements()
         self._connection = connection
         self._dialect = _RowDialect()
@@ -111,7 +117,8 @@ class PostgresWriter:
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
         statement = sql.select(self._dialect, scan, sql.among(self._dialect, scan, keys))
-        rows = self._all(statement + " FOR UPDATE" if lock else statement)
+        with self._as_users() if of_users(scan) else nullcontext():
+            rows = self._all(statement + " FOR UPDATE" if lock else statement)
         moments = {place for place, column in enumerate(scan.columns) if column.column.type.name in _MOMENTS}
         if moments:
             rows = [tuple(_moment(v) if place in moments else v for place, v in enumerate(row)) for row in rows]
@@ -123,19 +130,22 @@ class PostgresWriter:
         self._run(f"SET CONSTRAINTS ALL {'DEFERRED' if deferred else 'IMMEDIATE'}")
 
     def execute(self, statement: str) -> int:
-        self._run("SAVEPOINT tieout")
+        # Rolled back to there, the session has the path that it had.
+        self._run(f"SAVEPOINT tieout; {set_path(self._path)}")
         try:
             changed = self._run(statement)
         except Refused:
             self._run("ROLLBACK TO SAVEPOINT tieout")
             raise
-        self._run("RELEASE SAVEPOINT tieout")
+        self._run(f"RELEASE SAVEPOINT tieout; {set_path()}")
         return changed
 
     def commit(self) -> None:
         with self._answered():
+            self._connection.execute(set_path(self._path))  # what was deferred runs now
             if self._connection.execute("COMMIT").statusmessage != "COMMIT":
                 raise Refused("the server rolled the transaction back")
+            self._connection.execute(set_path())
 
     def rollback(self) -> None:
         with suppress(Exception):
@@ -144,6 +154,16 @@ class PostgresWriter:
     def close(self) -> None:
         with suppress(Exception):
             self._connection.close()
+
+    @contextmanager
+    def _as_users(self) -> Iterator[None]:
+        self._run(set_path(self._path))
+        try:
+            yield
+        finally:
+            # In a transaction that failed it can't be said, and is so when that is rolled back.
+            with suppress(Exception):
+                self._connection.execute(set_path())
 
     def _run(self, statement: str) -> int:
         with self._answered():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tieout.connectors.base import ScanColumn
+from tieout.connectors.sql import Comparing
+from tieout.connectors.sqlite import quoting
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
@@ -11,12 +13,12 @@ _NUMBERS = {Form.INTEGER, Form.DECIMAL, Form.FLOAT64}
 """Forms in which whatever is no number is odd."""
 
 
-class SQLiteDialect:
+class SQLiteDialect(Comparing):
     def quote(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+        return quoting.name(name)
 
     def table(self, name: TableName) -> str:
-        return f"{self.quote(name.schema)}.{self.quote(name.name)}"
+        return quoting.table(name)
 
     def wire(self, column: ScanColumn, reference: str) -> str:
         # The class of each value tells more than any cast would leave: it is read as it is.
@@ -33,9 +35,8 @@ class SQLiteDialect:
         if column.type.name in (TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT64) and _is_number(text):
             return text
         if column.type.name is TypeName.BINARY and text.startswith("0x"):
-            return f"X'{bytes.fromhex(text[2:]).hex()}'"
-        # A NUL would end the statement's text.
-        return f"CAST(X'{text.encode().hex()}' AS TEXT)"
+            return quoting.octets(bytes.fromhex(text[2:]))
+        return quoting.coded_text(text.encode())
 
 
 def _is_number(text: str) -> bool:

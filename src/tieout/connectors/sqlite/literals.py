@@ -6,6 +6,7 @@ import functools
 import re
 import sqlite3
 
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.writing import Refused
 from tieout.model.tables import Column
@@ -13,7 +14,6 @@ from tieout.model.types import TypeName
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
-_HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/@+=()\[\]{}<>?!#$&*|~-]*")
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT64, TypeName.BOOLEAN}
 _TRUTH = {"true": "1", "false": "0"}
 _INFINITY = {"Infinity": "9e999", "inf": "9e999", "-Infinity": "-9e999", "-inf": "-9e999"}
@@ -75,22 +75,19 @@ def _bytes(column: Column, text: str) -> str:
     if mark == b"\0float":
         return real(float(rest))
     if mark == b"\0str":
-        return f"CAST(X'{rest.hex()}' AS TEXT)"
-    return f"X'{raw.hex()}'"
+        return quoting.coded_text(rest)
+    return quoting.octets(raw)
 
 
 def _blob(column: Column, digits: str) -> str:
     try:
-        return f"X'{bytes.fromhex(digits).hex()}'"
+        return quoting.octets(bytes.fromhex(digits))
     except ValueError:
         raise Refused(f"column {column.name}: {digits[:40]!r} is no binary value") from None
 
 
 def _text(column: Column, text: str) -> str:
-    if _HARMLESS.fullmatch(text):
-        return f"'{text}'"
     try:
-        # Hexadecimal: nothing can end it, and a NUL would end the statement.
-        return f"CAST(X'{text.encode().hex()}' AS TEXT)"
+        return quoting.text(text)
     except UnicodeEncodeError:
         raise Refused(f"column {column.name} holds text that is not valid Unicode") from None

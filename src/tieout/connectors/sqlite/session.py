@@ -19,6 +19,8 @@ def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = 1
     if not writable and Path(f"{path}-journal").exists():
         _recover(path, wait_seconds)
     connection = _open(path, "rw" if writable else "ro", wait_seconds)
+    # A file may come from anybody: what its views and triggers call has no effect beyond the file.
+    connection.execute("PRAGMA trusted_schema = OFF")
     connection.text_factory = _text
     connection.create_function(IS_TEXT, 2, _is_text, deterministic=True)
     return connection

@@ -10,6 +10,7 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
     version_table=VERSION_TABLE,
+    version_table_schema=context.config.attributes.get("home"),
     render_as_batch=True,  # SQLite alters a table by making it anew
 )
 with context.begin_transaction():

@@ -31,14 +31,11 @@ class Database:
         return self._tables[name]
 
     def _described(self, name: str) -> Table | None:
-        """Schema and name may have points in them."""
-        parts = name.split(".")
-        for place in range(1, len(parts)):
-            try:
-                return self.endpoint.describe([TableName(".".join(parts[:place]), ".".join(parts[place:]))])[0]
-            except MissingObjectError:
-                continue
-        return None
+        full = TableName.parse(name)
+        try:
+            return None if full is None else self.endpoint.describe([full])[0]
+        except MissingObjectError:
+            return None
 
 
 @contextmanager

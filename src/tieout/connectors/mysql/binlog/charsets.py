@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.binlog.decoding import BINARY, Decoding
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
@@ -72,9 +73,8 @@ class Charsets:
 
     def _asked(self, charset: str) -> Decoding:
         with closing(_Server(self._url)) as server:
-            ((longest,),) = server.rows(
-                f"SELECT maxlen FROM information_schema.character_sets WHERE character_set_name = '{charset}'"
-            )
+            known = "SELECT maxlen FROM information_schema.character_sets WHERE character_set_name"
+            ((longest,),) = server.rows(f"{known} = {quoting.text(charset)}")
             characters = dict(server.characters(charset, int(longest)))
         if longest > 1:
             return Decoding(characters=characters)
@@ -101,7 +101,7 @@ class _Server:
         """The character of each sequence of bytes that is one. The server puts a question mark where it has none."""
         sequences = _sequences(longest)
         while some := list(islice(sequences, _AT_ONCE)):
-            columns = (f"CONVERT(CONVERT(x'{bytes_.hex()}' USING {charset}) USING utf8mb4)" for bytes_ in some)
+            columns = (f"CONVERT(CONVERT({quoting.octets(each)} USING {charset}) USING utf8mb4)" for each in some)
             (texts,) = self.rows(f"SELECT {', '.join(columns)}")
             for sequence, text in zip(some, texts, strict=True):
                 if text is not None and len(text) == 1 and (text != "?" or sequence == b"?"):

@@ -11,6 +11,7 @@ from typing import Any
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.shown import keys_of, parts_of
 from tieout.model.constraints import ConstraintInfo, ConstraintKind, Enforcement, Reference
 from tieout.model.tables import Table, TableName
 
@@ -106,15 +107,9 @@ def _overlapping(endpoint: MySQLEndpoint, table: Table) -> set[str]:
     """Keys that also say that periods do not overlap, which only the table's own statement tells."""
     if endpoint.flavour is not Flavour.MARIADB:
         return set()
-    name = MySQLDialect(endpoint.flavour).table(table.name).replace("%", "%%")
-    ((_, statement),) = endpoint.all(f"SHOW CREATE TABLE {name}", [])
-    found = set()
-    for line in statement.splitlines():
-        words = line.strip()
-        if "WITHOUT OVERLAPS" in words and words.startswith(("PRIMARY KEY", "UNIQUE KEY")):
-            names = _NAME.findall(words)
-            found.add("PRIMARY" if words.startswith("PRIMARY") else names[0].replace("``", "`"))
-    return found
+    ((_, statement),) = endpoint.all(f"SHOW CREATE TABLE {MySQLDialect(endpoint.flavour).table(table.name)}", [])
+    parts, _ = parts_of(str(statement))
+    return {name for name, part in keys_of(parts).items() if "WITHOUT OVERLAPS" in _NAME.sub("", part)}
 
 
 def _references(endpoint: MySQLEndpoint, table: Table) -> Iterator[ConstraintInfo]:

@@ -16,6 +16,7 @@ from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.kept import lease
 from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
@@ -136,7 +137,7 @@ def literal(dialect: MySQLDialect, column: Column, value: object) -> str | None:
     if column.type.name in _NOT_FOUND or column.type.native.lower() in ("inet4", "inet6"):
         return None
     if isinstance(value, bytes):
-        return f"'{UUID(bytes=value)}'" if column.type.name is TypeName.UUID else f"X'{value.hex()}'"
+        return quoting.text(str(UUID(bytes=value))) if column.type.name is TypeName.UUID else quoting.octets(value)
     if isinstance(value, int | float):
         return repr(value)
     return dialect.literal(column, str(value))

@@ -13,6 +13,7 @@ from tieout.connectors.base import ScanColumn
 from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.index_paths import Unfound, Values
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.wire import canonical_text
 from tieout.errors import UnsupportedError
@@ -184,14 +185,14 @@ class PrefixLookups:
         else:
             escaped = self._spelled(crowd.beginning)
             for sign in "|%_":
-                escaped = f"REPLACE({escaped}, '{sign}', '|{sign}')"
+                escaped = f"REPLACE({escaped}, {quoting.hex_text(sign)}, {quoting.hex_text(f'|{sign}')})"
             place = f"{own} LIKE CONCAT({escaped}, '%') ESCAPE '|'"
         return f"{place} AND {self._of(crowd, 'e')}"
 
     def _spelled(self, digits: str | None) -> str:
         (name,) = self._short
         charset = self.index.table.column(name).charset or "binary"
-        return "NULL" if digits is None else f"_{charset} X'{digits}'"
+        return "NULL" if digits is None else quoting.coded_text(digits, charset)
 
     def _literal(self, column: ScanColumn, value: Any) -> str:
         text = canonical_text(column.column, batch_of([[value]], 1).column(0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
@@ -10,12 +9,14 @@ from tieout.connectors import changes
 from tieout.connectors.mysql.checking.catalog import is_clustered
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.shown import keys_of, parts_of
 from tieout.connectors.mysql.writer import MySQLWriter, open_writer
 from tieout.connectors.repairing import (
     Parent,
     Suspension,
     Trigger,
     duplicates_of,
+    named_sequence,
     quarantine_definition,
     quarantine_table,
     refused_if_in_the_way,
@@ -118,11 +119,11 @@ class MySQLRepairer(MySQLWriter):
         if index == "PRIMARY":
             return None
         ((_, text),) = self._all(f"SHOW CREATE TABLE {self._name(table)}")
-        for line in str(text).splitlines():
-            found = re.fullmatch(rf"\s*((?:UNIQUE )?KEY) {re.escape(self._quote(index))} (.*?),?", line)
-            if found:
-                return f"{found[1]} {self._quote(_REBUILT)} {found[2]}"
-        return None
+        part = keys_of(parts_of(str(text))[0]).get(index)
+        if part is None:
+            return None
+        kind, _, of_what = part.partition(f" {self._quote(index)} ")
+        return f"{kind} {self._quote(_REBUILT)} {of_what}"
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
         statement = duplicates_of(self._dialect, table, columns, self.past_indexes(table))
@@ -146,8 +147,7 @@ class MySQLRepairer(MySQLWriter):
         if sequence in (None, "AUTO_INCREMENT"):
             # Told less than it may be, the engine goes on behind the highest value.
             return [f"ALTER TABLE {self._name(table)} AUTO_INCREMENT = 1"]
-        schema, _, rest = str(sequence).partition(".")
-        name = self._dialect.table(TableName(schema, rest))
+        name = self._dialect.table(named_sequence(str(sequence)))
         ((step,),) = self._all(f"SELECT increment FROM {name}")
         furthest = f"{'MIN' if int(step) < 0 else 'MAX'}({self._quote(column)})"
         return [f"SELECT SETVAL({name}, (SELECT {furthest} FROM {self._name(table)} USE INDEX ()))"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.moving.session import MODE, MySQLSession
 from tieout.connectors.structure import spelled
 from tieout.model.tables import TableName
@@ -17,6 +18,6 @@ _MODE = ",".join(mode for mode in MODE.split(",") if mode != "NO_BACKSLASH_ESCAP
 def build(url: EndpointUrl, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
     """In literals a backslash stands for itself only if it is doubled."""
     with closing(MySQLSession(url)) as session:
-        session.execute(f"SET SESSION sql_mode = '{_MODE}'")
+        session.execute(f"SET SESSION sql_mode = {quoting.text(_MODE)}")
         for statement in statements:
             session.execute(spelled(session, statement, table, parent))

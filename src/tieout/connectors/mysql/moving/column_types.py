@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tieout.connectors.mysql import quoting
 from tieout.connectors.structure import Unholdable
 from tieout.model.tables import Column, Table
 from tieout.model.types import LogicalType, TypeName
 
+NAME_LETTERS = 64
 INDEXED_BYTES = 3072
 """What an index has room for."""
 
@@ -78,10 +80,6 @@ def text_bytes(kind: str) -> int:
     return int(kind.split("(")[1].rstrip(")")) if kind.startswith("VARBINARY") else 0
 
 
-def literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
 def _fraction(t: LogicalType) -> int:
     return 6 if t.precision is None else t.precision
 
@@ -106,7 +104,7 @@ def _enum(t: LogicalType) -> str:
     # Of labels MySQL drops spaces at the end, and takes an empty one for an error.
     if any(not label or label.endswith(" ") for label in t.values):
         return f"VARCHAR({max(1, *map(len, t.values))})"
-    return f"ENUM({', '.join(map(literal, t.values))})"
+    return f"ENUM({', '.join(map(quoting.backslashed, t.values))})"
 
 
 def _text(t: LogicalType, key_room: int | None) -> str:
@@ -131,15 +129,26 @@ def _room(table: Table) -> int:
 
 
 def _clashing(table: Table) -> list[Unholdable]:
-    """MySQL takes no two names that differ in case alone, and none that ends with a space."""
+    """MySQL takes no two columns whose names differ in case alone, and not every name."""
     seen: dict[str, str] = {}
     found = []
-    for name in table.column_names:
-        if name.endswith(" "):
-            found.append(Unholdable(name, "a name of MySQL does not end with a space"))
-        if (other := seen.setdefault(name.casefold(), name)) != name:
+    for name in (table.name.name, *table.column_names):
+        if (reason := unholdable_name(name)) is not None:
+            found.append(Unholdable(name, reason))
+        if name in table.column_names and (other := seen.setdefault(name.casefold(), name)) != name:
             found.append(Unholdable(name, f"for MySQL it has the same name as {other}"))
     return found
+
+
+def unholdable_name(name: str) -> str | None:
+    """Why MySQL can't call anything so."""
+    if name.endswith((" ", "\t", "\n", "\v", "\f", "\r")):
+        return "a name of MySQL does not end with a space"
+    if len(name) > NAME_LETTERS:
+        return f"a name of MySQL has {NAME_LETTERS} letters at most"
+    if any(ord(letter) > 0xFFFF for letter in name):
+        return "a name of MySQL has no letters beyond U+FFFF"
+    return None
 
 
 def _narrowed(table: Table, types: dict[str, str]) -> dict[str, str]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translate
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import PATIENT, connect
-from tieout.connectors.sessions import formattable
 from tieout.errors import AccessError, BusyError, ReadError, UnreachableError, WriteError
 from tieout.model.tables import TableName
 
@@ -22,10 +22,10 @@ MODE = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVAL
 # The order in which tables are written is not that of their foreign keys, and cascades were the source's. What is
 # cut to size is told in notes.
 _SETTINGS = (
-    f"SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = 20, foreign_key_checks = 0, sql_notes = 1, "
+    f"SET SESSION sql_mode = {quoting.text(MODE)}, innodb_lock_wait_timeout = 20, foreign_key_checks = 0, "
     # Progress is worth nothing in an engine without transactions.
     # A merge takes as long as it takes.
-    "default_storage_engine = InnoDB /*M!100101 , max_statement_time = 0 */"
+    "sql_notes = 1, default_storage_engine = InnoDB /*M!100101 , max_statement_time = 0 */"
 )
 
 _BUSY = {1205, 1213, 1020, 1317, 1969, 3024, 1037, 1038, 1041}
@@ -57,6 +57,9 @@ class MySQLSession:
 
     def table(self, name: TableName) -> str:
         return self._dialect.table(name)
+
+    def text(self, value: str) -> str:
+        return quoting.text(value)
 
     def begin(self) -> None:
         self.execute("START TRANSACTION")
@@ -90,7 +93,7 @@ class MySQLSession:
 
 
 def _run(cursor: Any, statement: str, parameters: Sequence[Any]) -> int:
-    return int(cursor.execute(formattable(statement), list(parameters)) if parameters else cursor.execute(statement))
+    return int(cursor.execute(statement, list(parameters)) if parameters else cursor.execute(statement))
 
 
 def _fault(url: EndpointUrl, code: int, text: str) -> Exception:

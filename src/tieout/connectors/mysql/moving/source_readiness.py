@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.binlog.dump import log_behind
 from tieout.connectors.mysql.binlog.server import end_of_log, global_variables
 from tieout.connectors.mysql.dialect import MySQLDialect
@@ -74,9 +75,8 @@ def _of_log(settings: dict[str, str]) -> Iterator[Problem]:
         return
     for name, (wanted, why) in _SETTINGS.items():
         if settings.get(name, wanted).upper() != wanted:
-            fix = (
-                f"SET GLOBAL {name} = '{wanted}', and in its configuration; then end connections that were open before"
-            )
+            fix = f"SET GLOBAL {name} = {quoting.text(wanted)}, and in its configuration"
+            fix = f"{fix}; then end connections that were open before"
             yield Problem(Severity.PREVENTS, f"{name} is {settings[name]}: {why}", fix)
 
 
@@ -116,8 +116,7 @@ def _refused(url: EndpointUrl, ask: Callable[[], object], fix: str, table: str |
 
 
 def _user(connection: Any) -> str:
-    name, _, host = str(_rows(connection, "SELECT CURRENT_USER()")[0][0]).rpartition("@")
-    return f"'{name}'@'{host}'"
+    return quoting.account(str(_rows(connection, "SELECT CURRENT_USER()")[0][0]))
 
 
 def _rows(connection: Any, statement: str) -> list[tuple[Any, ...]]:

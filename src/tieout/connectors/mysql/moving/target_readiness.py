@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tieout.connectors.moving import Destination
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.moving.grants import Grants
 from tieout.connectors.mysql.moving.loader import takes_files
 from tieout.connectors.mysql.moving.session import MySQLSession
@@ -44,14 +45,12 @@ def _of_server(session: MySQLSession) -> Iterator[Problem]:
 
 def _of_schemas(session: MySQLSession, schemas: Sequence[str]) -> Iterator[Problem]:
     grants = Grants([str(line) for (line,) in session.rows("SHOW GRANTS")])
-    name, _, host = str(session.rows("SELECT CURRENT_USER()")[0][0]).rpartition("@")
+    user = quoting.account(str(session.rows("SELECT CURRENT_USER()")[0][0]))
     known = {str(schema) for (schema,) in session.rows("SELECT schema_name FROM information_schema.schemata")}
     for schema in schemas:
         if lacking := grants.lacking(_RIGHTS, schema):
             rights, quoted = ", ".join(lacking), session.quote(schema)
-            yield _prevents(
-                f"the user lacks {rights} on {schema}", f"GRANT {rights} ON {quoted}.* TO '{name}'@'{host}'"
-            )
+            yield _prevents(f"the user lacks {rights} on {schema}", f"GRANT {rights} ON {quoted}.* TO {user}")
         elif schema not in known:
             yield _prevents(f"there is no database {schema}", f"CREATE DATABASE {session.quote(schema)}")
 

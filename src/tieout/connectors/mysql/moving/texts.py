@@ -11,6 +11,7 @@ from tieout.connectors import tabs
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.lengths import MARK, marked, most_letters
 from tieout.connectors.moving import TextOf
+from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.moving.addresses import address_text
 from tieout.connectors.mysql.moving.lines import RAW, Fields
@@ -55,7 +56,7 @@ def _long_bytes(reference: str, source: Column) -> list[str]:
     value = reference if source.type.name is TypeName.BINARY else f"CAST({reference} AS BINARY)"
     is_long = f"LENGTH({value}) > @@max_allowed_packet DIV 4"
     return [
-        f"IF({reference} IS NULL, NULL, IF({is_long}, X'{RAW.hex()}', {_MARK}))",
+        f"IF({reference} IS NULL, NULL, IF({is_long}, {quoting.octets(RAW)}, {_MARK}))",
         f"IF({is_long}, {value}, HEX({value}))",
     ]
 
@@ -78,7 +79,7 @@ def _rendered(reference: str, source: Column, target: Column) -> str:
     most = most_letters(source, target)
     if most is None:
         return reference
-    return f"IF(CHAR_LENGTH({reference}) > {most:d}, CONCAT({reference}, '{MARK}'), {reference})"
+    return f"IF(CHAR_LENGTH({reference}) > {most:d}, CONCAT({reference}, {quoting.text(MARK)}), {reference})"
 
 
 def unreadable(dialect: MySQLDialect, column: Column) -> str | None:

@@ -47,7 +47,13 @@ SELECT c.relname, i.indisexclusion, coalesce((to_jsonb(i) ->> 'indnullsnotdistin
    LEFT JOIN pg_collation l ON l.oid = k.sorted LEFT JOIN pg_namespace ln ON ln.oid = l.collnamespace
    WHERE k.place <= i.indnkeyatts),
   i.indisvalid, i.indisready, coalesce((SELECT pg_get_constraintdef(u.oid) FROM pg_constraint u
-    WHERE u.conindid = i.indexrelid AND u.contype IN ('p', 'u')), pg_get_indexdef(i.indexrelid))
+    WHERE u.conindid = i.indexrelid AND u.contype IN ('p', 'u')), pg_get_indexdef(i.indexrelid)),
+  (SELECT array_agg(format('OPERATOR(%%I.%%s)', s.nspname, o.oprname) ORDER BY k.place)
+   FROM unnest(i.indclass) WITH ORDINALITY AS k(class, place) JOIN pg_opclass p ON p.oid = k.class
+   JOIN pg_amop x ON x.amopfamily = p.opcfamily AND x.amoplefttype = p.opcintype AND x.amoprighttype = p.opcintype
+     AND x.amopstrategy = 3
+   JOIN pg_operator o ON o.oid = x.amopopr JOIN pg_namespace s ON s.oid = o.oprnamespace
+   HAVING bool_or(s.nspname <> 'pg_catalog'))
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
 WHERE n.nspname = %s AND t.relname = %s AND i.indisunique ORDER BY c.relname"""
@@ -180,7 +186,7 @@ def _of_domains(endpoint: PostgresEndpoint, table: Table) -> Iterator[Constraint
 
 def _keys(endpoint: PostgresEndpoint, table: Table) -> Iterator[ConstraintInfo]:
     indexes = {index.name: index for index in indexes_of(endpoint, table)}
-    for name, overlaps, nulls_too, compared, valid, ready, definition in _rows(endpoint, _KEYS, table):
+    for name, overlaps, nulls_too, compared, valid, ready, definition, equal in _rows(endpoint, _KEYS, table):
         enforcement = Enforcement.ENFORCED if valid else Enforcement.NOT_VALID
         index = indexes[name]
         yield ConstraintInfo(
@@ -195,6 +201,7 @@ def _keys(endpoint: PostgresEndpoint, table: Table) -> Iterator[ConstraintInfo]:
             enforcement=enforcement if ready else Enforcement.DISABLED,
             definition=definition,
             unchecked=_OVERLAPS if overlaps else None,
+            equal=tuple(equal or ()),
         )
 
 

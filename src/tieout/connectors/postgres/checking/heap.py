@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS, HeapVersions, heap_versions
 from tieout.connectors.postgres.checking.moment import cursor_at
 from tieout.connectors.postgres.checking.pages import pages_statement
@@ -92,9 +93,9 @@ class HeapPath:
         listed = ["ctid"] if self.address else []
         if self.columns:
             listed.append(wires(_DIALECT, self.columns))
-        within = f"ctid >= '({part.low},0)'::tid"
+        within = f"ctid >= {quoting.row_place(part.low, 0)}"
         if part.high is not None:
-            within = f"{within} AND ctid < '({part.high},0)'::tid"
+            within = f"{within} AND ctid < {quoting.row_place(part.high, 0)}"
         return f"SELECT {', '.join(listed)} FROM ONLY {_DIALECT.table(self.table)} WHERE {within}"
 
     def versions(self, part: Blocks) -> HeapVersions | None:

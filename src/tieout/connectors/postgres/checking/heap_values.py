@@ -13,6 +13,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.kept import lease
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.heap import HEAP_ONLY, block_parts
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.dialect import PostgresDialect
@@ -132,7 +133,7 @@ class HeapValues:
         """The keys of the rows at these places; None for one that is gone, or whose key can't be read."""
         if not self.key_columns or not places:
             return [None] * len(places)
-        wanted = ", ".join(f"'{place}'::tid" for place in places)
+        wanted = ", ".join(f"{quoting.text(place)}::pg_catalog.tid" for place in places)
         source = f"FROM ONLY {_DIALECT.table(self.table)} WHERE ctid = ANY (ARRAY[{wanted}])"
         statement = f"SELECT ctid::text AS place, {wires(_DIALECT, self.key_columns)} {source}"
         try:
@@ -155,14 +156,14 @@ class HeapValues:
         return [keys.get(place) for place in places]
 
     def _source(self, piece: Rows) -> str:
-        within = f"ctid >= '({piece.low // OFFSETS},{piece.low % OFFSETS})'::tid"
+        within = f"ctid >= {quoting.row_place(*divmod(piece.low, OFFSETS))}"
         if piece.high is not None:
-            within = f"{within} AND ctid < '({piece.high // OFFSETS},{piece.high % OFFSETS})'::tid"
+            within = f"{within} AND ctid < {quoting.row_place(*divmod(piece.high, OFFSETS))}"
         return f"ONLY {_DIALECT.table(self.table)} WHERE {within}"
 
     def _end(self) -> int:
-        table = _DIALECT.table(self.table).replace("'", "''")
-        ((blocks,),) = self._ask(f"SELECT pg_relation_size('{table}') / current_setting('block_size')::int8")
+        size = f"pg_relation_size({quoting.relation(self.table)})"
+        ((blocks,),) = self._ask(f"SELECT {size} / current_setting('block_size')::int8")
         return int(blocks) * OFFSETS
 
     def _ask(self, statement: str) -> list[tuple[Any, ...]]:

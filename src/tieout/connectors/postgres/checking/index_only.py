@@ -151,4 +151,5 @@ def _equal(column: IndexColumn, value: str | None) -> str:
     if column.included:
         return ""
     name = _DIALECT.quote(column.name)
-    return f"{name} IS NULL" if value is None else f"{name} = {_DIALECT.literal(column.read.column, value)}"
+    own = column.read.column
+    return f"{name} IS NULL" if value is None else _DIALECT.compared(own, name, "=", _DIALECT.literal(own, value))

@@ -58,10 +58,11 @@ def _is_after(keys: tuple[IndexColumn, ...]) -> str:
     """SQL: whether key a belongs behind key b, by the operators that ORDER BY goes by."""
     cases = []
     for place, key in enumerate(keys):
-        same = [f"a{n} IS NOT DISTINCT FROM b{n}" for n in range(place)]
+        same = [f"NOT {_DIALECT.differ(keys[n].read.column, f'a{n}', f'b{n}')}" for n in range(place)]
         first, last = ("b", "a") if key.nulls_first else ("a", "b")
         misplaced = f"({first}{place} IS NULL AND {last}{place} IS NOT NULL)"
-        after = f"(a{place} {'<' if key.descending else '>'} b{place} OR {misplaced})"
+        sign = "<" if key.descending else ">"
+        after = f"({_DIALECT.compared(key.read.column, f'a{place}', sign, f'b{place}')} OR {misplaced})"
         cases.append(" AND ".join([*same, after]))
     return " OR ".join(f"({case})" for case in cases)
 

@@ -18,7 +18,6 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.moment import cursor_at
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.sessions import formattable
 from tieout.errors import ReadError
 from tieout.model.tables import TableName
 
@@ -144,7 +143,7 @@ class KeyOrder:
             some = unlike[first : first + _AT_ONCE]
             with cursor_at(self.url, None, {}, arrow=False) as cursor:
                 sides = [[side[place] for place in some] for side in (left, right)]
-                cursor.execute(formattable(statement), sides)
+                cursor.execute(statement, sides)
                 signs[some] = [sign for (sign,) in cursor.fetchall()]
         return signs
 
@@ -154,7 +153,7 @@ def key_order(url: EndpointUrl, tree: BTree) -> KeyOrder:
     with cursor_at(url, None, {}, arrow=False) as cursor:
         columns = [_key(*row) for row in cursor.execute(_KEYS, [name]).fetchall()]
         version = _VERSION.format(inspector=_DIALECT.quote(tree.inspector), name="%s")
-        ((number,),) = cursor.execute(formattable(version), [name]).fetchall()
+        ((number,),) = cursor.execute(version, [name]).fetchall()
         amcheck = [schema for (schema,) in cursor.execute(_AMCHECK).fetchall()]
     if len(columns) != tree.keys:
         raise ReadError(f"the catalog does not say how {tree.name} is ordered")

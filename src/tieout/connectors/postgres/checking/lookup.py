@@ -14,6 +14,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.checking.moment import cursor_at
@@ -58,7 +59,7 @@ class PostgresLookup:
         yield from self._rows(self._among(keys), _BY_INDEX)
 
     def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        places = ", ".join(f"'({int(each) // OFFSETS},{int(each) % OFFSETS})'" for each in addresses)
+        places = ", ".join(quoting.row_place(*divmod(int(each), OFFSETS)) for each in addresses)
         yield from self._rows(f"ctid IN ({places})", _BY_INDEX)
 
     def all_rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
@@ -80,7 +81,7 @@ class PostgresLookup:
 
     @property
     def old_values(self) -> str:
-        return f"ALTER TABLE {self.table.name} REPLICA IDENTITY FULL has them told"
+        return f"ALTER TABLE {quoting.shown(self.table.name)} REPLICA IDENTITY FULL has them told"
 
     @property
     def _name(self) -> str:
@@ -102,7 +103,14 @@ class PostgresLookup:
                     yield unwrapped(batch)
 
     def _among(self, keys: Sequence[Literals]) -> str:
+        columns = [self.table.column(name) for name in self.table.key]
         names = [_DIALECT.quote(name) for name in self.table.key]
+        if any(column.operators for column in columns):
+            cases = [
+                " AND ".join(_DIALECT.compared(c, n, "=", v) for c, n, v in zip(columns, names, key, strict=True))
+                for key in keys
+            ]
+            return "(" + " OR ".join(f"({case})" for case in cases) + ")"
         if len(names) == 1:
             return f"{names[0]} IN ({', '.join(key[0] for key in keys)})"
         values = ", ".join(f"({', '.join(key)})" for key in keys)
@@ -122,9 +130,10 @@ class PostgresLookup:
         """
         parts, selected, same = [], [], []
         for place, (column, value) in enumerate(zip(index.columns, probe, strict=True)):
-            own = reference(_DIALECT, column.read)
-            parts.append(f"{own} IS NULL" if value == "NULL" else f"{own} = {value if place else _any(value)}")
-            same.append(f"{own} IS NOT DISTINCT FROM {value}")
+            own, kind = reference(_DIALECT, column.read), column.read.column
+            wanted = value if place else _any(value)
+            parts.append(f"{own} IS NULL" if value == "NULL" else _DIALECT.compared(kind, own, "=", wanted))
+            same.append(f"NOT {_DIALECT.differ(kind, own, value)}")
             held = f"(CASE WHEN {same[-1]} THEN {own} ELSE {value} END)"
             selected.append(f"{_DIALECT.wire(column.read, held)} AS c{place}")
         if index.where:
@@ -154,9 +163,7 @@ def _any(value: str) -> str:
 
     Of indexes that begin with another column that would take a sort, which is out of question.
     """
-    plain = value[1:-1].replace("''", "'") if value.startswith("'") else value
-    element = plain.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''")
-    return f"ANY ('{{\"{element}\"}}')"
+    return f"ANY ({quoting.array_of_one(quoting.unquoted(value))})"
 
 
 def parsed(column: Column, value: object) -> object:
@@ -170,7 +177,7 @@ def parsed(column: Column, value: object) -> object:
 
 def literal(value: object) -> str:
     """A value of the log, which is text, without a type: it takes that of what it is compared with."""
-    return "NULL" if value is None else "'" + str(value).replace("'", "''") + "'"
+    return "NULL" if value is None else quoting.text(str(value))
 
 
 def _before(index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[Literals]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.kept import lease
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
 
@@ -60,6 +61,6 @@ def cursor_at(url: EndpointUrl, moment: str | None, settings: Mapping[str, str],
             yield cursor
             return
         cursor.execute(_BEGIN)
-        cursor.execute(f"SET TRANSACTION SNAPSHOT '{moment}'")
+        cursor.execute(f"SET TRANSACTION SNAPSHOT {quoting.text(moment)}")
         yield cursor
         cursor.execute("COMMIT")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import first_line, translated
 from tieout.connectors.postgres.session import connect
@@ -24,8 +25,8 @@ SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg
 WHERE i.indrelid = %s::regclass AND m.amname = 'btree' AND i.indisready AND i.indisvalid ORDER BY c.relname"""
 _HEAP = """
 SELECT blkno, offnum, attnum, msg,
-  (SELECT attname FROM pg_attribute WHERE attrelid = {table}::regclass AND pg_attribute.attnum = found.attnum + 1)
-FROM {schema}.verify_heapam({table}::regclass, check_toast => true) AS found"""
+  (SELECT attname FROM pg_attribute WHERE attrelid = {table} AND pg_attribute.attnum = found.attnum + 1)
+FROM {schema}.verify_heapam({table}, check_toast => true) AS found"""
 
 
 def amcheck(url: EndpointUrl, table: TableName, seconds: float) -> OwnCheck:
@@ -55,7 +56,7 @@ class _Amcheck:
                 place = None if block is None else f"({block},{item or 0})"
                 self._findings.append(OwnFinding(message, column=column, place=place))
         for index in indexes:
-            statement = "SELECT {schema}.bt_index_check({table}::regclass, heapallindexed => true)"
+            statement = "SELECT {schema}.bt_index_check({table}, heapallindexed => true)"
             self._asked(index, index, statement, self._literal(index))
         checked = [f"verify_heapam({self._table})"] if has_heap else []
         checked += [f"bt_index_check({index}, heapallindexed)" for index in indexes]
@@ -81,5 +82,4 @@ class _Amcheck:
         return None
 
     def _literal(self, name: str) -> str:
-        qualified = _DIALECT.table(TableName(self._table.schema, name))
-        return "'" + qualified.replace("'", "''") + "'"
+        return quoting.relation(TableName(self._table.schema, name))

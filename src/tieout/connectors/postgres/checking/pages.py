@@ -15,12 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.garbled import ensure, told
 from tieout.connectors.postgres.checking.spans import Flags, Octets, Places
-from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.model.tables import TableName
-
-_DIALECT = PostgresDialect()
 
 _PAGE_HEADER, _LINE_POINTER, _SPECIAL = 24, 4, 16
 _LAYOUT_VERSION = 4
@@ -110,11 +108,11 @@ def pages_statement(relation: TableName, inspector: str, first: int, last: int) 
 
     `inspector` is the schema of the functions that read pages.
     """
-    name = _DIALECT.table(relation).replace("'", "''")
-    there = f"pg_relation_size('{name}'::regclass) / current_setting('block_size')::int8"
+    there = f"pg_relation_size({quoting.relation(relation)}) / current_setting('block_size')::int8"
     # Before PostgreSQL 14 get_raw_page takes a block number of type int4 alone.
     blocks = f"generate_series({first:d}, least({last:d}, {there})::int4 - 1) AS b(block)"
-    return f"SELECT block, {_DIALECT.quote(inspector)}.get_raw_page('{name}', 'main', block) FROM {blocks}"
+    page = f"{quoting.name(inspector)}.get_raw_page({quoting.text(quoting.table(relation))}, 'main', block)"
+    return f"SELECT block, {page} FROM {blocks}"
 
 
 def leaves(index: str, batch: pa.RecordBatch) -> Leaves:

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import changes
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
-from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.session import connect, users_path
 from tieout.connectors.postgres.writer import PostgresWriter
 from tieout.connectors.repairing import (
     Parent,
     Suspension,
     Trigger,
     duplicates_of,
+    named_sequence,
     quarantine_definition,
     quarantine_table,
     refused_if_in_the_way,
@@ -64,7 +66,7 @@ def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> PostgresRepairer:
     with translated(url):
         connection = connect(url, "tieout repair")
         connection.execute("SET lock_timeout = '5s'")
-    repairer = PostgresRepairer(url, connection)
+        repairer = PostgresRepairer(url, connection, users_path(url))
     if not lawful:
         repairer.ask_no_trigger()
     return repairer
@@ -159,17 +161,18 @@ class PostgresRepairer(PostgresWriter):
             if sequence is None:
                 raise Refused(f"{column} of {table.name} has no sequence")
         else:
-            schema, _, rest = sequence.partition(".")
-            sequence = _DIALECT.table(TableName(schema, rest))
+            sequence = _DIALECT.table(named_sequence(sequence))
         # One that counts down is behind the lowest value; what it would never hand out says nothing.
         furthest = (
-            f"CASE WHEN s.seqincrement > 0 THEN greatest(max(t.{own}), max(q.last_value)) "
-            f"ELSE least(min(t.{own}), min(q.last_value)) END"
+            f"CASE WHEN s.seqincrement OPERATOR(pg_catalog.>) 0 "
+            f"THEN greatest(pg_catalog.max(t.{own}), pg_catalog.max(q.last_value)) "
+            f"ELSE least(pg_catalog.min(t.{own}), pg_catalog.min(q.last_value)) END"
         )
-        literal = "'" + sequence.replace("'", "''") + "'"
+        known = f"{quoting.text(sequence)}::pg_catalog.regclass"
         return [
-            f"SELECT setval({literal}, {furthest}) FROM pg_sequence s, {sequence} q, {name} t "
-            f"WHERE s.seqrelid = {literal}::regclass AND t.{own} BETWEEN s.seqmin AND s.seqmax "
+            f"SELECT pg_catalog.setval({known}, {furthest}) FROM pg_catalog.pg_sequence s, {sequence} q, {name} t "
+            f"WHERE s.seqrelid OPERATOR(pg_catalog.=) {known}::pg_catalog.oid "
+            f"AND t.{own} OPERATOR(pg_catalog.>=) s.seqmin AND t.{own} OPERATOR(pg_catalog.<=) s.seqmax "
             "GROUP BY s.seqincrement"
         ]
 

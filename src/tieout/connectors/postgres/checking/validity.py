@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.constraints import domain_check_name, domain_not_null_name
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
@@ -94,7 +95,8 @@ def _rules(column: _Column) -> Iterator[ValueRule]:
     if column.type in _RANGES:
         kind, low, high = _RANGES[column.type]
         finite = "" if kind == "time" else f"isfinite({name}) AND "
-        broken = f"{finite}({name} < {kind} '{low}' OR {name} > {kind} '{high}')"
+        least, most = (f"{kind} {quoting.text(end)}" for end in (low, high))
+        broken = f"{finite}({name} < {least} OR {name} > {most})"
         yield _rule(column, FailureKind.VALUE_OUT_OF_RANGE, f"from {low} to {high}", broken)
     if column.type == "numeric" and column.modifier >= _HEADER:
         yield _digits(column, name)

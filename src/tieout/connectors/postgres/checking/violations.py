@@ -11,6 +11,7 @@ from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexColumn
 from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.kept import lease
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY, block_parts
 from tieout.connectors.postgres.dialect import PostgresDialect
@@ -176,8 +177,8 @@ def _ranges(endpoint: PostgresEndpoint, table: TableName, only: OnlyRows | None)
     ((blocks,),) = endpoint.all(_BLOCKS, [table.schema, table.name])
     found = []
     for part in block_parts(int(blocks), _MOST_PARTS):
-        end = "" if part.high is None else f" AND ctid < '({part.high},0)'::tid"
-        found.append(f"ctid >= '({part.low},0)'::tid{end}")
+        end = "" if part.high is None else f" AND ctid < {quoting.row_place(part.high, 0)}"
+        found.append(f"ctid >= {quoting.row_place(part.low, 0)}{end}")
     return found
 
 

@@ -16,8 +16,9 @@ SELECT n.nspname, c.relname, c.oid::int8,
      format_type(a.atttypid, a.atttypmod), a.atttypid::int8, a.atttypmod)) FROM pg_attribute a
    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
   (SELECT coalesce(jsonb_object_agg(
-     t.relid::oid, jsonb_build_array(t.relid::text, pg_relation_filenode(t.relid))), '{}')
-   FROM pg_partition_tree(c.oid) t WHERE t.isleaf AND t.relid <> c.oid)
+     t.relid::oid, jsonb_build_array(CASE WHEN q.relnamespace = c.relnamespace THEN q.relname ELSE t.relid::text END,
+       pg_relation_filenode(t.relid))), '{}')
+   FROM pg_partition_tree(c.oid) t JOIN pg_class q ON q.oid = t.relid WHERE t.isleaf AND t.relid <> c.oid)
 FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s"""
 _NOTED = "SELECT obj_description(oid, 'pg_publication') FROM pg_publication WHERE pubname = %s"

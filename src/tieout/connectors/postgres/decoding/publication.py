@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.decoding.identity import ReplicaIdentity, identities
 from tieout.connectors.postgres.decoding.noted import note
 from tieout.errors import UnsupportedError
@@ -57,9 +58,9 @@ def unfit(table: TableName, found: ReplicaIdentity, key: Sequence[str] = ()) -> 
         hint = "give the table and each of its partitions the same REPLICA IDENTITY"
         return f"partitions of {table} have a replica identity of their own", hint
     if not found.columns:
-        hint = f"add a primary key, or ALTER TABLE {table} REPLICA IDENTITY FULL"
+        hint = f"add a primary key, or ALTER TABLE {quoting.shown(table)} REPLICA IDENTITY FULL"
         return f"{table} has no replica identity: its changes can't be followed", hint
     if not set(key) <= set(found.columns):
-        hint = f"ALTER TABLE {table} REPLICA IDENTITY DEFAULT, or FULL"
+        hint = f"ALTER TABLE {quoting.shown(table)} REPLICA IDENTITY DEFAULT, or FULL"
         return f"the replica identity of {table} leaves out its key ({', '.join(key)})", hint
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.decoding.identity import identities
 from tieout.connectors.postgres.decoding.publication import unfit
 from tieout.model.forecast import Problem, Severity
@@ -52,10 +53,11 @@ def table_problems(connection: Any, table: TableName, key: Sequence[str]) -> Ite
     """Of a table that is there. `key` is what its rows are known by."""
     name, found = str(table), _row(connection, _TABLE, table.schema, table.name)
     if found["unlogged"]:
-        fix = f"ALTER TABLE {table} SET LOGGED, or leave the table out"
+        fix = f"ALTER TABLE {quoting.shown(table)} SET LOGGED, or leave the table out"
         yield _prevents("it is unlogged: its changes are not in the log", fix, name)
     if not found["readable"]:
-        yield _prevents(f"user {found['user']} may not read it", f"GRANT SELECT ON {table} TO {found['user']}", name)
+        fix = f"GRANT SELECT ON {quoting.shown(table)} TO {found['user']}"
+        yield _prevents(f"user {found['user']} may not read it", fix, name)
     if not found["owned"]:
         fix = f"GRANT {found['owner']} TO {found['user']}, or connect as {found['owner']}"
         yield _prevents("only its owner may publish it", fix, name)

@@ -60,10 +60,6 @@ def column_type(column: Column) -> str | Unholdable:
     return Unholdable(column.name, f"PostgreSQL has no type that holds {t.native}")
 
 
-def literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _integer(t: LogicalType) -> str:
     bits = (t.precision or 64) + (1 if t.unsigned else 0)
     if bits <= 16:

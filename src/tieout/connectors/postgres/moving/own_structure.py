@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tieout.connectors.postgres.moving.column_types import literal
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.moving.own_types import needed_types, own_types
 from tieout.connectors.postgres.moving.sequences import Sequence, sequences
 from tieout.connectors.structure import PARENT, TABLE, ForeignKey, Part, Structure
+from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 
 _COLUMNS = """
@@ -21,19 +23,21 @@ LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 
 _CONSTRAINTS = """
-SELECT c.conname, c.contype::text, pg_get_constraintdef(c.oid), NOT c.convalidated, n.nspname, p.relname,
-  c.confrelid::regclass::text
+SELECT c.conname, c.contype::text, pg_get_constraintdef(c.oid), NOT c.convalidated, n.nspname, p.relname
 FROM pg_constraint c LEFT JOIN pg_class p ON p.oid = c.confrelid LEFT JOIN pg_namespace n ON n.oid = p.relnamespace
 WHERE c.conrelid = %s::regclass AND c.contype IN ('p', 'u', 'c', 'f', 'x') AND c.conparentid = 0 ORDER BY c.conname"""
 
 _INDEXES = """
-SELECT c.relname, quote_ident(c.relname), i.indisunique, pg_get_indexdef(i.indexrelid),
-  format(' ON %%I.%%I USING ', n.nspname, t.relname), format(' ON ONLY %%I.%%I USING ', n.nspname, t.relname)
-FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
-JOIN pg_namespace n ON n.oid = t.relnamespace
+SELECT c.relname, i.indisunique, pg_get_indexdef(i.indexrelid)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = %s::regclass AND i.indisvalid
   AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
 ORDER BY c.relname"""
+
+# As the server writes definitions: what is quoted in them may say anything.
+_PLACE = r'(?:"(?:[^"]|"")*"|[^"( ])+'
+_REFERENCE = re.compile(rf'(FOREIGN KEY \((?:"(?:[^"]|"")*"|[^")])*\) REFERENCES )(?:{_PLACE})(\(.*)', re.DOTALL)
+_INDEX = re.compile(rf"CREATE (?:UNIQUE )?INDEX {_PLACE} ON (?:ONLY )?{_PLACE} (USING .*)", re.DOTALL)
 
 
 class _Column(NamedTuple):
@@ -64,7 +68,8 @@ def own_structure(connection: Any, quoted: str, key_index: str | None) -> Struct
     indexes, unique = _indexes(connection, quoted)
     unique += constraints.later
     key = [] if constraints.primary else [part for part in unique if part.name == key_index]
-    lines = [*(_declared(column, counted) for column in columns), *constraints.inside]
+    declared = {column.name: _declared(column, counted) for column in columns}
+    lines = [*declared.values(), *constraints.inside]
     return Structure(
         create=(
             *own_types(connection, quoted),
@@ -78,11 +83,12 @@ def own_structure(connection: Any, quoted: str, key_index: str | None) -> Struct
         references=tuple(constraints.references),
         counters=tuple(sequence.go_on() for sequence in counted.values()),
         needs=needed_types(connection, quoted),
+        columns=declared,
     )
 
 
 def _declared(column: _Column, counted: Mapping[str, Sequence]) -> str:
-    line = f"{_quote(column.name)} {column.kind}" + (f" COLLATE {column.collation}" if column.collation else "")
+    line = f"{quoting.name(column.name)} {column.kind}" + (f" COLLATE {column.collation}" if column.collation else "")
     sequence = counted.get(column.name)
     if column.generated:
         line += f" GENERATED ALWAYS AS ({column.given}) STORED"
@@ -95,11 +101,11 @@ def _declared(column: _Column, counted: Mapping[str, Sequence]) -> str:
 
 def _constraints(connection: Any, quoted: str) -> _Constraints:
     found = _Constraints([], [], [], [])
-    for name, kind, text, unproven, schema, parent, shown in connection.execute(_CONSTRAINTS, [quoted]).fetchall():
-        line = f"CONSTRAINT {_quote(name)} {text}"
+    for name, kind, text, unproven, schema, parent in connection.execute(_CONSTRAINTS, [quoted]).fetchall():
+        line = f"CONSTRAINT {quoting.name(name)} {text}"
         if kind == "f":
-            there, here = f" REFERENCES {shown}(", f" REFERENCES {PARENT}("
-            statement = f"ALTER TABLE {TABLE} ADD {line.replace(there, here, 1)}"
+            before, behind = _parts(_REFERENCE, text)
+            statement = f"ALTER TABLE {TABLE} ADD CONSTRAINT {quoting.name(name)} {before}{PARENT}{behind}"
             found.references.append(ForeignKey(Part(name, statement), TableName(schema, parent)))
         elif kind == "p":
             # Rows of different chunks have different keys: in an index that is there already each would be looked for.
@@ -115,22 +121,25 @@ def _constraints(connection: Any, quoted: str) -> _Constraints:
 def _indexes(connection: Any, quoted: str) -> tuple[list[Part], list[Part]]:
     plain: list[Part] = []
     unique: list[Part] = []
-    for name, own, is_unique, text, table, table_only in connection.execute(_INDEXES, [quoted]).fetchall():
-        head = f"CREATE {'UNIQUE ' if is_unique else ''}INDEX {own}"
-        rest = text.removeprefix(head).removeprefix(table).removeprefix(table_only)
-        (unique if is_unique else plain).append(Part(name, f"{head} ON {TABLE} USING {rest}"))
+    for name, is_unique, text in connection.execute(_INDEXES, [quoted]).fetchall():
+        head = f"CREATE {'UNIQUE ' if is_unique else ''}INDEX {quoting.name(name)} ON {TABLE}"
+        (of_what,) = _parts(_INDEX, text)
+        (unique if is_unique else plain).append(Part(name, f"{head} {of_what}"))
     return plain, unique
+
+
+def _parts(form: re.Pattern[str], text: str) -> tuple[str, ...]:
+    found = form.fullmatch(text)
+    if found is None:
+        raise UnsupportedError(f"the server writes a definition in a form that is not known: {text}")
+    return found.groups()
 
 
 def _remarks(connection: Any, quoted: str, columns: list[_Column]) -> list[str]:
     (own,) = connection.execute("SELECT obj_description(%s::regclass, 'pg_class')", [quoted]).fetchone()
-    statements = [f"COMMENT ON TABLE {TABLE} IS {literal(own)}"] if own else []
+    statements = [f"COMMENT ON TABLE {TABLE} IS {quoting.text(own)}"] if own else []
     return statements + [
-        f"COMMENT ON COLUMN {TABLE}.{_quote(column.name)} IS {literal(column.remark)}"
+        f"COMMENT ON COLUMN {TABLE}.{quoting.name(column.name)} IS {quoting.text(column.remark)}"
         for column in columns
         if column.remark
     ]
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

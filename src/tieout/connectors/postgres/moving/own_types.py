@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tieout.connectors.postgres.moving.column_types import literal
+from tieout.connectors.postgres import quoting
 
 # Through domains and arrays down to what they are made of.
 _USED = """
@@ -49,7 +49,7 @@ def own_types(connection: Any, quoted: str) -> list[str]:
     for schema, name, *facts in connection.execute(_COLLATIONS, [quoted, quoted]).fetchall():
         statements += [_schema(schema), _unless_there(f"CREATE COLLATION {name} ({_collation(*facts)})")]
     for schema, name, labels, domain in connection.execute(_MADE, [quoted]).fetchall():
-        enum = f"CREATE TYPE {name} AS ENUM ({', '.join(map(literal, labels or ()))})"
+        enum = f"CREATE TYPE {name} AS ENUM ({', '.join(map(quoting.text, labels or ()))})"
         statements += [_schema(schema), _unless_there(f"CREATE DOMAIN {name} AS {domain}" if domain else enum)]
     return list(dict.fromkeys(statements))
 
@@ -60,18 +60,20 @@ def needed_types(connection: Any, quoted: str) -> dict[str, str]:
 
 
 def _schema(name: str) -> str:
-    return 'CREATE SCHEMA IF NOT EXISTS "' + name.replace('"', '""') + '"'
+    return f"CREATE SCHEMA IF NOT EXISTS {quoting.name(name)}"
 
 
 def _unless_there(statement: str) -> str:
-    return f"DO $tieout$ BEGIN {statement}; EXCEPTION WHEN duplicate_object THEN NULL; END $tieout$"
+    return "DO " + quoting.text(f"BEGIN {statement}; EXCEPTION WHEN duplicate_object THEN NULL; END")
 
 
 def _collation(
     provider: str, deterministic: bool, collate: str | None, ctype: str | None, locale: str | None, rules: str | None
 ) -> str:
     if provider == "c":
-        return f"provider = libc, lc_collate = {literal(collate or '')}, lc_ctype = {literal(ctype or '')}"
+        return f"provider = libc, lc_collate = {quoting.text(collate or '')}, lc_ctype = {quoting.text(ctype or '')}"
     name = "icu" if provider == "i" else "builtin"
-    extra = f", rules = {literal(rules)}" if rules else ""
-    return f"provider = {name}, locale = {literal(locale or '')}, deterministic = {str(deterministic).lower()}{extra}"
+    extra = f", rules = {quoting.text(rules)}" if rules else ""
+    return (
+        f"provider = {name}, locale = {quoting.text(locale or '')}, deterministic = {str(deterministic).lower()}{extra}"
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tieout.connectors.postgres.moving.column_types import literal
-from tieout.connectors.structure import TABLE, Reference, Wiring
+from tieout.connectors.postgres import quoting
+from tieout.connectors.structure import TABLE, Reference, Wiring, as_text
 from tieout.model.tables import TableName
 
 # Those of identities (deptype i), those that belong to a column (a) and those that its default just takes from (n).
@@ -73,8 +73,8 @@ class Sequence:
         return f"CREATE SEQUENCE IF NOT EXISTS {self.name} {self._options()}"
 
     def go_on(self) -> str:
-        found = f"pg_get_serial_sequence($tieout${TABLE}$tieout$, {literal(self.column)})"
-        name = found if self.is_identity else literal(self.name)
+        found = f"pg_get_serial_sequence({as_text(TABLE)}, {quoting.text(self.column)})"
+        name = found if self.is_identity else quoting.text(self.name)
         return f"SELECT setval({name}, {self.last:d}, {str(self.called).lower()})"
 
     def _options(self) -> str:

@@ -7,10 +7,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.faults import first_line, translate
+from tieout.connectors.postgres.faults import first_line, lost_in_function, translate
 from tieout.connectors.postgres.session import connect
-from tieout.connectors.sessions import formattable
 from tieout.errors import AccessError, BusyError, EndpointError, ReadError, UnreachableError, WriteError
 from tieout.model.tables import TableName
 
@@ -48,13 +48,16 @@ class PostgresSession:
     def _run(self, statement: str, parameters: Sequence[Any]) -> Any:
         if not parameters:
             return self.connection.execute(statement)
-        return self.connection.execute(formattable(statement), list(parameters))
+        return self.connection.execute(statement, list(parameters))
 
     def quote(self, name: str) -> str:
         return self._dialect.quote(name)
 
     def table(self, name: TableName) -> str:
         return self._dialect.table(name)
+
+    def text(self, value: str) -> str:
+        return quoting.text(value)
 
     def begin(self) -> None:
         self.execute("BEGIN")
@@ -80,7 +83,7 @@ class PostgresSession:
         try:
             yield
         except psycopg.Error as error:
-            raise self._fault(str(error), error.sqlstate) from None
+            raise lost_in_function(self.url, error) or self._fault(str(error), error.sqlstate) from None
 
     def _fault(self, text: str, state: str | None) -> EndpointError:
         connection = getattr(self, "connection", None)

@@ -9,6 +9,8 @@ from typing import ClassVar
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Destination, StageTable
 from tieout.connectors.own_tables import PREFIX
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving import gauges
 from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
@@ -17,6 +19,7 @@ from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.model.forecast import Problem
+from tieout.model.moving import Transfer
 from tieout.model.tables import Column, Table, TableName
 
 _TURN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
@@ -35,6 +38,9 @@ WHERE t.typtype <> 'd' AND EXISTS (SELECT FROM under o WHERE o.attname = u.attna
 _INDEXES = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
 _CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"
+
+
+_DIALECT = PostgresDialect()
 
 
 def open_target(url: EndpointUrl) -> PostgresTarget:
@@ -104,6 +110,11 @@ class PostgresTarget(SqlTarget):
     def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
         return nullcontext()  # it joins by hashing
 
+    def same_key(self, transfer: Transfer, left: str, right: str) -> str:
+        columns = [transfer.target_columns[place] for place in transfer.key]
+        quoted = [(column, self.session.quote(column.name)) for column in columns]
+        return " AND ".join(_DIALECT.compared(c, f"{left}.{name}", "=", f"{right}.{name}") for c, name in quoted)
+
     def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
         return f"DELETE FROM {table} s USING {table} n WHERE {same} AND {comes_later(than)}"
@@ -112,7 +123,7 @@ class PostgresTarget(SqlTarget):
         table, name = self.session.table(stage.name), self.session.quote(stage.transfer.target_columns[place].name)
         return (
             f"UPDATE {table} s SET {name} = n.{name}, "
-            f"{KEPT} = array_to_string(array_remove(string_to_array(s.{KEPT}, ','), '{place:d}'), ',') "
+            f"{KEPT} = array_to_string(array_remove(string_to_array(s.{KEPT}, ','), {quoting.text(str(place))}), ',') "
             f"FROM {table} n WHERE {self.same_key(stage.transfer, 'n', 's')} AND s.{PIECE} = {piece:d} "
             f"AND n.{PIECE} < {piece:d} AND {self.is_kept(place)} AND n.{STAYS} "
             f"AND NOT COALESCE({self.is_kept(place, 'n')}, FALSE)"
@@ -126,7 +137,7 @@ class PostgresTarget(SqlTarget):
         return f"(array_agg({self.session.quote(column.name)}))[1]"
 
     def is_kept(self, place: int, row: str = "s") -> str:
-        return f"'{place:d}' = ANY(string_to_array({row}.{KEPT}, ','))"
+        return f"{quoting.text(str(place))} = ANY(string_to_array({row}.{KEPT}, ','))"
 
     def fill_kept(self, stage: StageTable, place: int) -> str:
         name = self.session.quote(stage.transfer.target_columns[place].name)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tieout.connectors import tabs
 from tieout.connectors.lengths import MARK, marked, most_letters
 from tieout.connectors.moving import TextOf
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving.arrays import array_json
 from tieout.connectors.postgres.moving.clocks import clock_sql, clock_text
@@ -70,7 +71,7 @@ def _writing(source: Column, target: Column, *, alike: bool) -> _Writing:
     name, wanted = source.type.name, target.type.name
     if (most := most_letters(source, target)) is not None:
         return _Writing(
-            f"CASE WHEN char_length({{0}}) > {most:d} THEN {{0}} || '{MARK}' ELSE {{0}} END",
+            f"CASE WHEN char_length({{0}}) > {most:d} THEN {{0}} || {quoting.text(MARK)} ELSE {{0}} END",
             lambda value: marked(value, most),
         )
     if name is wanted and alike:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.changelog import LogLag, Watched
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.capture import capturing
 from tieout.connectors.sqlite.capture.real import real
 from tieout.connectors.sqlite.capture.tables import (
@@ -35,7 +36,9 @@ from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
 _CONFIRM_SECONDS = 2.0
-_VALUES = f"SELECT name FROM pragma_table_info('{CHANGES}') WHERE name GLOB 'old[0-9]*' OR name GLOB 'new[0-9]*'"
+_VALUES = (
+    f"SELECT name FROM pragma_table_info({quoting.text(CHANGES)}) WHERE name GLOB 'old[0-9]*' OR name GLOB 'new[0-9]*'"
+)
 
 
 @dataclass(frozen=True)

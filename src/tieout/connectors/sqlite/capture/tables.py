@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from zlib import crc32
 
 from tieout.connectors.own_tables import CAPTURE, PREFIX
+from tieout.connectors.sqlite import quoting
 from tieout.model.positions import Position
 
 TABLES = tuple(f"{PREFIX}{name}" for name in CAPTURE)
@@ -56,7 +57,8 @@ def make_room(session: Asked, columns: int) -> None:
 
 
 def room(session: Asked) -> int:
-    ((columns,),) = session.rows(f"SELECT COUNT(*) FROM pragma_table_info('{CHANGES}') WHERE name GLOB 'old[0-9]*'")
+    known = f"pragma_table_info({quoting.text(CHANGES)})"
+    ((columns,),) = session.rows(f"SELECT COUNT(*) FROM {known} WHERE name GLOB 'old[0-9]*'")
     return int(columns)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexColumn, IndexInfo
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.tokens import Token, joined, split_at_commas, stripped, tokens
@@ -78,7 +79,8 @@ def scan_column(column: Column, expression: str | None = None) -> ScanColumn:
 
 def _info(endpoint: SQLiteEndpoint, table: Table, name: str, *, unique: bool, primary: bool) -> IndexInfo:
     rows = endpoint.all(f"PRAGMA main.index_xinfo({_DIALECT.quote(name)})")
-    definition = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'index' AND name = {_literal(name)}")
+    known = quoting.text(name)
+    definition = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'index' AND name = {known}")
     text = definition[0][0] if definition else None
     parts, where = index_words(text) if text else ([], None)
     columns = tuple(_column(table, row, parts) for row in rows if row[5])
@@ -110,7 +112,3 @@ def _expression(part: list[Token]) -> list[Token]:
     if len(words) > 2 and words[-1].is_word and words[-3].says("COLLATE") and words[-3].depth == 1:
         words = stripped(words[:-3])
     return words
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

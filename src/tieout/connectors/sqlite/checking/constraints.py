@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.checking.catalog import indexes_of, is_without_rowid
 from tieout.connectors.sqlite.checking.declarations import Declared, declared_in
 from tieout.connectors.sqlite.dialect import SQLiteDialect
@@ -20,8 +21,8 @@ _NO_KEY = "the parent has no key of these columns: SQLite itself can't ask it"
 
 def constraints_of(endpoint: SQLiteEndpoint, table: Table) -> list[ConstraintInfo]:
     """CHECKs, NOT NULLs, keys, and foreign keys. Without names: check_1, primary_key, the index's name, fk0."""
-    name = table.name.name.replace("'", "''")
-    ((statement,),) = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = '{name}'")
+    name = quoting.text(table.name.name)
+    ((statement,),) = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = {name}")
     declared = declared_in(statement, table.column_names)
     return [
         *_checks(table, declared),

@@ -16,6 +16,7 @@ from tieout.connectors import sql
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
@@ -130,10 +131,9 @@ def literal(value: object) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
-        return f"X'{value.hex()}'"
+        return quoting.octets(value)
     if isinstance(value, str):
-        # A NUL would end the statement's text.
-        return f"CAST(X'{value.encode('utf-8', 'surrogateescape').hex()}' AS TEXT)"
+        return quoting.coded_text(value.encode("utf-8", "surrogateescape"))
     if isinstance(value, float) and math.isinf(value):
         return "9e999" if value > 0 else "-9e999"
     return repr(value)

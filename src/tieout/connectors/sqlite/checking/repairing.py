@@ -17,6 +17,7 @@ from tieout.connectors.repairing import (
     quarantine_table,
     refused_if_in_the_way,
 )
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect
 from tieout.connectors.sqlite.session import connect
@@ -123,7 +124,7 @@ class SQLiteRepairer(SQLiteWriter):
 
     def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         name, highest = _DIALECT.table(table.name), f"max({_DIALECT.quote(column)})"
-        literal = "'" + table.name.name.replace("'", "''") + "'"
+        literal = quoting.text(table.name.name)
         there = f"SELECT 1 FROM sqlite_sequence WHERE name = {literal}"
         return [
             f"INSERT INTO sqlite_sequence (name, seq) SELECT {literal}, 0 WHERE NOT EXISTS ({there})",

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.session import IS_TEXT
@@ -34,8 +35,8 @@ _JSON_CHECK = re.compile(r"\bCHECK ?\( ?(?:[^\s()]+ IS NULL OR )?json_valid ?\( 
 def rules_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[list[ValueRule], list[tuple[str, str]]]:
     """The rules; and the columns that something can't be asked of, with the reason."""
     name = _DIALECT.quote(table.name.name)
-    literal = "'" + table.name.name.replace("'", "''") + "'"
-    ((statement,),) = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = {literal}")
+    known = quoting.text(table.name.name)
+    ((statement,),) = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = {known}")
     hidden = {row[1]: row[6] for row in endpoint.all(f"PRAGMA main.table_xinfo({name})")}
     is_strict = any(row[5] for row in endpoint.all("PRAGMA main.table_list") if row[1] == table.name.name)
     ((encoding,),) = endpoint.all("PRAGMA main.encoding")
@@ -67,10 +68,10 @@ class _Rules:
     def all(self) -> Iterator[ValueRule]:
         name, declared = self.column.type.name, self.column.type.native.upper()
         as_bytes = f"CAST({self.name} AS BLOB)"
-        no_text = f"typeof({self.name}) = 'text' AND NOT {IS_TEXT}({as_bytes}, '{self.encoding}')"
+        no_text = f"typeof({self.name}) = 'text' AND NOT {IS_TEXT}({as_bytes}, {quoting.text(self.encoding)})"
         yield self._rule(FailureKind.INVALID_ENCODING, f"text in {self.encoding}", no_text)
         if self.is_strict and declared in _STRICT:
-            is_class = f"typeof({self.name}) NOT IN ('null', '{_STRICT[declared]}')"
+            is_class = f"typeof({self.name}) NOT IN ('null', {quoting.text(_STRICT[declared])})"
             yield self._rule(FailureKind.INVALID_VALUE, f"{declared}, as the table is STRICT", is_class)
         elif name in _CLASSES and self.column.order != "numeric":
             says, broken = _CLASSES[name]
@@ -85,11 +86,11 @@ class _Rules:
     def _moments(self) -> Iterator[ValueRule]:
         """Only text of the one form; years before 0 or beyond 9999, and infinity, have forms of their own."""
         c = self.name
-        plain = f"typeof({c}) = 'text' AND {c} GLOB '{_DAY}*'"
+        plain = f"typeof({c}) = 'text' AND {c} GLOB {quoting.text(f'{_DAY}*')}"
         other = (
             f"lower({c}) IN ('infinity', '-infinity') OR {c} GLOB '[-+0-9][0-9][0-9][0-9][0-9]*-*' OR {c} LIKE '% BC'"
         )
-        known = f"({c} GLOB '{_DAY}' OR {c} GLOB '{_DAY}[ T]{_TIME}*' OR {other})"
+        known = f"({c} GLOB {quoting.text(_DAY)} OR {c} GLOB {quoting.text(f'{_DAY}[ T]{_TIME}*')} OR {other})"
         yield self._rule(
             FailureKind.INVALID_VALUE,
             "a number, or a moment as YYYY-MM-DD HH:MM:SS",
@@ -97,7 +98,7 @@ class _Rules:
         )
         # Without something to add, SQLite hands the 30th of February back as it came.
         no_day = f"date(substr({c}, 1, 10), '+0 days') IS NOT substr({c}, 1, 10)"
-        no_time = f"substr({c}, 12, 8) GLOB '{_TIME}:[0-9][0-9]' AND time(substr({c}, 12, 8)) IS NULL"
+        no_time = f"substr({c}, 12, 8) GLOB {quoting.text(f'{_TIME}:[0-9][0-9]')} AND time(substr({c}, 12, 8)) IS NULL"
         broken = f"{plain} AND NOT ({other}) AND ({no_day} OR {no_time})"
         yield self._rule(FailureKind.VALUE_OUT_OF_RANGE, "a day of the calendar, and a time of the day", broken)
 

@@ -13,6 +13,7 @@ from tieout.connectors.chunk_writing import write_chunk
 from tieout.connectors.moving import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.progress import ProgressTables
 from tieout.connectors.sessions import Session
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.moving.own_structure import NAME
 from tieout.connectors.sqlite.moving.session import SQLiteSession, transaction
 from tieout.connectors.sqlite.moving.texts import Undecodable, rows_of
@@ -33,7 +34,7 @@ class SQLiteLoader:
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         if not statements:
             return
-        name = "'" + table.name.replace("'", "''") + "'"
+        name = quoting.text(table.name)
         with transaction(self.url) as session:
             ProgressTables(session, SCHEMA, CLOCK).check(fence, lock="")
             for statement in statements:

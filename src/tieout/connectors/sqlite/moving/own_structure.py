@@ -21,6 +21,7 @@ _quote = SQLiteDialect().quote
 class _Parts:
     lines: list[str] = field(default_factory=list)
     unique: list[str] = field(default_factory=list)
+    columns: dict[str, str] = field(default_factory=dict)
 
 
 def own_structure(connection: sqlite3.Connection, table: Table) -> Structure:
@@ -39,6 +40,7 @@ def own_structure(connection: sqlite3.Connection, table: Table) -> Structure:
         indexes=tuple(indexes),
         unique=(*(_unique(name, columns) for columns in parts.unique), *(part for part in unique if part not in key)),
         counters=_counters(connection, name) if any(token.says("AUTOINCREMENT") for token in found) else (),
+        columns=parts.columns,
     )
 
 
@@ -50,6 +52,7 @@ def _table(found: list[Token], *, take_unique: bool) -> tuple[_Parts, str]:
     for part in split_at_commas(found[start + 1 : end], 1):
         if not part[0].says(*_CONSTRAINTS):
             parts.lines.append(_column(part, parts, take_unique=take_unique))
+            parts.columns[name_of(part[0])] = parts.lines[-1]
         elif take_unique and (columns := _only_unique(part)) is not None:
             parts.unique.append(columns)
         else:

@@ -9,7 +9,8 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.sessions import with_question_marks
+from tieout.connectors.placeholders import with_question_marks
+from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
@@ -52,6 +53,9 @@ class SQLiteSession:
     def table(self, name: TableName) -> str:
         """Without a schema: there is but one, and CREATE INDEX takes none before its table."""
         return self._dialect.quote(name.name)
+
+    def text(self, value: str) -> str:
+        return quoting.text(value)
 
     def begin(self) -> None:
         # At once a writer's: one that read first could not become one behind another's back.

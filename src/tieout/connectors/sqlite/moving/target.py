@@ -18,6 +18,7 @@ from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Column, Table, TableName
 
+_ODD = "_tieout_odd"
 _FOREIGN = "SQLite takes tables of SQLite alone"
 
 
@@ -77,11 +78,17 @@ class SQLiteTarget(SqlTarget):
     def create_stage(self, stage: StageTable) -> None:
         target = stage.transfer.target.name
         refuse_triggers(self.session, target)
-        # Made so, columns have the target's affinities and no constraints.
+        names = [self.session.quote(column.name) for column in stage.transfer.target_columns]
+        # Made so, columns have the target's affinities and no constraints; and of two names SQLite makes others.
+        odd = {place: name for place, name in enumerate(names) if name.lower() in ('"true"', '"false"')}
+        selected = ", ".join(f"{name} AS {_ODD}{place}" if place in odd else name for place, name in enumerate(names))
+        table = self.session.table(stage.name)
         self.session.execute(
-            f"CREATE TABLE {self.session.table(stage.name)} AS SELECT {self.columns(stage.transfer)}, "
+            f"CREATE TABLE {table} AS SELECT {selected}, "
             f"0 AS {KIND}, 0 AS {PIECE}, 0 AS {COPIES}, '' AS {KEPT} FROM {self.session.table(target)} LIMIT 0"
         )
+        for place, name in odd.items():
+            self.session.execute(f"ALTER TABLE {table} RENAME COLUMN {_ODD}{place} TO {name}")
 
     def drop_stages(self, stages: Iterable[StageTable]) -> None:
         with self._at_once():

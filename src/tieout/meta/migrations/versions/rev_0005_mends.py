@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from alembic import op
+from alembic import context, op
 
 from tieout.meta.columns import JsonText
 
@@ -12,4 +12,5 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    op.add_column("tieout_repair_changes", sa.Column("details", JsonText))
+    home = context.config.attributes.get("home")
+    op.add_column("tieout_repair_changes", sa.Column("details", JsonText), schema=home)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tieout.connectors.inspecting import Defect, Inspection
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.schema.objects import Relation
 from tieout.connectors.postgres.checking.schema.session import SchemaSession
 from tieout.model.failures import FailureKind
@@ -36,8 +37,8 @@ SELECT o.owner, o.place, o.index_name, o.constraint_name, NULL::text, d.refclass
 FROM pg_depend d JOIN owners o USING (classid, objid)
 WHERE o.owner = ANY(%s::oid[]) AND ({
     " OR ".join(
-        f"d.refclassid = 'pg_{name}'::regclass AND NOT EXISTS (SELECT FROM pg_{name} x WHERE x.oid = d.refobjid)"
-        for name in _KEPT
+        f"d.refclassid = {quoting.text(name)}::regclass AND NOT EXISTS (SELECT FROM {name} x WHERE x.oid = d.refobjid)"
+        for name in (f"pg_{catalog}" for catalog in _KEPT)
     )
 } OR d.refclassid = 'pg_class'::regclass AND d.refobjsubid <> 0 AND NOT EXISTS (SELECT FROM pg_attribute x
     WHERE x.attrelid = d.refobjid AND x.attnum = d.refobjsubid AND NOT x.attisdropped))"""

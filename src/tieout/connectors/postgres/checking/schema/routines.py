@@ -6,15 +6,16 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tieout.connectors.inspecting import Defect, Inspection, Trouble, troubles
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.schema.session import SchemaSession
-from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
 # What an extension brought is not the user's to mend.
 _ROUTINES = """
 SELECT p.oid, n.nspname, format('%%s(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)), p.prokind::text,
-  l.lanname, l.lanvalidator::regproc::text,
+  l.lanname, (SELECT format('%%I.%%I', s.nspname, v.proname) FROM pg_proc v
+   JOIN pg_namespace s ON s.oid = v.pronamespace WHERE v.oid = l.lanvalidator),
   (SELECT substring(c FROM 13) FROM unnest(p.proconfig) AS c WHERE c LIKE 'search_path=%%')
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace LEFT JOIN pg_language l ON l.oid = p.prolang
 WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp)' AND p.prokind <> 'a'
@@ -26,6 +27,7 @@ _SCHEMAS = """
 SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
 ORDER BY nspname <> 'public', 1"""
 
+_OIDS = "pg_catalog.oid[]"
 _WHAT = {"p": "procedure", "w": "window function"}
 _COMPILED = ("sql", "plpgsql")
 
@@ -56,9 +58,9 @@ def routines(session: SchemaSession, names: Collection[TableName] | None) -> lis
 
 def _trouble(session: SchemaSession, rows: Sequence[tuple[Any, ...]], path: Sequence[str]) -> Trouble | None:
     """Whoever calls a function may have any search path: only a name that no schema has is missing."""
-    with session.setting(search_path=", ".join(PostgresDialect().quote(schema) for schema in path)):
-        validator = rows[0][5]
-        return session.trouble(f"SELECT {validator}(p.oid) FROM unnest(%s::oid[]) AS p(oid)", [row[0] for row in rows])
+    with session.setting(search_path=quoting.names(path)):
+        validator, oids = rows[0][5], f"pg_catalog.unnest(%s::{_OIDS})"
+        return session.trouble(f"SELECT {validator}(p.oid) FROM {oids} AS p(oid)", [row[0] for row in rows])
 
 
 def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequence[str]) -> Trouble | None:
@@ -66,4 +68,4 @@ def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequ
     if row[6] is None:
         return _trouble(session, [row], [row[1], *everywhere])
     with session.setting(search_path=row[6]):
-        return session.trouble(f"SELECT {row[5]}(%s::oid)", row[0])
+        return session.trouble(f"SELECT {row[5]}(%s::pg_catalog.oid)", row[0])

@@ -24,8 +24,6 @@ _SETTINGS = {
     "default_transaction_read_only": "on",
     "lock_timeout": "5s",
     "statement_timeout": "60s",
-    # As pg_dump does: what the server writes of an expression has every name in full.
-    "search_path": "pg_catalog",
 }
 
 _LOST = ("08", "57P")
@@ -80,7 +78,7 @@ class SchemaSession:
     def setting(self, **settings: str) -> Iterator[None]:
         """For the block only."""
         for name, value in settings.items():
-            self.rows("SELECT set_config(%s, %s, false)", name, value)
+            self.rows("SELECT pg_catalog.set_config(%s, %s, false)", name, value)
         try:
             yield
         finally:

@@ -1,0 +1,15 @@
+"""A cursor of pymysql whose statements may have names of any content beside their %s."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymysql.cursors import Cursor
+
+from tieout.connectors.placeholders import with_names
+
+
+class NamesCursor(Cursor):
+    def mogrify(self, query: str, args: Any = None) -> str:
+        # An empty list, too, has the driver look for %.
+        return super().mogrify(query if args is None else with_names(query), args)

@@ -1,0 +1,71 @@
+"""The only place that puts quotes around what stands in PostgreSQL's SQL: names, texts, bytes, and SQL in a text.
+
+Texts are for sessions with standard_conforming_strings, in which a quote is the only special character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tieout.errors import UnsupportedError
+from tieout.model.tables import TableName
+
+
+def name(text: str) -> str:
+    """Of anything that has a name: a schema, a table, a column, a type, a constraint."""
+    return '"' + _whole(text).replace('"', '""') + '"'
+
+
+def table(full: TableName) -> str:
+    return f"{name(full.schema)}.{name(full.name)}"
+
+
+def names(texts: Iterable[str]) -> str:
+    """A list of them: columns, the schemas of a search_path."""
+    return ", ".join(map(name, texts))
+
+
+def text(value: str) -> str:
+    """A text of any content. SQL itself is one where PostgreSQL takes it so: DO, regclass, set_config."""
+    return "'" + _whole(value).replace("'", "''") + "'"
+
+
+def relation(full: TableName) -> str:
+    """What the server reads the name of a table, an index or a sequence from: 'schema.name'::regclass."""
+    return f"{text(table(full))}::pg_catalog.regclass"
+
+
+def octets(value: bytes) -> str:
+    return f"'\\x{value.hex()}'"
+
+
+def row_place(block: int, item: int) -> str:
+    """A ctid."""
+    return f"'({block:d},{item:d})'::pg_catalog.tid"
+
+
+def unquoted(literal: str) -> str:
+    """What `text` was made of; a number as it is."""
+    return literal[1:-1].replace("''", "'") if literal.startswith("'") else literal
+
+
+def array_of_one(value: str) -> str:
+    """The text of an array whose only element has this text."""
+    return text('{"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"}')
+
+
+def shown(full: TableName) -> str:
+    """A name as people may paste it into a statement: with quotes only where it needs them."""
+    return ".".join(part if _is_plain(part) else name(part) for part in (full.schema, full.name))
+
+
+def _is_plain(part: str) -> bool:
+    plain = part.replace("_", "a")
+    return plain.isascii() and plain.isalnum() and plain.islower() and not part[0].isdigit()
+
+
+def _whole(value: str) -> str:
+    # libpq would end the statement there, and the server run half of it.
+    if "\0" in value:
+        raise UnsupportedError(f"PostgreSQL takes no NUL in a name or a text: {value[:60]!r}")
+    return value

@@ -1,0 +1,40 @@
+"""The only place that puts quotes around what stands in SQLite's SQL: names, texts, bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tieout.errors import UnsupportedError
+from tieout.model.tables import TableName
+
+_CONTROL = re.compile(r"[\0-\x1f\x7f]")
+
+
+def name(text: str) -> str:
+    if "\0" in text:
+        raise UnsupportedError(f"SQLite takes no NUL in a name: {text[:60]!r}")
+    return '"' + text.replace('"', '""') + '"'
+
+
+def table(full: TableName) -> str:
+    return f"{name(full.schema)}.{name(full.name)}"
+
+
+def names(texts: Iterable[str]) -> str:
+    return ", ".join(map(name, texts))
+
+
+def text(value: str) -> str:
+    """Hexadecimal where it has to be: a NUL would end the statement, and a line end a line of a file."""
+    raw = value.encode()
+    return coded_text(raw) if _CONTROL.search(value) else "'" + value.replace("'", "''") + "'"
+
+
+def coded_text(raw: bytes) -> str:
+    """From bytes, whether they are text or not."""
+    return f"CAST({octets(raw)} AS TEXT)"
+
+
+def octets(value: bytes) -> str:
+    return f"X'{value.hex()}'"
