@@ -9,7 +9,7 @@ WANTED = "pwned"
 """What an attack would leave behind: a table, a schema, a role of that name."""
 
 ATTACKS = [
-    "$tieout$||null,''),1);CREATE TABLE pwned(a int);--",
+    "$tieout$||null,''),1);CREATE TABLE pwned()--",
     "$tieout$;CREATE TABLE pwned(a int);--",
     "$$;CREATE TABLE pwned(a int);$$",
     "');CREATE TABLE pwned(a int);--",
@@ -120,9 +120,9 @@ LETTERS = "'\"`$%\\;-#/*(){}[]<>=,.:!?@&|~^ \n\tabAB01_éß名"
 def names(random: Random, count: int, *, most_bytes: int = 60) -> list[str]:
     """So many, no two of which any engine takes for the same. The attacks first, then whatever letters make."""
     found: dict[str, str] = {}
-    chosen = random.sample(ATTACKS, len(ATTACKS))
+    chosen = [*ATTACKS[:2], *random.sample(ATTACKS[2:], len(ATTACKS) - 2)]
     while len(found) < count:
-        name = chosen.pop() if chosen else _made_up(random)
+        name = chosen.pop(0) if chosen else _made_up(random)
         name = _cut(name, most_bytes).rstrip()  # which MariaDB takes of nothing
         if name:
             found.setdefault(_folded(name), name)
