@@ -62,8 +62,8 @@ def _java_options(directory: Path, settings: Mapping[str, str]) -> dict[str, str
         raise ConfigError(f"{_JAVA_OPTIONS} can't be read: {error}", "close the quotation in it") from None
     if not options:
         return {}
-    quoted = (option.replace("\\", "\\\\").replace('"', '\\"') for option in options)
-    file = _private(directory / "java.options", "".join(f'"{option}"\n' for option in quoted))
+    quoted = ('"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"\n' for option in options)
+    file = _private(directory / "java.options", "".join(quoted))
     return {_JAVA_OPTIONS: f"@{file}"}
 
 

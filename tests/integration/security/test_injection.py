@@ -37,7 +37,10 @@ def build(target: Database, table: Table, structure: Structure | list[object]) -
     assert isinstance(structure, Structure)
     with closing(open_target(parse_url(target.url))) as opened:
         parts = [part.statement for part in (*structure.indexes, *structure.unique)]
-        opened.run(table.name, [*structure.create, *parts, *structure.counters])
+        opened.prepare()
+        fence = opened.progress.take("any", "a test")
+        opened.run(fence, table.name, [*structure.create, *parts, *structure.counters])
+        opened.drop_task(fence)
     return tables(target)
 
 
@@ -68,6 +71,9 @@ def test_a_default_is_not_taken_for_a_column(pg_db: Database, pg_db_b: Database)
         transfer = transfer_of(TableRequest("t"), ours, theirs, alike=True, tells_generated=False)
         pg_db.execute("ALTER TABLE t ADD b int")
         opened = stack.enter_context(closing(open_target(target)))
-        adapter = Adapter(open_source(source), opened, (sides[0], sides[1]), alike=True)
+        opened.prepare()
+        fence = opened.progress.take("any", "a test")
+        adapter = Adapter(open_source(source), opened, fence, (sides[0], sides[1]), alike=True)
         adapter.adapted(transfer, ("id", "a", "b"), None)
+        opened.drop_task(fence)
     assert tables(pg_db_b) == ["t"]

@@ -24,13 +24,15 @@ QUOTING = {
     "connectors/placeholders.py",
     "connectors/mysql/shown.py",
     "spark/wire.py",
-    # No SQL: elements of an array's text, Python that is generated, patterns, what is told of a wrong CHECK statement.
+    # No SQL: elements of an array's text, Python that is generated, patterns, options of Java, what is told of a wrong
+    # CHECK statement.
     "connectors/postgres/arrays.py",
     "connectors/mysql/binlog/decimals.py",
     "connectors/mysql/binlog/decoding.py",
     "connectors/mysql/binlog/forms.py",
     "connectors/defaults.py",
     "scrub/statements.py",
+    "spark/launch.py",
 }
 WORDS = ("replication slot", "tell their rows apart", "--exclude-columns", "pip install", "tieout check", "{shard")
 """Of messages that people read."""

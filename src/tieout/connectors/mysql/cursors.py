@@ -10,6 +10,6 @@ from tieout.connectors.placeholders import with_names
 
 
 class NamesCursor(Cursor):
-    def mogrify(self, query: str, args: Any = None) -> str:
+    def execute(self, query: str, args: Any = None) -> int:
         # An empty list, too, has the driver look for %.
-        return super().mogrify(query if args is None else with_names(query), args)
+        return super().execute(query if args is None else with_names(query), args)

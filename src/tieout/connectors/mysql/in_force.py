@@ -23,7 +23,7 @@ def check_settings(url: EndpointUrl, connection: Any, given: str) -> None:
         cursor.execute(_QUESTION)
         found = [str(value) for value in cursor.fetchone()]
     lacking = [
-        f"{name} = '{wanted[name]}'"
+        f"{name} = {wanted[name]!r}"
         for name, value in zip(_ASKED, found, strict=False)
         if not set(wanted[name].split(",")) <= set(value.split(","))
     ]

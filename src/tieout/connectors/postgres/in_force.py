@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from tieout.config.secrets import scrub
+from tieout.connectors.postgres import quoting
 from tieout.errors import AccessError
 
 _GIVEN = re.compile(r"-c (\w+)=(\S*)")
@@ -24,7 +25,7 @@ def check_settings(address: str, ask: Callable[[str], Any]) -> None:
     """Compares what the address (`libpq_url`) asked for with what `ask`, which returns a query's row, is told."""
     place, _, query = address.partition("?")
     wanted = dict(_GIVEN.findall(parse_qs(query)["options"][0]))
-    found = ask("SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name in wanted))
+    found = ask("SELECT " + ", ".join(f"pg_catalog.current_setting({quoting.text(name)})" for name in wanted))
     lacking = [name for name, value in zip(wanted, found, strict=True) if not _same(name, wanted[name], value)]
     if lacking:
         raise _refusal(scrub(place), {name: wanted[name] for name in lacking})

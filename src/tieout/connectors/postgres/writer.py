@@ -12,6 +12,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors import changes, sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.driver_rows import batch_of
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.faults import first_line, translate, translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
@@ -68,7 +69,7 @@ class PostgresStatements:
     _dialect = PostgresChangeDialect()
 
     def opening(self) -> Sequence[str]:
-        return [f"SET {name} = '{value}'" for name, value in _SESSION.items()]
+        return [f"SET {name} = {quoting.text(value)}" for name, value in _SESSION.items()]
 
     def begin(self) -> Sequence[str]:
         return "BEGIN", "SET CONSTRAINTS ALL DEFERRED"
