@@ -203,6 +203,7 @@ class ProgressTables:
             self.check(fence, lock)
             yield
             self.session.commit()
+            reach("answer-lost")
         except BaseException:
             self.session.rollback()
             raise

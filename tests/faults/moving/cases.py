@@ -23,6 +23,8 @@ PLACES = {
     "after-merge": 2,
     "after-progress": 2,
     "after-source-commit": 3,
+    "answer-lost": 6,
+    "log-rotation": 1,
 }
 """Each place, and which time that it is reached: rows are on their way then that others follow."""
 
@@ -45,6 +47,8 @@ ALL = [
     for seed, (place, times) in enumerate(PLACES.items())
     for delivery in DELIVERIES
     for pair in PAIRS
+    # Only the binary log is told of in files.
+    if place != "log-rotation" or pair.startswith("mariadb")
 ]
 
 FEW = [
@@ -54,5 +58,8 @@ FEW = [
     in {
         ("mariadb-postgres", "exactly-once", "before-commit"),
         ("postgres-mariadb", "exactly-once", "chunk-after-commit"),
+        ("mariadb-mariadb", "at-least-once", "log-rotation"),
+        ("postgres-postgres", "at-most-once", "answer-lost"),
     }
 ]
+"""Each pair and each delivery once."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tests.servers.server import Database
 
 KEYS = 2_000
+_ROTATES = 25
+"""After so many transactions, the log goes on in another file."""
+_ROTATION = {"mysql": "FLUSH BINARY LOGS", "postgresql": "SELECT pg_switch_wal()"}
 
 _GAVE_WAY = (pymysql.err.IntegrityError, psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
 
@@ -90,6 +93,8 @@ def writing(database: Database, seed: int, pause: float = 0.02) -> Iterator[list
                         transaction(chance, cursor)
                         cursor.execute("ROLLBACK" if chance.random() < 0.1 else "COMMIT")
                         made[0] += 1
+                        if made[0] % _ROTATES == 0:
+                            cursor.execute(_ROTATION[database.server.scheme])
                     except (*_GAVE_WAY, pymysql.err.OperationalError) as error:
                         if isinstance(error, pymysql.err.OperationalError) and error.args[0] not in (1205, 1213, 1020):
                             raise

@@ -7,6 +7,7 @@ from struct import Struct
 from zlib import crc32
 
 from tieout.connectors.mysql.binlog.kinds import FORMAT, IGNORABLE, ROTATE, TOLD
+from tieout.failpoints import reach
 from tieout.model.positions import Position
 
 Event = tuple[int, int, int, int, bytes]
@@ -50,6 +51,8 @@ class EventStream:
                 self.offset = int.from_bytes(body[:8], "little")
                 self.file = body[8:].decode()
                 self._last = None
+                if not flags & _ARTIFICIAL:
+                    reach("log-rotation")
             elif end and not flags & _ARTIFICIAL:
                 self.offset = _reached(self.offset, end)
                 self._last = self.offset - size, packet
