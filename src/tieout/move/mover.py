@@ -178,7 +178,8 @@ class Mover:
                     if exact:
                         return False
                     goal = self._log.now()
-                trouble = self._followed(spark, start, batch_end, goal)
+                # Up to an exact place a batch is applied in part: what is left of it is another one.
+                trouble = self._followed(spark, start, None if exact else batch_end, goal)
                 if trouble is None:
                     return True
                 self._overcome(spark, trouble)
