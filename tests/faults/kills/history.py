@@ -26,8 +26,8 @@ _LONGEST_TRANSACTION = 200_000
 _CATCH_UP_SECONDS = 150.0
 _COPYING = ("while-planning", "chunk-")
 """How places are named that a mover hardly reaches again, once it has copied all chunks."""
-_DULL = ("after-copy", "after-switch", "before-read", "after-read")
-"""Places where nothing is half done: movers are killed elsewhere more often."""
+_WEIGHTS = {"after-copy": 1, "after-switch": 1, "before-read": 1, "after-read": 1, "before-commit": 6, "after-merge": 6}
+"""How often movers are killed at a place, 3 unless given: less where nothing is half done, more where it is."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _kill(chance: random.Random, *, first: bool) -> Kill:
     if what < 0.4:
         return Kill(chance.uniform(1.0, 4.0), following=True, workers=workers, cut=chance.choice(("source", "target")))
     places = [place for place in failpoints() if first or not place.startswith(_COPYING)]
-    (place,) = chance.choices(places, [1 if place in _DULL else 3 for place in places])
+    (place,) = chance.choices(places, [_WEIGHTS.get(place, 3) for place in places])
     delay = chance.uniform(0.0, 0.3) if chance.random() < 0.4 else None
     times = chance.choice((1, 1, 2, 3, 5))
     return Kill(4.0, place=place, times=times, delay=delay, workers=workers)
