@@ -76,7 +76,6 @@ def test_what_a_kill_shows(
     assert bool(lost) == (delivery == "at-most-once"), "a batch is lost, under at-most-once alone"
 
 
-@pytest.mark.xfail(reason="a batch that is applied again is cut anew, into shorter ones", strict=False)
 @pytest.mark.parametrize("pair", ["mariadb-postgres", later("postgres-mariadb"), later("mariadb-mariadb")])
 def test_nobody_sees_rows_go_back_in_time(pair: str, played: Callable[[Plan], Outcome]) -> None:
     """At least once, too: a batch that is applied again is the same batch."""
