@@ -43,8 +43,9 @@ class PostgresReader:
         return sql.finds(_DIALECT, scan)
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        if keys:
-            yield from self._rows(scan, sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
+        # No text of PostgreSQL has a NUL, and so no row has such a key.
+        if known := [key for key in keys if not any("\0" in part for part in key)]:
+            yield from self._rows(scan, sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, known)))
 
     def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
         with self._connection(of_users(scan), arrow=True) as connection:
