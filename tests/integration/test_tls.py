@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -44,20 +45,19 @@ def trusted(ours: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def mariadb_tls(directory: Path, ours: Authority) -> Iterator[MariaDB]:
+def mariadb_tls(ours: Authority) -> Iterator[MariaDB]:
     """Its certificate is for 127.0.0.1, and for no other name of this machine."""
     each = ours.sign("mariadb", "127.0.0.1")
-    shared = directory / "mariadb"
-    shared.mkdir(mode=0o755)
-    settings = {}
-    for option, file in {"ssl-cert": each.file, "ssl-key": each.key, "ssl-ca": ours.file}.items():
-        (shared / option).write_bytes(file.read_bytes())
-        settings[option] = str(shared / option)
-    for part in (shared, *shared.parents[:3]):
-        part.chmod(part.stat().st_mode | 0o055)
-    server = start_mariadb(time_zone="+00:00", server_id=9, settings=settings)
-    yield server
-    server.stop()
+    # Not below pytest's own directory, which is nobody else's: the server runs under another account.
+    with tempfile.TemporaryDirectory(prefix="tieout-tls-") as shared:
+        Path(shared).chmod(0o755)
+        settings = {}
+        for option, file in {"ssl-cert": each.file, "ssl-key": each.key, "ssl-ca": ours.file}.items():
+            Path(shared, option).write_bytes(file.read_bytes())
+            settings[option] = str(Path(shared, option))
+        server = start_mariadb(time_zone="+00:00", server_id=9, settings=settings)
+        yield server
+        server.stop()
 
 
 @pytest.fixture
