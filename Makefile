@@ -73,9 +73,9 @@ format: setup-dev ## put the code into shape
 bench-verify: setup java servers $(PEER)/.ready ## verification beside its peers; ROWS=... sets the size
 	@$(BIN)/python benchmarks/verify.py
 
-bench-move: setup-dev java servers ## moving beside dumps and loaders; ROWS=..., CHANGES=... set the sizes
+bench-move: setup-dev java servers ## moving beside dumps and loaders; ROWS=..., CHANGES=... set the sizes, BESIDE=... an older commit
 	@tools/pgloader
-	@$(BIN)/python benchmarks/move.py
+	@$(BIN)/python $(if $(BESIDE),benchmarks/beside.py $(BESIDE),benchmarks/move.py)
 
 bench-check: setup-dev java servers ## index checks beside fetching the same columns, and pg_amcheck; ROWS=...
 	@$(BIN)/python benchmarks/check.py

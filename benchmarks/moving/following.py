@@ -111,10 +111,11 @@ def _bare(subject: Subject, keys: int) -> float:
         fence = target.progress.take("bare", "process 1 on nowhere")
         (table,) = endpoint.describe([TableName(endpoint.default_schema(), BARE)])
         transfer = transfer_of(TableRequest(BARE), table, table, alike=True, tells_generated=True)
-        ((_, stage),) = target.make_stages(fence, [transfer], 1)[0].items()
+        stage = target.make_stages(fence, [transfer])[table.name].of_attempt("bare")
+        start = target.progress.begin_at(fence, lambda: Position("0"))
         began = time.perf_counter()
-        rows = target.loader().stage(stage, [lines])
-        target.merge(fence, Merge([StagedChanges(stage, rows, rows)], Position("0")), with_progress=True)
+        rows = target.loader().stage(stage, [lines], new=True)
+        target.merge(fence, Merge([StagedChanges(stage, rows, rows)], start, Position("1")), with_progress=True)
         seconds = time.perf_counter() - began
-        target.drop_task("bare")
+        target.drop_task(fence)
     return seconds
