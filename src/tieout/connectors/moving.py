@@ -231,6 +231,12 @@ class Target(Protocol):
     def record(self, fence: Fence, merge: Merge) -> None:
         """Writes the progress of a merge by itself."""
 
+    def watch(self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> dict[TableName, str]:
+        """Source tables whose target was restored without the progress, and what it lacks."""
+
+    def rebuilt(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
+        """The mover has altered their tables itself: none of them was restored."""
+
     def drop_task(self, fence: Fence) -> None:
         """Removes all that a task left here, its target tables aside."""
 

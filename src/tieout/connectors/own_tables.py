@@ -6,7 +6,7 @@ from tieout.model.tables import TableName
 
 PREFIX = "tieout_"
 STAGE = f"{PREFIX}stage_"
-PROGRESS = ("chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
+PROGRESS = ("last_rows", "chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
 VERSION = "version"
 """Of the tables that progress is kept in."""
 CAPTURE = ("changes", "shapes", "readers", "wanted", "replaced", "seen", "log")

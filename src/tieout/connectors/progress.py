@@ -38,8 +38,11 @@ class TaskProgress:
         return self.applied or self.began
 
 
-LAYOUT = 2
-"""The version of the tables. 1: positions did not tell which log they are of, and the end of a batch was not kept."""
+LAYOUT = 3
+"""The version of the tables. 1: positions did not tell which log they are of, and the end of a batch was not kept.
+
+2: nothing was kept of what was applied last.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,11 @@ class ProgressTables:
                 f"{name}, source_table {text} NOT NULL, ordinal INT NOT NULL, low_key {long_text}, "
                 f"high_key {long_text}, held {long_text}, snapshot {long_text}, row_count BIGINT NOT NULL, "
                 "PRIMARY KEY (task, source_table, ordinal)",
+            ),
+            (
+                "last_rows",
+                f"{name}, target_table {text} NOT NULL, made {long_text} NOT NULL, applied {long_text}, "
+                "PRIMARY KEY (task, target_table)",
             ),
             (VERSION, "version INT NOT NULL"),
         ):

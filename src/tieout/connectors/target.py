@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from hashlib import blake2s
 from typing import ClassVar
 
+from tieout.connectors.last_rows import LastRows
 from tieout.connectors.moving import STAGE_COLUMNS, Destination, Loader, Merge, StagedChanges, StageTable, stages_again
 from tieout.connectors.own_tables import STAGE
 from tieout.connectors.progress import ProgressTables
@@ -18,7 +19,7 @@ from tieout.failpoints import reach
 from tieout.model.changes import ChangeKind
 from tieout.model.forecast import Problem
 from tieout.model.move_forecast import TargetLevel
-from tieout.model.moving import Fence, Transfer
+from tieout.model.moving import Chunk, Fence, Transfer
 from tieout.model.tables import Column, Table, TableName
 
 KIND, PIECE, COPIES, KEPT = STAGE_COLUMNS
@@ -48,6 +49,7 @@ class SqlTarget(ABC):
     def _open(self) -> None:
         self.session = self._connect()
         self.progress = ProgressTables(self.session, self.schema, self._clock, self._turn)
+        self._last_rows = self.last_rows()
 
     def reconnect(self) -> None:
         self.session.close()
@@ -85,6 +87,9 @@ class SqlTarget(ABC):
             for changes, rows in staged:
                 self._require_staged(changes, rows)
             remarks = [remark for changes in merge.changes for remark in self._apply(changes)]
+            if self._last_rows:
+                for changes in merge.changes:
+                    self._last_rows.keep(fence.task, changes, STAYS)
             # Last: the row of the progress is written to by the mover's sign of life, too.
             if with_progress:
                 self.progress.advance(fence.task, merge.after, merge.upto, merge.versions)
@@ -129,6 +134,13 @@ class SqlTarget(ABC):
             for place in sorted(changes.kept):
                 self.session.execute(self.hand_on(stage, place, piece))
             self.session.execute(self.drop_earlier(stage, piece))
+
+    def watch(self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> dict[TableName, str]:
+        return self._last_rows.watch(fence, transfers, chunks) if self._last_rows else {}
+
+    def rebuilt(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
+        if self._last_rows:
+            self._last_rows.rebuilt(fence, transfers)
 
     def record(self, fence: Fence, merge: Merge) -> None:
         with self.progress.together(fence):
@@ -188,6 +200,10 @@ class SqlTarget(ABC):
         self._drop_stages(fence.task)
         if self.progress.forget(fence.task):
             self.leave()
+
+    def last_rows(self) -> LastRows | None:
+        """None: a table is never restored without the others."""
+        return None
 
     @abstractmethod
     def leave(self) -> None:

@@ -68,11 +68,13 @@ class Mover:
         self._patiently(self._start)  # a log that is gone is told before a row is copied
         self._look_at_retention()
         self.status.planned(self.transfers, self._chunks())
+        self._patiently(self._watch_targets)
         spark = session()
         self._copy_patiently(spark)
         reach("after-copy")
         # A connection that was not used while rows were copied may be gone by now.
         self._patiently(lambda: maker.index(spark, self.transfers))
+        self._patiently(lambda: self.target.rebuilt(self.fence, self.transfers))
         self.status.become("following")
         self._follow(spark, self._patiently(self._log.now))
         self._patiently(lambda: self._finish(maker))
@@ -133,6 +135,7 @@ class Mover:
     def _finish(self, maker: Maker) -> None:
         self.status.consistent_from = str(_highest(self.target.progress.chunks(self.request.task, self._names)))
         self.status.remarks += maker.finish(self.transfers)
+        self.target.rebuilt(self.fence, self.transfers)
 
     def _patience(self) -> Patience:
         return Patience(self.target, self.status, self.steering, self.tell)
@@ -173,6 +176,7 @@ class Mover:
         while True:
             try:
                 start, batch_end = self._start()
+                self._watch_targets()
                 patience.reached(start)
                 if goal is not None and not start.is_same_log(goal):
                     if exact:
@@ -220,14 +224,25 @@ class Mover:
                 adapted = adapter.adapted(transfer, trouble.columns, trouble.defaults)
                 self.transfers = [adapted if t is transfer else t for t in self.transfers]
                 self.target.progress.plan_columns(self.fence, trouble.table, adapted.source.column_names)
+                self.target.rebuilt(self.fence, [adapted])
                 return
             except Incompatible as error:
                 reason = f"{trouble.reason}: {error}"
-        self.target.progress.stop_table(self.fence, trouble.table, reason)
+        self._stop_table(transfer, reason)
+
+    def _stop_table(self, transfer: Transfer, reason: str) -> None:
+        self.target.progress.stop_table(self.fence, transfer.source.name, reason)
         self.transfers.remove(transfer)
-        self.status.stopped(trouble.table, reason)
+        self.status.stopped(transfer.source.name, reason)
         if not self.transfers:
             raise UnsupportedError(reason, _BEGIN_ANEW)
+
+    def _watch_targets(self) -> None:
+        """Stops tables whose rows are older than the progress: they were restored without it."""
+        chunks = self.target.progress.chunks(self.request.task, self._names)
+        for table, reason in self.target.watch(self.fence, self.transfers, chunks).items():
+            (transfer,) = (each for each in self.transfers if each.source.name == table)
+            self._stop_table(transfer, f"{reason}: it was restored, or made anew, without the progress of the task")
 
     def _follower(
         self,

@@ -18,6 +18,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 class Outcome(StrEnum):
     GOES_ON = "goes on; nothing is lost, nothing is there twice"
     LOST = "ends with `log-lost`; the target stays as it is"
+    STOPS = "stops those tables with the reason; others go on"
 
 
 @dataclass(frozen=True)

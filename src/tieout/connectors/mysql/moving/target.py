@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.last_rows import LastRows
 from tieout.connectors.moving import Destination, StageTable
 from tieout.connectors.mysql.moving.building import build
 from tieout.connectors.mysql.moving.loader import CLOCK, MySQLLoader
@@ -26,6 +27,7 @@ _ROW = "_tieout_row"
 _BY_BYTES = {TypeName.TEXT, TypeName.CHAR, TypeName.JSON, TypeName.ENUM, TypeName.SET}
 
 _INDEXES = "SELECT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
+_MADE = "SELECT table_name, create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _RUNNING = "SHOW GLOBAL STATUS WHERE variable_name IN ('Threads_running', 'Slaves_connected')"
 _CONSTRAINTS = """
 SELECT constraint_name FROM information_schema.table_constraints WHERE table_schema = %s AND table_name = %s"""
@@ -73,6 +75,22 @@ class MySQLTarget(SqlTarget):
 
     def replica_lag(self) -> float:
         raise UnsupportedError(self.lag_problem().message, self.lag_problem().fix)
+
+    def last_rows(self) -> LastRows:
+        return LastRows(self.session, self.progress, self)
+
+    def made(self, tables: Sequence[TableName]) -> dict[TableName, str]:
+        found = {}
+        for table in tables:
+            names = dict(self.session.rows(_MADE, [table.schema, table.name]))
+            if table.name in names:  # and not one whose name differs in case
+                found[table] = str(names[table.name])
+        return found
+
+    def row_hash(self, columns: Sequence[str], row: str) -> str:
+        # Of each by itself: a text of all could be longer than the server lets it be, and then there is none.
+        values = ", ".join(f"COALESCE(SHA2({row}.{self.session.quote(column)}, 256), '')" for column in columns)
+        return f"SHA2(CONCAT_WS(',', {values}), 256)"
 
     def loader(self) -> MySQLLoader:
         return MySQLLoader(self.url)

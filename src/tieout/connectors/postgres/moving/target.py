@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.last_rows import LastRows
 from tieout.connectors.moving import Destination, StageTable
 from tieout.connectors.own_tables import PREFIX
 from tieout.connectors.postgres import quoting
@@ -34,6 +35,11 @@ WITH RECURSIVE under AS (
   FROM under u JOIN pg_type t ON t.oid = u.typid WHERE t.typtype = 'd')
 SELECT u.attname, format_type(u.typid, u.modifier) FROM under u JOIN pg_type t ON t.oid = u.typid
 WHERE t.typtype <> 'd' AND EXISTS (SELECT FROM under o WHERE o.attname = u.attname AND o.typid <> u.typid)"""
+
+# The file changes with TRUNCATE too; and with VACUUM FULL, which takes no row away.
+_MADE = """
+SELECT name, c.oid || ' ' || c.relfilenode FROM unnest(%s::text[]) AS wanted(name)
+JOIN pg_class c ON c.oid = to_regclass(name)"""
 
 _INDEXES = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
@@ -87,6 +93,17 @@ class PostgresTarget(SqlTarget):
 
     def replica_lag(self) -> float | None:
         return gauges.replica_lag(self.session)
+
+    def last_rows(self) -> LastRows:
+        return LastRows(self.session, self.progress, self)
+
+    def made(self, tables: Sequence[TableName]) -> dict[TableName, str]:
+        names = {self.session.table(table): table for table in tables}
+        return {names[name]: made for name, made in self.session.rows(_MADE, [list(names)])}
+
+    def row_hash(self, columns: Sequence[str], row: str) -> str:
+        values = ", ".join(f"{row}.{self.session.quote(column)}" for column in columns)
+        return f"hashtextextended(ROW({values})::text, 0)::text"
 
     def loader(self) -> PostgresLoader:
         return PostgresLoader(self.url)

@@ -1,20 +1,19 @@
-"""Targets that fail over, are put back to earlier copies, or whose answers are lost."""
+"""A PostgreSQL target that fails over, is put back to an earlier copy, or whose answer is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.integration.failover import own_servers as own
 from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
+from tests.integration.failover.lost_answers import cut_while_committing
 from tests.integration.failover.tasks import DATABASE, Task, following
 from tests.servers.postgres import Postgres
-from tests.servers.proxy import Proxy
 from tieout.model.moving import Delivery
 
 if TYPE_CHECKING:
@@ -130,52 +129,16 @@ def test_an_earlier_copy_under_a_mover_that_runs(task: Task, target: Postgres) -
     "a batch is applied only where it begins, and the first one was committed after all",
 )
 def test_an_answer_that_is_lost(task: Task, target: Postgres) -> None:
-    stalled = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    def count() -> int:
+        """How many wait for a replica."""
+        return int(target.rows(None, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")[0][0])
+
     with cut_while_committing(task, "_tieout.tieout_progress") as cut:
         blocked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%SET applied%%'"
         cut.merge_until(lambda: target.rows(None, blocked))
         target.execute(None, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         target.execute(None, "SELECT pg_reload_conf()")
         own.until(lambda: target.rows(None, "SHOW synchronous_standby_names") == [("nobody",)])
-        cut.now(lambda: int(target.rows(None, f"{stalled}")[0][0]))
+        cut.now(lambda: count() == 1, lambda: count() == 2)
         target.execute(None, "ALTER SYSTEM RESET synchronous_standby_names")
         target.execute(None, "SELECT pg_reload_conf()")
-
-
-@dataclass
-class Cut:
-    """A mover whose batch waits for the row that progress is kept in."""
-
-    task: Task
-    proxy: Proxy
-    locking: Any
-
-    def merge_until(self, blocked: Callable[[], object]) -> None:
-        self.task.write([100])
-        own.until(blocked)
-
-    def now(self, stalled: Callable[[], int]) -> None:
-        """While COMMIT waits for a replica; until the mover has read how far it is, and waits for it once more."""
-        self.locking.rollback()
-        own.until(stalled)
-        before = stalled()
-        self.proxy.cut()
-        own.until(lambda: stalled() > before)
-
-
-@contextmanager
-def cut_while_committing(task: Task, progress: str) -> Iterator[Cut]:
-    proxy = Proxy(task.target.host, task.target.port)
-    with (
-        following(replace(task, target=replace(task.target, port=proxy.port))),
-        task.target.connect(DATABASE) as locking,
-        locking.cursor() as cursor,
-    ):
-        cursor.execute("BEGIN")
-        cursor.execute(f"SELECT * FROM {progress} FOR UPDATE")
-        yield Cut(task, proxy, locking)
-        own.until(lambda: 100 in task.arrived()[1])
-        task.write([101])
-        own.until(lambda: 101 in task.arrived()[1])
-    proxy.close()
-    assert task.is_equal(), task.arrived()
