@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -24,6 +25,7 @@ from tieout.model.tables import Column, Table, TableName
 
 KIND, PIECE, COPIES, KEPT = STAGE_COLUMNS
 STAYS = f"{KIND} <> {ChangeKind.DELETE:d}"
+_STAGE_NAME = re.compile(r"(\d+)_[0-9a-f]{12}(?:_[0-9a-z]+)?")
 GOES = f"{KIND} = {ChangeKind.DELETE:d}"
 
 
@@ -74,7 +76,8 @@ class SqlTarget(ABC):
         """A mover drops its own and those of the ones before: another may have taken over since it was asked."""
         prefix = stage_prefix(task)
         for name in self.tables_like(prefix):
-            if upto is None or int(name.removeprefix(prefix).split("_")[0]) <= upto:
+            found = _STAGE_NAME.fullmatch(name.removeprefix(prefix))
+            if found is not None and (upto is None or int(found[1]) <= upto):
                 self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(TableName(self.schema, name))}")
 
     def drop_stages(self, stages: Iterable[StageTable]) -> None:
