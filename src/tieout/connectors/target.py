@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from hashlib import blake2s
 from typing import ClassVar
@@ -80,9 +80,10 @@ class SqlTarget(ABC):
             if found is not None and (upto is None or int(found[1]) <= upto):
                 self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(TableName(self.schema, name))}")
 
-    def drop_stages(self, stages: Iterable[StageTable]) -> None:
-        for stage in stages:
-            self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(stage.name)}")
+    def drop_stages(self, stages: Sequence[StageTable]) -> None:
+        if stages:
+            names = ", ".join(self.session.table(stage.name) for stage in stages)
+            self.session.execute(f"DROP TABLE IF EXISTS {names}")
 
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
         staged = [(changes, self._settle(changes)) for changes in merge.changes]

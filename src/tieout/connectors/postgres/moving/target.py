@@ -13,7 +13,7 @@ from tieout.connectors.own_tables import PREFIX
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving import gauges
-from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
+from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, UNSYNCED, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
 from tieout.connectors.postgres.moving.session import PostgresSession
@@ -145,6 +145,11 @@ class PostgresTarget(SqlTarget):
             f"SELECT {columns}, 0::smallint AS {KIND}, 0 AS {PIECE}, 0::bigint AS {COPIES}, "
             f"''::text AS {KEPT} FROM {target} LIMIT 0"
         )
+
+    def drop_stages(self, stages: Sequence[StageTable]) -> None:
+        if stages:
+            names = ", ".join(self.session.table(stage.name) for stage in stages)
+            self.session.execute(f"{UNSYNCED}; DROP TABLE IF EXISTS {names}")
 
     def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
         return nullcontext()  # it joins by hashing
