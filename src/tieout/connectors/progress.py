@@ -337,12 +337,22 @@ class ProgressTables:
 
     def plan_columns(self, fence: Fence, source: TableName, columns: Sequence[str]) -> None:
         """The columns that the source's table has, as far as the log was read."""
-        where = [fence.task, str(source)]
         with self.together(fence):
-            self.session.execute(f"DELETE FROM {self.table('columns')} WHERE task = %s AND source_table = %s", where)
+            self._unplan_columns(fence, source)
             self.session.execute(
-                f"INSERT INTO {self.table('columns')} VALUES (%s, %s, %s)", [*where, json.dumps(columns)]
+                f"INSERT INTO {self.table('columns')} VALUES (%s, %s, %s)",
+                [fence.task, str(source), json.dumps(columns)],
             )
+
+    def unplan_columns(self, fence: Fence, source: TableName) -> None:
+        """The table is not of the task any more."""
+        with self.together(fence):
+            self._unplan_columns(fence, source)
+
+    def _unplan_columns(self, fence: Fence, source: TableName) -> None:
+        self.session.execute(
+            f"DELETE FROM {self.table('columns')} WHERE task = %s AND source_table = %s", [fence.task, str(source)]
+        )
 
     def planned_columns(self, task: str) -> dict[str, tuple[str, ...]]:
         rows = self.session.rows(f"SELECT source_table, planned FROM {self.table('columns')} WHERE task = %s", [task])

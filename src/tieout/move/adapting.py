@@ -48,7 +48,8 @@ class Adapter:
             if error.transient:
                 raise
             raise Incompatible(str(error)) from None
-        pairs = tuple((column, target.column(column.name)) for column in added)
+        found = ((column, target.column(column.name)) for column in added)
+        pairs = tuple((column, theirs) for column, theirs in found if not theirs.generated)  # else it computes its own
         kept = tuple((column, target.column(theirs.name)) for column, theirs in transfer.columns)
         shape = transfer.shape
         if shape is not None:
@@ -72,6 +73,10 @@ class Adapter:
 
     def _statements(self, table: Table, column: Column, given: str | None) -> list[str]:
         """Rows that are there get what those of the source have, and rows to come the default of now."""
+        if column.generated and not self.alike:
+            raise Incompatible(
+                f"its new column {column.name} is computed, and the log does not tell what rows got in it"
+            )
         now = _line(self._structure(table), column.name)
         if given is None or given == column.default:
             self._require_plain(column)

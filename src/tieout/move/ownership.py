@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Target
-from tieout.errors import FencedError, TieoutError, UsageError
+from tieout.errors import FencedError, LogLostError, TieoutError, UsageError
 from tieout.model.moving import Fence
 from tieout.move.pulse import pulse
 
@@ -26,11 +26,24 @@ def owned(target: Target, url: EndpointUrl, task: str) -> Iterator[Fence]:
             yield fence
     except FencedError:
         raise
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, LogLostError):
+            _require_own(target, fence)
         with suppress(TieoutError):
             target.progress.release(fence)
         raise
     target.progress.release(fence)
+
+
+def _require_own(target: Target, fence: Fence) -> None:
+    """FencedError if another mover has taken over: the source let go of the log for that one, and nothing is lost."""
+    try:
+        target.reconnect()
+        target.progress.check(fence, lock="")
+    except FencedError:
+        raise
+    except TieoutError:
+        return  # what is lost is the better news
 
 
 def taken(target: Target, task: str) -> Fence:

@@ -9,12 +9,16 @@ from functools import partial
 from tieout.connectors.base import Endpoint
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Fence, GivenUp, Transfer
-from tieout.model.tables import Index, Table
+from tieout.model.tables import Index, Table, TableName
 from tieout.move.adapting import as_planned
 from tieout.move.making import Maker, Step
 from tieout.move.transfers import Route, refuse_unmakable, routes, transfer_of
 
 _LATE = "it came after the task began, whose log does not tell of it: give it a task of its own"
+_AWAY = (
+    "earlier movers moved it, and it is not among the task's tables any more: it was dropped, renamed, left out, "
+    "or the user may not see it"
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Planner:
         planned = progress.planned_columns(task)
         asked = routes(*self.endpoints, self.request)
         self._stop_late(asked, planned)
+        self._stop_away(asked, planned)
         stopped = progress.stopped(task)
         found = [route for route in asked if str(route.source) not in stopped]
         sources = self.endpoints[0].describe([route.source for route in found])
@@ -58,6 +63,18 @@ class Planner:
         for route in asked:
             if str(route.source) not in planned and str(route.source) not in stopped:
                 progress.stop_table(self.fence, route.source, _LATE)
+
+    def _stop_away(self, asked: Sequence[Route], planned: Mapping[str, object]) -> None:
+        """The log is read on without it. If it came back one day, all that was passed meanwhile would be missing."""
+        progress, there = self.maker.target.progress, {str(route.source) for route in asked}
+        known = progress.read(self.request.task)
+        for name in planned.keys() - there - progress.stopped(self.request.task).keys():
+            table = TableName.parse(name)
+            assert table is not None
+            if known is None or known.began is None:
+                progress.unplan_columns(self.fence, table)  # nothing was copied yet, and no log is read for it
+            else:
+                progress.stop_table(self.fence, table, f"{name}: {_AWAY}")
 
     def given_up(self) -> list[GivenUp]:
         """The tables that earlier movers stopped, whether they are still there or not."""

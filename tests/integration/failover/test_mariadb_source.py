@@ -111,6 +111,31 @@ def test_a_copy_that_is_not_older(task: Task, primary: MariaDB) -> None:
     assert task.arrived()[0] == [*range(10), *range(30, 60)]
 
 
+@case(
+    SOURCE,
+    "it is put back to a copy and recovered from its log, without a transaction that was applied",
+    Outcome.LOST,
+    "its GTIDs leave one out",
+)
+@pytest.mark.thorough
+def test_a_recovery_without_a_mistake(task: Task, primary: MariaDB) -> None:
+    """As mariadb-binlog does it: the same GTIDs and times, but for what is left out."""
+    kept = own.copy(primary)
+    ((number,),) = primary.rows(None, "SELECT SUBSTRING_INDEX(@@GLOBAL.gtid_binlog_pos, '-', -1) + 0")
+
+    def write(*numbers: int) -> None:
+        for n in numbers:
+            row = f"INSERT INTO keyed VALUES ({n}, {n})"
+            primary.execute(DATABASE, f"SET timestamp = 1700000000 + {n}, gtid_seq_no = {int(number)} + {n}; {row}")
+
+    write(11, 12, 13)
+    task.run()
+    own.put_back(primary, kept)
+    write(11, 13)
+    task.write(range(30, 40))
+    is_lost(task, "leaves out")
+
+
 @case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the file and its last event are the same")
 @pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.thorough)])
 def test_a_restart(task: Task, primary: MariaDB, how: signal.Signals) -> None:
@@ -135,6 +160,23 @@ def test_purged_files(task: Task, primary: MariaDB) -> None:
     task.write(range(20, 30))
     ((last, *_),) = primary.rows(None, "SHOW MASTER STATUS")
     own.until(lambda: _purged(primary, last))
+    is_lost(task)
+
+
+@case(
+    SOURCE,
+    "files that were not read are purged, with what another server wrote to the same domain",
+    Outcome.LOST,
+    "its last number does not tell which others were there",
+)
+@pytest.mark.thorough
+def test_purged_files_of_two_writers(task: Task, primary: MariaDB) -> None:
+    """Without gtid_strict_mode, what two servers wrote side by side comes with lower numbers."""
+    primary.execute(DATABASE, "SET server_id = 2, gtid_seq_no = 5; INSERT INTO keyed VALUES (77, 77)")
+    primary.execute(None, "FLUSH BINARY LOGS")
+    ((last, *_),) = primary.rows(None, "SHOW MASTER STATUS")
+    own.until(lambda: _purged(primary, last))
+    task.write(range(20, 30))
     is_lost(task)
 
 

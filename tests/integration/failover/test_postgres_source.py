@@ -98,6 +98,33 @@ def test_a_promoted_standby(task: Task, primary: Postgres) -> None:
         is_lost(other, "does not exist")
 
 
+@case(
+    SOURCE,
+    "a standby that is behind is promoted, and the slot made by hand on it",
+    Outcome.LOST,
+    "what was written before the slot was made is not told",
+)
+@pytest.mark.thorough
+def test_a_slot_that_was_made_by_hand(task: Task, primary: Postgres) -> None:
+    """Its log passes the place that was reached, and the slot begins behind the last transaction that was applied."""
+    ((slot,),) = primary.rows(DATABASE, "SELECT slot_name FROM pg_replication_slots")
+    with own.postgres_standby(primary) as standby:
+        own.wait_for_standby(primary, standby)
+        standby.execute(None, "ALTER SYSTEM SET primary_conninfo = ''")
+        standby.execute(None, "SELECT pg_reload_conf()")
+        own.until(lambda: not standby.rows(None, "SELECT 1 FROM pg_stat_wal_receiver"))
+        primary.execute(None, "SELECT pg_logical_emit_message(true, 'other', repeat('x', 1000000))")
+        task.run()
+        before = end(primary)
+        own.promote_postgres(standby)
+        other = task.reading_from(standby)
+        other.write(range(30, 40))
+        standby.execute(DATABASE, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
+        other.write(range(50, 60))
+        passes(standby, before)
+        is_lost(other, "another timeline")
+
+
 @case(SOURCE, "another server with a slot of this name", Outcome.LOST, "its system identifier is another one")
 @pytest.mark.thorough
 def test_another_server(task: Task, primary: Postgres) -> None:

@@ -35,6 +35,12 @@ def stopped(moving: Moving) -> dict[str, str | None]:
         later([ONE], ["ALTER TABLE one RENAME TO old"], "it was dropped, renamed or made anew"),
         ([ONE], ["DROP TABLE one", ONE], "it was dropped, renamed or made anew"),
         ([ONE], ["ALTER TABLE one ALTER COLUMN a TYPE BIGINT USING a * 100"], "was integer, and is bigint now"),
+        (
+            [ONE],
+            ["ALTER PUBLICATION {} DROP TABLE one", "ALTER PUBLICATION {} ADD TABLE one"],
+            "publication was altered",
+        ),
+        later([ONE], ["ALTER PUBLICATION {} SET TABLE two, one WHERE (id > 100)"], "publication was altered"),
         ([PARTITIONED, LOW, HIGH], ["ALTER TABLE one DETACH PARTITION low"], "its partition low was detached"),
     ],
 )
@@ -43,8 +49,9 @@ def test_a_table_that_became_another_is_stopped_and_no_other(
 ) -> None:
     asked = begin(moving, *made)
     with followed(asked):
+        ((publication,),) = moving.source.rows("SELECT pubname FROM pg_publication")
         for change in changes:
-            moving.source.execute(change)
+            moving.source.execute(change.format(publication))
         until(lambda: stopped(asked)["one"])
         moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
         until(lambda: arrived(moving, "two"))

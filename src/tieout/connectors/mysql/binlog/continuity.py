@@ -4,7 +4,8 @@ A file's name and an offset mean something in one log alone. After a failover, a
 server may have a file of this name that is another one. So a position that is taken up again is looked for: first
 in its file, if that was begun by the same server at the same moment and the same event lies before the place; then by
 its GTIDs, whatever the files are called. The last transaction of each domain must then be of the same moment too: a
-server that was put back to an earlier copy gives out numbers a second time.
+server that was put back to an earlier copy gives out numbers a second time. And none may be missing before it: whoever
+recovers a server from its own log leaves out what was a mistake, and the target has it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.dump import NotThere, dumped
 from tieout.connectors.mysql.binlog.groups import Groups
-from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, lineage_of, mysql_gtid
+from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, is_mixed, lineage_of, mysql_gtid
 from tieout.connectors.mysql.binlog.server import file_sizes, position
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
@@ -35,10 +36,14 @@ _NAMES = frozenset({kinds.GTID, kinds.MYSQL_GTID})
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How a file begins: what tells it from others of its name, and the transactions that lie before it."""
+    """How a file begins: what tells it from others of its name, and the transactions that lie before it.
+
+    `mixed`: several servers wrote to one domain, perhaps side by side: its last number does not tell which are there.
+    """
 
     log: str
     gtids: GtidState | None
+    mixed: bool = False
 
 
 def resumed(url: EndpointUrl, after: Position) -> Position:
@@ -101,7 +106,7 @@ def head_of(url: EndpointUrl, file: str) -> Head:
         events, log = dump.events, dump.events.log
         for kind, *_, body in events:
             if kind in _HEADS:
-                return Head(log, _head(kind, body))
+                return Head(log, _head(kind, body), mixed=kind == kinds.GTID_LIST and is_mixed(body))
             if kind not in kinds.SILENT:
                 break
         return Head(log, None)
@@ -135,7 +140,7 @@ def _by_gtids(url: EndpointUrl, after: Position) -> Position:
 def _next_file(url: EndpointUrl, file: str, after: Position) -> Position | None:
     """Where the oldest file begins, if it follows the one that was read to its end, and which is gone since."""
     head = head_of(url, file)
-    if head.gtids is None:
+    if head.gtids is None or head.mixed:
         return None
     found = position(file, _FIRST, str(head.gtids)).of_log(head.log, commit=after.commit)
     follows = found.place[0] == after.place[0] + 1 and found.is_same_log(after)
@@ -162,6 +167,8 @@ def _reached(events: Any, wanted: GtidState) -> Position:
         elif kind in _NAMES:
             moments[lineage_of(kind, body)] = str(when)
         if groups.ends_with(event):
+            if not state.is_next(groups.gtid.text):
+                raise NotThere(f"it leaves out what lies between {state} and {groups.gtid.text}")
             state.add(groups.gtid.text or groups.mysql_gtid)
             if str(state) == goal:
                 found = position(events.file, end, goal)

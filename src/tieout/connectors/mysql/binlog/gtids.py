@@ -65,6 +65,12 @@ def lineage_of(kind: int, body: bytes) -> str:
     return str(int.from_bytes(body[8:12], "little")) if kind == kinds.GTID else body[1:17].hex()
 
 
+def is_mixed(body: bytes) -> bool:
+    """Whether the event with which MariaDB begins a file has GTIDs of several servers in one domain."""
+    count = int.from_bytes(body[:4], "little") & _LISTED
+    return len({domain for domain, *_ in _listed_of(body[4 : 4 + 16 * count])}) != count
+
+
 @dataclass
 class GtidState:
     """The transactions that a log has come to: the last one of each domain (MariaDB), or a set of them (MySQL).
@@ -121,6 +127,11 @@ class GtidState:
         elif gtid:
             domain, _, _ = gtid.split("-")
             self.domains[int(domain)] = gtid
+
+    def is_next(self, gtid: str) -> bool:
+        """Whether no number is left out before a MariaDB GTID, as far as its domain is known."""
+        before = self.domains.get(int(gtid.partition("-")[0])) if gtid else None
+        return before is None or _number(gtid) <= _number(before) + 1
 
     def _add_interval(self, server: str, low: int, high: int) -> None:
         merged: list[tuple[int, int]] = []

@@ -62,7 +62,8 @@ class PostgresLog:
 
         the slot moves with what was applied, in no copy of the server but by us; so the log up to where the slot
         stands is the same. If the slot stands before the last transaction that was applied (it is kept on disk now
-        and then), that transaction must be in the log: the same LSN, xid and moment.
+        and then), that transaction must be in the log: the same LSN, xid and moment. After a failover or a recovery
+        it must be there in any case: no slot goes along, so this one was made by hand, perhaps after other changes.
         """
         with self._connection() as connection:
             log = wal.identity(connection)
@@ -73,11 +74,12 @@ class PostgresLog:
             self._require_end(connection, after)
             confirmed = slot_state(connection, self.url, self.slot).confirmed
             found = confirmed.of_log(log, commit=after.commit)
-            if after.commit:
-                place = Position(after.commit.partition(".")[0])
-                if confirmed.offset <= place.offset:
-                    self._require_commit(connection, after)
-                    found = lsn(place.offset + 1).of_log(log, commit=after.commit)
+            place = Position(after.commit.partition(".")[0]) if after.commit else None
+            if place is not None and confirmed.offset <= place.offset:
+                self._require_commit(connection, after)
+                found = lsn(place.offset + 1).of_log(log, commit=after.commit)
+            elif after.log and _timeline(after.log) != _timeline(log):
+                raise self._lost(after, "its slot begins behind the last transaction, on another timeline")
             elif not after.log and after.place != confirmed.place:
                 raise self._lost(after, "it was kept by an older version, which did not tell logs apart")
             self._require_held(connection, [place for place in held if place.place > found.place and place.log != log])
@@ -218,3 +220,7 @@ class PostgresLog:
     def _connection(self) -> Iterator[Any]:
         with log_faults(self.url), lease(("decoding", self.url), lambda: connect(self.url, "tieout log")) as connection:
             yield connection
+
+
+def _timeline(log: str) -> str:
+    return log.split(".")[1]

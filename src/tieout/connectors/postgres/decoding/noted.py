@@ -9,7 +9,8 @@ from typing import Any
 from tieout.connectors.changelog import Watched
 from tieout.model.tables import TableName
 
-# A partition's file is another one once it is truncated, and the log tells that of whole tables alone.
+# A partition's file is another one once it is truncated, and the log tells that of whole tables alone. What an altered
+# publication did not tell is lost, even if it is as before by now: its rows in the catalog must be untouched.
 _TABLES = """
 SELECT n.nspname, c.relname, c.oid::int8,
   (SELECT jsonb_object_agg(a.attname, jsonb_build_array(
@@ -18,7 +19,8 @@ SELECT n.nspname, c.relname, c.oid::int8,
   (SELECT coalesce(jsonb_object_agg(
      t.relid::oid, jsonb_build_array(CASE WHEN q.relnamespace = c.relnamespace THEN q.relname ELSE t.relid::text END,
        pg_relation_filenode(t.relid))), '{}')
-   FROM pg_partition_tree(c.oid) t JOIN pg_class q ON q.oid = t.relid WHERE t.isleaf AND t.relid <> c.oid)
+   FROM pg_partition_tree(c.oid) t JOIN pg_class q ON q.oid = t.relid WHERE t.isleaf AND t.relid <> c.oid),
+  concat_ws('.', p.oid, p.xmin, r.oid, r.xmin)
 FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s"""
 _NOTED = "SELECT obj_description(oid, 'pg_publication') FROM pg_publication WHERE pubname = %s"
@@ -56,8 +58,8 @@ def watched(connection: Any, publication: str, tables: Sequence[TableName]) -> W
 
 def _states(connection: Any, publication: str) -> dict[TableName, _State]:
     return {
-        TableName(schema, name): {"oid": oid, "types": types, "partitions": partitions}
-        for schema, name, oid, types, partitions in connection.execute(_TABLES, [publication]).fetchall()
+        TableName(schema, name): {"oid": oid, "types": types, "partitions": partitions, "published": published}
+        for schema, name, oid, types, partitions, published in connection.execute(_TABLES, [publication]).fetchall()
     }
 
 
@@ -66,6 +68,8 @@ def _reason(before: _State | None, now: _State | None) -> str | None:
         return "it was dropped, renamed or made anew"
     if before is None:
         return None
+    if before.get("published", now["published"]) != now["published"]:
+        return "its publication was altered, which may have left out changes"
     for partition, (name, _) in before["partitions"].items():
         if partition not in now["partitions"]:
             return f"its partition {name} was detached or dropped"
