@@ -122,7 +122,36 @@ def test_a_slot_that_was_made_by_hand(task: Task, primary: Postgres) -> None:
         standby.execute(DATABASE, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
         other.write(range(50, 60))
         passes(standby, before)
-        is_lost(other, "another timeline")
+        is_lost(other, "begins behind the last transaction")
+
+
+@case(
+    SOURCE,
+    "it is put back to an earlier copy, and the slot made by hand",
+    Outcome.LOST,
+    "it begins behind the last transaction that was read",
+)
+def test_an_earlier_copy_with_a_slot_made_by_hand(task: Task, primary: Postgres) -> None:
+    """Others write, so the mover is far behind its last transaction when the server is put back."""
+    kept = own.copy(primary)
+    task.write(range(20, 30))
+    task.run()
+    primary.execute(DATABASE, "CREATE TABLE other (t text)")
+    for _ in range(30):
+        primary.execute(DATABASE, "INSERT INTO other SELECT repeat('x', 1000) FROM generate_series(1, 100)")
+    task.run()
+    ((end,),) = primary.rows(None, "SELECT pg_current_wal_insert_lsn()::text")
+    ((slot, at),) = primary.rows(DATABASE, "SELECT slot_name, confirmed_flush_lsn::text FROM pg_replication_slots")
+    own.put_back(primary, kept)
+    task.write(range(100, 150))
+    primary.execute(DATABASE, "SELECT pg_logical_emit_message(true, 'other', repeat('x', 200000))")
+    primary.execute(DATABASE, f"SELECT pg_drop_replication_slot('{slot}')")
+    primary.execute(DATABASE, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
+    passed = f"SELECT confirmed_flush_lsn > '{at}'::pg_lsn AND confirmed_flush_lsn < '{end}'::pg_lsn "
+    assert primary.rows(DATABASE, f"{passed} FROM pg_replication_slots") == [(True,)], "or it would be noticed anyway"
+    while primary.rows(None, f"SELECT pg_current_wal_insert_lsn() > '{end}'::pg_lsn") != [(True,)]:
+        primary.execute(None, "SELECT pg_logical_emit_message(false, 'other', repeat('x', 100000))")
+    is_lost(task, "begins behind the last transaction")
 
 
 @case(SOURCE, "another server with a slot of this name", Outcome.LOST, "its system identifier is another one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tieout.connectors.checking import Checker
@@ -13,6 +13,7 @@ from tieout.connectors.moving import Source
 from tieout.errors import LogLostError, UnsupportedError
 from tieout.meta import MetaStore
 from tieout.meta.checked import CheckedTable
+from tieout.model.changes import LogItem, Reached
 from tieout.model.failures import ChangedSpan
 from tieout.model.forecast import Severity
 from tieout.model.positions import Position
@@ -112,8 +113,9 @@ class ChangedLog:
             # One end for all tables of a log: what is checked together stays together.
             upto = ends.setdefault(log, reader.now())
             wanted = {each.table.name: _wanted(each, planned) for each in planned}
-            items = reader.read(since, upto, frozenset(names))
+            items = _Read(reader.read(since, upto, frozenset(names)))
             found = changed_rows(items, [each.table for each in planned], wanted, self.checker)
+            upto = items.reached.with_commit_of(since)
         except LogLostError as error:
             raise LogLostError(error.message, FORGET) from None
         spans = [
@@ -150,6 +152,21 @@ class ChangedLog:
 
     def _known(self) -> dict[str, CheckedTable]:
         return self.store.checked.of(self.endpoint, self.scope)
+
+
+class _Read:
+    """Items of a log; behind the last one, where they end, with what proves it later."""
+
+    reached: Position
+
+    def __init__(self, items: Iterable[LogItem]) -> None:
+        self._items = items
+
+    def __iter__(self) -> Iterator[LogItem]:
+        for item in self._items:
+            if isinstance(item, Reached):
+                self.reached = item.position
+            yield item
 
 
 def scope_of(statement: CheckStatement) -> str:

@@ -60,7 +60,8 @@ class Decoder:
     record too. Between records it says the same as "ends behind `after` and not behind `upto`".
 
     Of a transaction whose beginning is missing nothing is told. If it is one of those, nothing of what follows it
-    either: `torn` is True then, and `reached` is behind all that was told. `last` is the evidence of the last one told.
+    either: `torn` is True then, and `reached` is behind all that was told. `last` is the evidence of the last one,
+    told or without a change of these tables.
     """
 
     def __init__(self, after: int, upto: int, tables: frozenset[TableName], log: str = "") -> None:
@@ -127,9 +128,11 @@ class Decoder:
 
     def _commit(self, batch: Batch, number: int, found: list[LogItem]) -> None:
         commit_begins, end, at = _COMMITTED.unpack_from(batch.buffer, batch.starts[number])
+        if self._transaction.wanted:
+            self.last = self._transaction.evidence
         if self._transaction.told:
             found.append(Commit(lsn(end, self._log), str(self._transaction.xid), at + _EPOCH))
-            self.reached, self.last = end, self._transaction.evidence
+            self.reached = end
         elif self._transaction is _NONE:
             self.torn = self.torn or self._lies_between(commit_begins)
         self._transaction = _NONE

@@ -26,7 +26,7 @@ from tieout.model.tables import TableName
 
 # Tables are described once, before the first change of all.
 _PEEK = """COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}, NULL,
-'proto_version', '1', 'publication_names', {}) WHERE lsn >= {} OR get_byte(data, 0) = ascii('R'))
+'proto_version', '1', 'publication_names', {}{}) WHERE lsn >= {} OR get_byte(data, 0) = ascii('R'))
 TO STDOUT (FORMAT binary)"""
 _MESSAGE = """SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s, NULL, 'proto_version', '1',
 'publication_names', %s, 'messages', 'true')
@@ -34,6 +34,12 @@ WHERE get_byte(data, 0) = ascii('M') AND lsn = %s AND position(convert_to(%s, 'U
 
 _REACH = 8 << 20
 """Few transactions are longer than so many bytes of log, those of others between them counted."""
+
+_MARK_BYTES = 16 << 20
+"""So much of the log is kept at most for the sake of a transaction that proves where it is."""
+
+# Older servers tell of every transaction, these only of those with something in them: a message will do.
+_MESSAGES = 14_00_00, ", 'messages', 'true'"
 
 _Batches = Iterable[list[memoryview]]
 
@@ -60,10 +66,8 @@ class PostgresLog:
     def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
         """While a server runs nobody can put it back, so its log goes on. Once it was started anew, this is proven:
 
-        the slot moves with what was applied, in no copy of the server but by us; so the log up to where the slot
-        stands is the same. If the slot stands before the last transaction that was applied (it is kept on disk now
-        and then), that transaction must be in the log: the same LSN, xid and moment. After a failover or a recovery
-        it must be there in any case: no slot goes along, so this one was made by hand, perhaps after other changes.
+        the last transaction that was read must be in the log, the same LSN, xid and moment. The slot is never moved
+        beyond it (`confirm`); one that stands behind it was made by hand, perhaps after other changes.
         """
         with self._connection() as connection:
             log = wal.identity(connection)
@@ -74,14 +78,14 @@ class PostgresLog:
             self._require_end(connection, after)
             confirmed = slot_state(connection, self.url, self.slot).confirmed
             found = confirmed.of_log(log, commit=after.commit)
-            place = Position(after.commit.partition(".")[0]) if after.commit else None
+            place = _commit_begins(after)
             if place is not None and confirmed.offset <= place.offset:
                 self._require_commit(connection, after)
                 found = lsn(place.offset + 1).of_log(log, commit=after.commit)
-            elif after.log and _timeline(after.log) != _timeline(log):
-                raise self._lost(after, "its slot begins behind the last transaction, on another timeline")
             elif not after.log and after.place != confirmed.place:
                 raise self._lost(after, "it was kept by an older version, which did not tell logs apart")
+            elif after.place != confirmed.place and not wal.is_standby(connection):
+                raise self._lost(after, "its slot begins behind the last transaction that was read")
             self._require_held(connection, [place for place in held if place.place > found.place and place.log != log])
             return found
 
@@ -90,7 +94,9 @@ class PostgresLog:
             raise self._lost(after, "this is another server")
 
     def _require_commit(self, connection: Any, after: Position) -> None:
-        upto = lsn(Position(after.commit.partition(".")[0]).offset + 1)
+        place = _commit_begins(after)
+        assert place is not None
+        upto = lsn(place.offset + 1)
         for rows in chain(*when_free(lambda: self._peek(connection, after, upto, 0))):
             if after.commit in begins(Batch(rows)):
                 return
@@ -156,10 +162,20 @@ class PostgresLog:
             return noted.watched(connection, self.publication, tables)
 
     def confirm(self, position: Position) -> None:
+        """The server may let go of what lies before it; but for the last transaction that was read, which proves later
+        that the log is the same. If it keeps much for that alone, another one is written.
+        """
         with self._connection() as connection:
             self._require_same(position, wal.identity(connection))
             self._require_end(connection, position)
-            when_free(lambda: self._advance(connection, position))
+            proof = _commit_begins(position)
+            if proof is None or wal.is_standby(connection):
+                when_free(lambda: self._advance(connection, position))
+                return
+            kept = position.offset - slot_state(connection, self.url, self.slot).confirmed.offset
+            when_free(lambda: self._advance(connection, proof))
+            if kept > _MARK_BYTES:
+                wal.emit(connection, "")
 
     def _advance(self, connection: Any, position: Position) -> None:
         import psycopg
@@ -186,8 +202,12 @@ class PostgresLog:
         """It tells from the slot's confirmed position on, and at most one transaction beyond `upto`."""
         from psycopg import sql
 
-        texts = (self.slot, str(upto), self._published(connection), str(lsn(max(0, low))))
-        return sql.SQL(_PEEK).format(*map(sql.Literal, texts)).as_bytes(connection)
+        slot, end, published, begin = map(
+            sql.Literal, (self.slot, str(upto), self._published(connection), str(lsn(max(0, low))))
+        )
+        version, option = _MESSAGES
+        messages = sql.SQL(option if connection.info.server_version >= version else "")
+        return sql.SQL(_PEEK).format(slot, end, published, messages, begin).as_bytes(connection)
 
     def _published(self, connection: Any) -> str:
         """A list of identifiers as SQL writes them, inside of a text."""
@@ -222,5 +242,6 @@ class PostgresLog:
             yield connection
 
 
-def _timeline(log: str) -> str:
-    return log.split(".")[1]
+def _commit_begins(position: Position) -> Position | None:
+    """Where the commit record of the last transaction that was read begins (decoder.evidence)."""
+    return Position(position.commit.partition(".")[0]) if position.commit else None

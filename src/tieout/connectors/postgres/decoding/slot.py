@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.decoding import wal
 from tieout.connectors.postgres.decoding.faults import DUPLICATE, UNDEFINED, slot_faults
 from tieout.connectors.postgres.decoding.publication import publish, unpublish
 from tieout.connectors.postgres.decoding.state import SlotState, slot_state
@@ -30,7 +31,9 @@ def create(url: EndpointUrl, slot: str, publication: str, tables: Sequence[Table
         # Decoding looks publications up as they were at the time of a change: this one must be there first.
         publish(connection, publication, tables)
         _create_slot(connection, slot)
-        return slot_state(connection, url, slot).confirmed
+        begin = slot_state(connection, url, slot).confirmed
+        wal.marked(connection)  # a first transaction, by which the log is known again
+        return begin
 
 
 def drop(url: EndpointUrl, slot: str, publication: str) -> None:

@@ -44,12 +44,17 @@ def last_record(connection: Any) -> Position:
     return Position(inserted).of_log(log)
 
 
+def is_standby(connection: Any) -> bool:
+    """It has no log of its own to write to."""
+    return bool(connection.execute("SELECT pg_is_in_recovery()").fetchone()[0])
+
+
 def marked(connection: Any) -> str:
     """The place of a message of ours that was just written to the log, and what it says; "" on a standby.
 
     Whoever finds it there again has the same log up to this place.
     """
-    if connection.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
+    if is_standby(connection):
         return ""
     text = token_hex(8)
     return f"{emit(connection, text)}.{text}"
