@@ -9,6 +9,8 @@ import pytest
 
 from tests.servers.server import Database
 from tieout import api
+from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import Delivery
 from tieout.model.requests import TableRequest
 from tieout.model.results import Strategy, Verdict, VerificationResult
 
@@ -169,3 +171,50 @@ def test_tables_with_system_versioning_are_tables(mysql_db: Any, mysql_db_b: Any
 
     assert result.verdict is Verdict.DIFFERENT
     assert result.tables[0].differences.changed == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "default"),
+    [
+        ("sql_select_limit", "900", "18446744073709551615"),
+        ("system_versioning_asof", "'2020-01-01 00:00:00'", "DEFAULT"),
+        ("max_join_size", "900", "18446744073709551615"),
+    ],
+)
+def test_a_server_that_shows_fewer_rows(
+    mysql_db: Any, mysql_db_b: Any, spark: Any, tmp_path: Any, name: str, value: str, default: str
+) -> None:
+    for database in (mysql_db, mysql_db_b):
+        database.execute("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(9)) WITH SYSTEM VERSIONING")
+        database.execute("INSERT INTO t SELECT seq, 'v' FROM seq_1_to_1000")
+    mysql_db_b.execute("UPDATE t SET v = 'spoilt' WHERE id = 950")
+    try:
+        for database in (mysql_db, mysql_db_b):
+            database.execute(f"SET GLOBAL {name} = {value}")
+        result = verify(mysql_db, mysql_db_b, spark, tmp_path)
+    finally:
+        for database in (mysql_db, mysql_db_b):
+            database.execute(f"SET GLOBAL {name} = {default}")
+
+    assert result.tables[0].rows.source == 1000
+    assert [found.key for found in result.differences] == [{"id": "950"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("array_nulls", "off"), ("xmloption", "document"), ("quote_all_identifiers", "on")]
+)
+def test_values_are_written_as_they_are(postgres: Any, spark: Any, tmp_path: Any, name: str, value: str) -> None:
+    """A NULL in an array was written as the text NULL, and told by nobody."""
+    with postgres.fresh_database() as source, postgres.fresh_database() as target:
+        source.execute("CREATE TABLE t (id int PRIMARY KEY, a text[], x xml)")
+        source.execute("""INSERT INTO t VALUES (1, '{NULL,"NULL"}', 'a<b/>c')""")
+        target.execute(f'ALTER DATABASE "{target.name}" SET {name} = {value}')
+        meta = f"sqlite:///{tmp_path}/meta.db"
+        request = MoveRequest("settings", source.url, target.url, delivery=Delivery.EXACTLY_ONCE)
+        try:
+            api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+        finally:
+            api.drop_move(request, meta)
+
+        assert target.rows("SELECT array_position(a, NULL), x::text FROM t") == [(1, "a<b/>c")]
+        assert verify(source, target, spark, tmp_path).verdict is Verdict.EQUAL

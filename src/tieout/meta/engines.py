@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.session import ALL_ROWS
 from tieout.connectors.mysql.tls import login_arguments
 from tieout.connectors.postgres.session import require_path
 from tieout.errors import MetaStoreError
@@ -154,6 +155,10 @@ def _prepare_postgresql(connection: Any, record: Any) -> None:
 def _prepare_mysql(connection: Any, record: Any) -> None:
     with connection.cursor() as cursor:
         # A server that isn't strict cuts long values without a word; pymysql needs backslash escapes for bytes.
-        cursor.execute("SET SESSION sql_mode = 'STRICT_ALL_TABLES'")
+        # And whatever the server's own settings are, all rows are read, and a COMMIT is a COMMIT.
+        cursor.execute(
+            f"SET SESSION sql_mode = 'STRICT_ALL_TABLES', sql_select_limit = {ALL_ROWS}, max_join_size = {ALL_ROWS}, "
+            "sql_big_selects = 1, sql_safe_updates = 0, completion_type = 0"
+        )
         cursor.execute(f"SET SESSION innodb_lock_wait_timeout = {WAIT_SECONDS}")
     connection.commit()

@@ -10,7 +10,7 @@ from tieout.errors import AccessError
 
 _COMMENT = re.compile(r"/\*.*?\*/")
 _GIVEN = re.compile(r"(\w+) = ('[^']*'|[\w.]+)")
-_ASKED = ("time_zone", "sql_mode", "lock_wait_timeout", "character_set_results")
+_ASKED = ("time_zone", "sql_mode", "lock_wait_timeout", "character_set_results", "sql_select_limit")
 # Each server reads its own comments.
 _READ_ONLY = " /*M!100100 , @@SESSION.tx_read_only */ /*!80000 , @@SESSION.transaction_read_only */"
 _QUESTION = f"SELECT {', '.join(f'@@SESSION.{name}' for name in _ASKED)}{_READ_ONLY}"

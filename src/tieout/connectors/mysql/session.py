@@ -11,7 +11,16 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.in_force import check_settings
 from tieout.connectors.mysql.tls import login_arguments
 
-SETTINGS = "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES'"
+ALL_ROWS = "18446744073709551615"
+"""The sql_select_limit that is none."""
+
+SETTINGS = (
+    "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES', "
+    # Of a server or a user for whom these are set, all sessions would read fewer rows, or those of another day, and
+    # nothing would say so.
+    f"sql_select_limit = {ALL_ROWS}, max_join_size = {ALL_ROWS}, sql_big_selects = 1 "
+    "/*M!100304 , system_versioning_asof = DEFAULT */"
+)
 """What a user's SQL and our literals may depend on."""
 
 PATIENT = "net_read_timeout = 86400, net_write_timeout = 86400"
@@ -23,7 +32,11 @@ AT_ONE_MOMENT = (
 )
 """Where a server's own level is READ COMMITTED, each statement would see another moment, and nothing says so."""
 
-_INIT = f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', sql_quote_show_create = 1"
+_INIT = (
+    f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', sql_quote_show_create = 1, "
+    # A COMMIT ends a transaction, and neither the session nor in another transaction; what we change, we mean to.
+    "completion_type = 0, sql_safe_updates = 0 /*M!100502 , sql_if_exists = 0 */"
+)
 _LOCK_SECONDS = 30
 
 

@@ -20,7 +20,7 @@ from tieout.connectors.mysql.faults import DriverPanic, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.rows import batches_by, only_by_rows, row_batches
 from tieout.connectors.mysql.sent import sent_rows
-from tieout.connectors.mysql.session import AT_ONE_MOMENT, SETTINGS, connect
+from tieout.connectors.mysql.session import ALL_ROWS, AT_ONE_MOMENT, SETTINGS, connect
 from tieout.errors import ReadError
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
@@ -84,6 +84,8 @@ class MySQLReader:
             if self.flavour is Flavour.MARIADB:
                 # The Arrow driver's sessions begin in the server's own time zone and mode.
                 statement = f"SET STATEMENT {SETTINGS} FOR {statement}"
+            else:
+                statement = f"{statement} LIMIT {ALL_ROWS}"  # or it is the server's own sql_select_limit
             batches = self._by_arrow(scan, statement)
         for batch in batches:
             yield zero_moments(scan, batch)

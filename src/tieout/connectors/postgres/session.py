@@ -29,6 +29,11 @@ _SETTINGS: Mapping[str, str] = {
     "standard_conforming_strings": "on",
     "bytea_output": "hex",
     "lc_monetary": "C",
+    # Or NULL in an array is the text NULL, and XML has to be a whole document.
+    "array_nulls": "on",
+    "xmloption": "content",
+    # Types and definitions are compared as the server spells them.
+    "quote_all_identifiers": "off",
     # A policy that hides rows from this user is an error, not a smaller table.
     "row_security": "off",
     # The load on a server is ours to bound, by connections; its own workers would come on top.

@@ -32,6 +32,8 @@ _SESSION = {
     "DateStyle": "ISO, YMD",
     "IntervalStyle": "iso_8601",
     "lc_monetary": "C",
+    "array_nulls": "on",
+    "xmloption": "content",
     # What the statements name is in its schema; what they don't, is the server's own.
     "search_path": "pg_catalog",
     # A policy that hides rows from whoever runs the file is an error, and not a change that is not made.
