@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from pathlib import Path
 
-from tieout.config.secrets import scrub
+from tieout.config.secrets import MASK, scrub
 
+_URL = re.compile(r"(://[^:/@]*:).*@", re.DOTALL)
 _STAT = Path("/proc/self/stat")
 
 
@@ -29,7 +31,8 @@ def hide_passwords() -> None:
 
 def masked_arguments(arguments: bytes) -> bytes:
     """Arguments, each ended by a NUL, without passwords, and in as many bytes."""
-    words = [os.fsdecode(word) for word in arguments.split(b"\0")]
+    # A word is one URL, or holds one: its password may have spaces and quotes, by which an error's text would end it.
+    words = [_URL.sub(rf"\g<1>{MASK}@", os.fsdecode(word)) for word in arguments.split(b"\0")]
     masked = b"\0".join(os.fsencode(scrub(word)) for word in words)
     # A password of one letter is shorter than its mask: then the last argument is cut.
     return masked[: len(arguments) - 1].ljust(len(arguments), b"\0")

@@ -36,3 +36,13 @@ def test_the_process_list_shows_no_password():
     assert "hunter2secret" not in listed.stdout.split(" mysql:")[0].rpartition("'")[0]
     assert "mysql://app:***@db/shop" in listed.stdout
     assert listed.stdout.rstrip().endswith(URL), "the program itself still has it"
+
+
+@pytest.mark.parametrize("password", ["my pass", 'a"b', "<a>", "a\tb"])
+def test_a_password_with_spaces_and_quotes_is_masked(password: str) -> None:
+    shown = f"--source\0mysql://app:{password}@db/shop\0".encode()
+
+    masked = masked_arguments(shown)
+
+    assert masked.startswith(b"--source\0mysql://app:***@db/shop\0")
+    assert len(masked) == len(shown)
