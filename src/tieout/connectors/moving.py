@@ -137,6 +137,11 @@ STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kep
 """Of a staged row: its ChangeKind (INSERT or DELETE), the piece it came with, how many of it, the places left out."""
 
 
+def named_as_ours(names: Iterable[str]) -> list[str]:
+    """Those that a stage has for itself: a server would take the one for the other."""
+    return [name for name in names if name.casefold() in STAGE_COLUMNS]
+
+
 class Source(Protocol):
     """A source as the driver sees it. `keeps_position`: its log remembers what was confirmed.
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from tieout.connectors.base import Endpoint
 from tieout.connectors.defaults import DefaultKind, plain_default
-from tieout.connectors.moving import Source, Target
+from tieout.connectors.moving import Source, Target, named_as_ours
 from tieout.connectors.structure import TABLE, Structure
 from tieout.errors import TieoutError
 from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Column, Table
 from tieout.model.types import TypeName
+from tieout.move.transfers import OURS
 
 
 class Incompatible(Exception):
@@ -103,6 +104,8 @@ class Adapter:
             raise Incompatible(f"its new column {column.name} has a default that the target does not know")
 
     def _structure(self, table: Table) -> Structure:
+        if ours := named_as_ours(table.column_names):
+            raise Incompatible(f"{ours[0]}: {OURS}")
         structure = (
             self.source.structure(table) if self.alike else self.target.structure_of(table, self.source.wiring(table))
         )

@@ -8,12 +8,12 @@ from enum import IntEnum
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.moving import Loader, Source, Target
+from tieout.connectors.moving import Loader, Source, Target, named_as_ours
 from tieout.connectors.structure import ForeignKey, Part, Structure, Unholdable
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Table, TableName
-from tieout.move.transfers import Route
+from tieout.move.transfers import OURS, Route
 from tieout.spark.work import run_work
 
 MAKE_IT = "make the table there, or leave it out"
@@ -122,7 +122,8 @@ class Maker:
 
     def unholdable(self, table: Table) -> str | None:
         """Why the table can't be made on the target, if it can't."""
-        refused = self._words(table, self._structure(table))
+        refused = [f"{table.name}.{name}: {OURS}" for name in named_as_ours(table.column_names)]
+        refused += self._words(table, self._structure(table))
         return f"the target can't hold {'; '.join(refused)}" if refused else None
 
     def _words(self, table: Table, structure: Structure | list[Unholdable]) -> list[str]:

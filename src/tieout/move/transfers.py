@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tieout.connectors.base import Endpoint
+from tieout.connectors.moving import named_as_ours
 from tieout.errors import UnsupportedError, UsageError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import TABLE_NAME, Transfer
@@ -15,6 +16,8 @@ from tieout.model.types import TypeName
 from tieout.move.fitting import misfit
 from tieout.move.shapes import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
 from tieout.verify.pairing import NamePair, Names, is_pattern, matching_tables, pair_tables, schemas_named
+
+OURS = "a mover has columns of that name itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: b
         *_uncomputable(request, source, target),
         *_unfilled(target, filled),
         *([key] if isinstance(key, str) else []),
+        *(f"{name}: {OURS}" for name in named_as_ours(target.column_names)),
     ]
     for column, found in pairs:
         reason = _misfit(column, found, alike=alike, tells_generated=tells_generated)

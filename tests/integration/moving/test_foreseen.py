@@ -317,3 +317,12 @@ def test_the_command(ahead: Ahead, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     ahead.source.execute("ALTER TABLE t ENGINE = MyISAM")
     assert run("moved") == 2
     assert "it is kept by MyISAM" in capsys.readouterr().out
+
+
+@between("mariadb-postgres", "postgres-mariadb")
+def test_columns_that_are_called_like_those_of_a_stage(ahead: Ahead) -> None:
+    """MariaDB took the one for the other: rows were written with our numbers in them, and twice."""
+    for side, table in ((ahead.source, "made"), (ahead.source, "there"), (ahead.target, "there")):
+        side.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, _tieout_kind INT, _tieout_copies INT)")
+    found = ahead.look("made", "there")
+    only(prevents(found), "made._tieout_kind: a mover has", "already: _tieout_kind: a mover has")
