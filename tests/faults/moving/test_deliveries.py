@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.moving.cases import Case
 from tests.faults.moving.mover import Mover
+from tests.faults.moving.workload import scheme
 
 if TYPE_CHECKING:
     from tests.servers.server import Database
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
 CASES = [
     pytest.param(Case("mariadb-postgres", "any", "any", 1), id="mariadb-postgres"),
     pytest.param(Case("postgres-mariadb", "any", "any", 1), id="postgres-mariadb", marks=pytest.mark.thorough),
+    pytest.param(Case("sqlite-sqlite", "any", "any", 1), id="sqlite-sqlite", marks=pytest.mark.thorough),
 ]
 
 
 def write(source: Database, numbers: range) -> None:
-    """A transaction for each; the same row is changed by all of them."""
+    """Two transactions for each. The same row is changed by all of the first ones: any part of a batch shows in it."""
     for number in numbers:
-        source.execute(f"INSERT INTO events VALUES ({number}, 'event')")
         source.execute(f"UPDATE keyed SET n = {number} WHERE id = 1")
+        source.execute(f"INSERT INTO events VALUES ({number}, 'event')")
 
 
 def events(target: Database) -> Counter[int]:
@@ -124,6 +126,6 @@ def test_exactly_once_does_neither(pair: tuple[Database, Database], begun: Calla
 
 def versions(target: Database) -> dict[str, tuple[str, int]]:
     """The transaction and the moment of the last change of each table, as the target keeps them."""
-    schema = "_tieout." if target.server.scheme == "postgresql" else ""
+    schema = "_tieout." if scheme(target) == "postgresql" else ""
     found = target.rows(f"SELECT target_table, transaction_id, committed FROM {schema}tieout_versions")
     return {str(name).split(".")[1]: (str(transaction), int(at)) for name, transaction, at in found}
