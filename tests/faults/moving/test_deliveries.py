@@ -58,9 +58,12 @@ def kill(task: Mover, place: str, **changes: Any) -> None:
     assert killed.killed, killed.words
 
 
-def goes_on(task: Mover, **changes: Any) -> None:
+def goes_on(task: Mover, **changes: Any) -> dict[str, Any]:
+    """What its status is in the end."""
     ended = task.run(**changes)
     assert ended.code == 0, ended.words
+    assert ended.status is not None
+    return ended.status
 
 
 def test_at_least_once_applies_a_batch_again_and_no_other(
@@ -106,22 +109,45 @@ def test_at_most_once_loses_a_batch_and_nothing_beyond_it(
 
 
 def test_exactly_once_does_neither(pair: tuple[Database, Database], begun: Callable[[str], Mover]) -> None:
-    """And what is kept of a table's last change survives it."""
+    source, target = pair
+    task = begun("exactly-once")
+    write(source, range(10, 20))
+    kill(task, "after-merge")
+    write(source, range(20, 30))
+    kill(task, "before-commit")
+    goes_on(task)
+    assert events(target) == Counter(range(30))
+
+
+def test_what_changed_a_table_last_is_known_after_a_restart(
+    pair: tuple[Database, Database], begun: Callable[[str], Mover]
+) -> None:
+    """To who asks for the status, too. It is of one moment with the rows."""
     source, target = pair
     task = begun("exactly-once")
     write(source, range(10, 20))
     kill(task, "after-merge")
     before = versions(target)
-    assert before
-    goes_on(task)
+    assert before.keys() == {"keyed", "events"}
+    assert told(goes_on(task)) == before
     assert versions(target) == before
     write(source, range(20, 30))
     kill(task, "before-commit")
     assert versions(target) == before, "rows and what is known of them are of one moment"
-    goes_on(task)
-    assert events(target) == Counter(range(30))
-    assert versions(target)["events"][1] >= before["events"][1]
-    assert versions(target)["events"] != before["events"]
+    after = told(goes_on(task))
+    assert after == versions(target)
+    for table, (transaction, at) in before.items():
+        assert after[table][0] != transaction
+        assert after[table][1] >= at
+
+
+def told(status: dict[str, Any]) -> dict[str, tuple[str, int]]:
+    """The same of the tables that were changed, as a mover tells it."""
+    return {
+        table["target"].split(".")[1]: (table["transaction"], table["committed_at"])
+        for table in status["tables"]
+        if table["transaction"] is not None
+    }
 
 
 def versions(target: Database) -> dict[str, tuple[str, int]]:
