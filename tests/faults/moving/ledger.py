@@ -24,13 +24,13 @@ def table(ledger: Path) -> str:
     counts: Counter[tuple[str, str, bool | None]] = Counter(
         (case.place, case.delivery, last.get(str(case))) for case in ALL
     )
-    lines = ["", f"{'killed':22}" + "".join(f"{delivery:>16}" for delivery in DELIVERIES)]
+    lines = ["", f"{'killed':22}" + "".join(f"{delivery:>18}" for delivery in DELIVERIES)]
     for place in PLACES:
         cells = []
         for delivery in DELIVERIES:
             held, broken, left = (counts[place, delivery, came] for came in (True, False, None))
             cells.append(f"{held} of {held + broken + left}" + (f", {broken} failed" if broken else ""))
-        lines.append(f"{place:22}" + "".join(f"{cell:>16}" for cell in cells))
+        lines.append(f"{place:22}" + "".join(f"{cell:>18}" for cell in cells))
     return "\n".join(lines)
 
 
