@@ -1,14 +1,12 @@
-"""What a log only_told, without the place that it was read to."""
+"""What a log told, without the place that it was read to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tieout.model.changes import LogItem, Reached
+from tieout.model.changes import LogItem
 
 
 def only_told(items: Iterable[LogItem]) -> list[LogItem]:
-    """All but the last item, which says that all was only_told."""
-    *found, last = items
-    assert isinstance(last, Reached)
-    return found
+    """By name: so `tools/fails-before` can ask a version whose logs do not say how far they were read."""
+    return [item for item in items if type(item).__name__ != "Reached"]

@@ -219,7 +219,7 @@ class Target(Protocol):
     def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
         """Empty stages, by source table, like which those of each try are made. All that earlier ones left go."""
 
-    def drop_stages(self, stages: Iterable[StageTable]) -> None: ...
+    def drop_stages(self, stages: Sequence[StageTable]) -> None: ...
 
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
         """Applies what is staged in one transaction, with the progress if asked. Returns what was unexpected, in words.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from hashlib import blake2s
 from typing import ClassVar
@@ -24,6 +25,7 @@ from tieout.model.tables import Column, Table, TableName
 
 KIND, PIECE, COPIES, KEPT = STAGE_COLUMNS
 STAYS = f"{KIND} <> {ChangeKind.DELETE:d}"
+_STAGE_NAME = re.compile(r"(\d+)_[0-9a-f]{12}(?:_[0-9a-z]+)?")
 GOES = f"{KIND} = {ChangeKind.DELETE:d}"
 
 
@@ -74,12 +76,14 @@ class SqlTarget(ABC):
         """A mover drops its own and those of the ones before: another may have taken over since it was asked."""
         prefix = stage_prefix(task)
         for name in self.tables_like(prefix):
-            if upto is None or int(name.removeprefix(prefix).split("_")[0]) <= upto:
+            found = _STAGE_NAME.fullmatch(name.removeprefix(prefix))
+            if found is not None and (upto is None or int(found[1]) <= upto):
                 self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(TableName(self.schema, name))}")
 
-    def drop_stages(self, stages: Iterable[StageTable]) -> None:
-        for stage in stages:
-            self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(stage.name)}")
+    def drop_stages(self, stages: Sequence[StageTable]) -> None:
+        if stages:
+            names = ", ".join(self.session.table(stage.name) for stage in stages)
+            self.session.execute(f"DROP TABLE IF EXISTS {names}")
 
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
         staged = [(changes, self._settle(changes)) for changes in merge.changes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -31,7 +32,8 @@ class Position:
     - `#LOG`: its identity. MySQL: server id and creation time of the file. PostgreSQL: system identifier, timeline and
       start of the server. SQLite: what was drawn when the capture began.
     - `~TAIL`: something at the end of what lies before the place, and where: an event's checksum, a message of ours.
-    - `!COMMIT`: the last transaction before the place that was read: its commit time, on PostgreSQL with LSN and xid.
+    - `!COMMIT`: the last transaction before the place that was read. PostgreSQL: its LSN, xid and time. MySQL: its
+      time, for each domain or server that numbers transactions by itself.
 
     ValueError for other text.
     """
@@ -109,10 +111,11 @@ class Position:
         return Position(text + (f"!{commit}" if commit else ""))
 
     def with_commit_of(self, earlier: Position) -> Position:
-        """With the last transaction that was read before an earlier position, if none was read since."""
-        return (
-            self if self.commit or not earlier.commit else self.of_log(self.log, tail=self.tail, commit=earlier.commit)
-        )
+        """With the last transactions that were read before an earlier position, where none was read since."""
+        commit = self.commit or earlier.commit
+        if self.file:
+            commit = commit_of({**moments_of(earlier.commit), **moments_of(self.commit)})
+        return self.of_log(self.log, tail=self.tail, commit=commit)
 
     def is_same_log(self, other: Position) -> bool:
         """Whether the order of the two places means anything."""
@@ -151,6 +154,18 @@ def _is_same_log(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool
     # Of one name and number a log has one file; and the later one was begun later.
     earlier, later = (int(created), int(other_created)) if number < other_number else (int(other_created), int(created))
     return earlier == later if number == other_number else earlier <= later
+
+
+def moments_of(commit: str) -> dict[str, str]:
+    """When the last transaction of each domain or server was written, in a log of files (Position.commit)."""
+    parts = (part.rpartition(".") for part in commit.split("/") if part)
+    return {lineage: second for lineage, _, second in parts}
+
+
+def commit_of(moments: Mapping[str, str]) -> str:
+    # An earlier version did not tell whose transaction it was.
+    told = [lineage for lineage in sorted(moments) if lineage or len(moments) == 1]
+    return "/".join(f"{lineage}.{moments[lineage]}".removeprefix(".") for lineage in told)
 
 
 def lsn(number: int, log: str = "") -> Position:

@@ -216,7 +216,7 @@ class Follower:
             self.target.record(self.fence, merge)
         reach("after-progress")
         self._applied = upto
-        self.target.drop_stages(changes.stage for changes in staged.changes)
+        self.target.drop_stages([changes.stage for changes in staged.changes])
         self._moved.set()
         self.tell(staged, remarks)
 

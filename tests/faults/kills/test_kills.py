@@ -29,13 +29,6 @@ KEPT = Kill(60.0, place="before-commit")
 """Under at-most-once the position is kept, and the rows are not there yet."""
 
 CASES = [
-    pytest.param("mariadb-postgres", "exactly-once", (FIRST, KEPT, APPLIED)),
-    pytest.param("postgres-mariadb", "at-least-once", (FIRST, APPLIED)),
-    pytest.param("mariadb-mariadb", "at-most-once", (FIRST, KEPT)),
-]
-GROWN = Kill(60.0, place="after-merge", times=6)
-"""Batches have grown by then: the next mover begins with short ones."""
-MORE = [
     later(pair, delivery, kills)
     for pair in PAIRS
     for delivery, kills in (
@@ -43,8 +36,10 @@ MORE = [
         ("at-least-once", (FIRST, APPLIED)),
         ("at-most-once", (FIRST, KEPT)),
     )
-    if (pair, delivery) not in {case.values[:2] for case in CASES}
 ]
+"""`make test` has others: tests/faults/moving."""
+GROWN = Kill(60.0, place="after-merge", times=6)
+"""Batches have grown by then: the next mover begins with short ones."""
 
 
 @pytest.fixture
@@ -64,7 +59,7 @@ def played(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) 
     Mover(spark, tmp_path, {})._call_back_here()
 
 
-@pytest.mark.parametrize(("pair", "delivery", "kills"), [*CASES, *MORE])
+@pytest.mark.parametrize(("pair", "delivery", "kills"), CASES)
 def test_what_a_kill_shows(
     pair: str, delivery: str, kills: tuple[Kill, ...], played: Callable[[Plan], Outcome]
 ) -> None:

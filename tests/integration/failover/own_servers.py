@@ -89,12 +89,15 @@ def _copy(of: Path, to: Path) -> None:
 def mariadb_replica(primary: MariaDB, server_id: int = 22) -> Iterator[MariaDB]:
     """It has all that the primary has, by GTIDs, and writes a log of its own."""
     with mariadb(server_id, log_slave_updates="ON") as replica:
-        primary_is = f"master_host='{primary.host}', master_port={primary.port}, master_user='{USER}'"
-        replica.execute(
-            None,
-            f"CHANGE MASTER TO {primary_is}, master_password='{PASSWORD}', master_use_gtid=slave_pos; START SLAVE",
-        )
+        replicate(primary, replica)
         yield replica
+
+
+def replicate(primary: MariaDB, replica: MariaDB) -> None:
+    primary_is = f"master_host='{primary.host}', master_port={primary.port}, master_user='{USER}'"
+    replica.execute(
+        None, f"CHANGE MASTER TO {primary_is}, master_password='{PASSWORD}', master_use_gtid=slave_pos; START SLAVE"
+    )
 
 
 def wait_for_replica(primary: MariaDB, replica: MariaDB) -> None:

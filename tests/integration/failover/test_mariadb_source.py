@@ -141,3 +141,40 @@ def test_purged_files(task: Task, primary: MariaDB) -> None:
 def _purged(server: MariaDB, upto: str) -> bool:
     server.execute(None, f"PURGE BINARY LOGS TO '{upto}'")
     return bool(server.rows(None, "SHOW BINARY LOGS")[0][0] == upto)
+
+
+@case(
+    SOURCE,
+    "it is put back to an earlier copy, and replicates from elsewhere what it had before",
+    Outcome.LOST,
+    "the last transactions of its own domain are others",
+)
+def test_an_earlier_copy_with_another_domain(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
+    """The very last transaction came from elsewhere, and comes again: the same GTID and the same moment."""
+    with (
+        own.mariadb(1, log_slave_updates="ON", skip_slave_start="ON") as source,
+        own.mariadb(5, gtid_domain_id="1") as elsewhere,
+    ):
+        task = Task(source, postgres, spark, tmp_path).make()
+        elsewhere.execute(None, "CREATE DATABASE other; CREATE TABLE other.t (i INT PRIMARY KEY)")
+        own.replicate(elsewhere, source)
+        own.wait_for_replica(elsewhere, source)
+        task.write(range(10))
+        task.run()
+        source.execute(None, "STOP SLAVE")
+        kept = own.copy(source)
+        task.write(range(10, 20))
+        for number in range(5):
+            elsewhere.execute(None, f"INSERT INTO other.t VALUES ({number})")
+        source.execute(None, "START SLAVE")
+        own.until(lambda: source.rows(None, "SELECT COUNT(*) FROM other.t") == [(5,)])
+        goes_on(task)
+        source.execute(None, "FLUSH BINARY LOGS")
+        goes_on(task)
+        own.put_back(source, kept)
+        task.write(range(30, 40))
+        source.execute(None, "FLUSH BINARY LOGS")
+        source.execute(None, "START SLAVE")
+        own.until(lambda: source.rows(None, "SELECT COUNT(*) FROM other.t") == [(5,)])
+        is_lost(task, "another transaction of the same GTID")
+    postgres.drop_database(DATABASE)

@@ -3,8 +3,8 @@
 A file's name and an offset mean something in one log alone. After a failover, a RESET MASTER or a restored copy the
 server may have a file of this name that is another one. So a position that is taken up again is looked for: first
 in its file, if that was begun by the same server at the same moment and the same event lies before the place; then by
-its GTIDs, whatever the files are called. The last transaction must then be of the same moment too: a server that was
-put back to an earlier copy gives out numbers a second time.
+its GTIDs, whatever the files are called. The last transaction of each domain must then be of the same moment too: a
+server that was put back to an earlier copy gives out numbers a second time.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.dump import NotThere, dumped
 from tieout.connectors.mysql.binlog.groups import Groups
-from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, mysql_gtid
+from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, lineage_of, mysql_gtid
 from tieout.connectors.mysql.binlog.server import file_sizes, position
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import LogLostError
-from tieout.model.positions import Position
+from tieout.model.positions import Position, commit_of, moments_of
 
 _FIRST = 4
 _BEGIN_ANEW = (
@@ -73,7 +73,7 @@ def proven(url: EndpointUrl, place: Position) -> Position:
 
     NotThere if no event of the file ends there.
     """
-    state, at = GtidState(), ""
+    state, moments = GtidState(), dict[str, str]()
     with dumped(url, Position(f"{place.file}:{_FIRST}")) as dump:
         events = dump.events
         for event in events:
@@ -83,10 +83,11 @@ def proven(url: EndpointUrl, place: Position) -> Position:
             if kind in _HEADS:
                 state = _head(kind, body)
             elif kind in _NAMES:
-                at = str(when)
+                moments[lineage_of(kind, body)] = str(when)
                 state.add(gtid_of(server, body).text if kind == kinds.GTID else mysql_gtid(body))
             if end == place.offset:
-                return position(place.file, end, str(state)).of_log(events.log, tail=events.tail, commit=at)
+                found = position(place.file, end, str(state))
+                return found.of_log(events.log, tail=events.tail, commit=commit_of(moments))
     raise NotThere("no event ends there")
 
 
@@ -126,7 +127,9 @@ def _by_gtids(url: EndpointUrl, after: Position) -> Position:
         return found
     begin = _first_file(url, files, wanted)
     with dumped(url, Position(f"{begin}:{_FIRST}")) as dump:
-        return _reached(dump.events, wanted, after)
+        found = _reached(dump.events, wanted)
+    _require_moments(url, files[: files.index(begin)], moments_of(after.commit), moments_of(found.commit))
+    return found.with_commit_of(after)
 
 
 def _next_file(url: EndpointUrl, file: str, after: Position) -> Position | None:
@@ -150,26 +153,51 @@ def _first_file(url: EndpointUrl, files: list[str], wanted: GtidState) -> str:
     raise NotThere(f"no file of it begins before {wanted}")
 
 
-def _reached(events: Any, wanted: GtidState, after: Position) -> Position:
-    groups, state, at, goal = Groups(), GtidState(), "", str(wanted)
+def _reached(events: Any, wanted: GtidState) -> Position:
+    groups, state, moments, goal = Groups(), GtidState(), dict[str, str](), str(wanted)
     for event in events:
         kind, when, *_, end, body = event
         if kind in _HEADS:
             state = _head(kind, body)
         elif kind in _NAMES:
-            at = str(when)
+            moments[lineage_of(kind, body)] = str(when)
         if groups.ends_with(event):
             state.add(groups.gtid.text or groups.mysql_gtid)
             if str(state) == goal:
-                return _proven(position(events.file, end, goal), events, after, at)
+                found = position(events.file, end, goal)
+                return found.of_log(events.log, tail=events.tail, commit=commit_of(moments))
             if not state.is_within(wanted):
                 raise NotThere(f"it comes to {state}, and never to {wanted} alone")
     raise NotThere(f"it has come to {state or 'no transaction'}, and {wanted} was reached before")
 
 
-def _proven(place: Position, events: Any, after: Position, at: str) -> Position:
-    if not after.commit or not at:
+def _require_moments(url: EndpointUrl, files: list[str], wanted: dict[str, str], found: dict[str, str]) -> None:
+    """NotThere unless the last transactions are those that were read before: each domain, each server has its own.
+
+    `files` lie before those in which the moments were found. What none of them has is long ago, and was purged.
+    """
+    if not wanted:
         raise NotThere("nothing tells whether its last transaction is the same one, or has the same GTID")
-    if at != after.commit:
-        raise NotThere("it has another transaction of the same GTID: it was put back to an earlier copy")
-    return place.of_log(events.log, tail=events.tail, commit=after.commit)
+    if "" in wanted:  # an earlier version kept the last one alone
+        wanted = {max(found, key=lambda lineage: int(found[lineage])): wanted[""]}
+    found = dict(found)
+    for file in reversed(files):
+        if wanted.keys() <= found.keys():
+            break
+        found = {**_moments(url, file), **found}
+    for lineage, moment in wanted.items():
+        if found.get(lineage, moment) != moment:
+            raise NotThere("it has another transaction of the same GTID: it was put back to an earlier copy")
+
+
+def _moments(url: EndpointUrl, file: str) -> dict[str, str]:
+    """When the last transaction of each lineage in a file was written."""
+    moments = {}
+    with dumped(url, Position(f"{file}:{_FIRST}")) as dump:
+        events = dump.events
+        for kind, when, *_, body in events:
+            if events.file != file:
+                break
+            if kind in _NAMES:
+                moments[lineage_of(kind, body)] = str(when)
+    return moments

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from struct import Struct
 
+from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.cursor import Cursor
 
 _event_of = Struct("<QIB").unpack_from
@@ -57,6 +58,11 @@ def gtid_of(server: int, body: bytes) -> Gtid:
 def mysql_gtid(body: bytes) -> str:
     """MySQL's name of a transaction: server and number."""
     return f"{uuid.UUID(bytes=body[1:17])}:{int.from_bytes(body[17:25], 'little')}"
+
+
+def lineage_of(kind: int, body: bytes) -> str:
+    """Whose numbers a GTID event's is one of: a domain (MariaDB), or a server (MySQL)."""
+    return str(int.from_bytes(body[8:12], "little")) if kind == kinds.GTID else body[1:17].hex()
 
 
 @dataclass

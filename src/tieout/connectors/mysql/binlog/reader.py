@@ -8,6 +8,7 @@ from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.definitions import redefined, unread
 from tieout.connectors.mysql.binlog.events import Event, EventStream
 from tieout.connectors.mysql.binlog.groups import Groups
+from tieout.connectors.mysql.binlog.gtids import lineage_of
 from tieout.connectors.mysql.binlog.layout import Layouts
 from tieout.connectors.mysql.binlog.queries import Query, query_of
 from tieout.connectors.mysql.binlog.rollbacks import OpenLog, Rollbacks
@@ -19,7 +20,7 @@ from tieout.connectors.mysql.binlog.words import Rules, Unreadable
 from tieout.connectors.mysql.binlog.xa import LastRead, TwoParts
 from tieout.errors import ReadError, UnreachableError, UnsupportedError
 from tieout.model.changes import Begin, Commit, Emptied, LogItem, Reached, Rows, Statement
-from tieout.model.positions import Position
+from tieout.model.positions import Position, commit_of
 from tieout.model.tables import TableName
 
 _REFUSED = {
@@ -52,7 +53,7 @@ class Reader:
         self._rollbacks = Rollbacks(open_log, self._tables)
         self._two_parts = TwoParts(events, open_log, self._tables, self._refuse_changes, last or LastRead())
         self._told = False
-        self._at = 0
+        self._moments: dict[str, str] = {}
 
     def items(self, upto: Position) -> Iterator[LogItem]:
         """Ends with the transaction that reaches `upto`, and with the place that was reached."""
@@ -72,7 +73,7 @@ class Reader:
                 return
             else:
                 if kind in _NAMES:
-                    self._at = when
+                    self._moments[lineage_of(kind, body)] = str(when)
                 ended = groups.ends_with(event)
                 for item in self._others(event, before):
                     yield from self._begun(begin)
@@ -93,8 +94,7 @@ class Reader:
         raise UnreachableError(f"the server's log ends before {upto}: it has lost its end, or was begun anew")
 
     def _reached(self, upto: Position, tail: str) -> Reached:
-        commit = str(self._at) if self._at else ""
-        return Reached(upto.of_log(self._events.log, tail=tail, commit=commit))
+        return Reached(upto.of_log(self._events.log, tail=tail, commit=commit_of(self._moments)))
 
     def _begun(self, begin: int) -> Iterator[LogItem]:
         """A transaction's Begin, before the first of its items."""

@@ -13,12 +13,13 @@ from tieout.connectors.own_tables import PREFIX
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving import gauges
-from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, PostgresLoader
+from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, UNSYNCED, PostgresLoader
 from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
 from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
+from tieout.errors import AccessError
 from tieout.model.forecast import Problem
 from tieout.model.moving import Transfer
 from tieout.model.tables import Column, Table, TableName
@@ -40,6 +41,17 @@ WHERE t.typtype <> 'd' AND EXISTS (SELECT FROM under o WHERE o.attname = u.attna
 _MADE = """
 SELECT name, c.oid || ' ' || c.relfilenode FROM unnest(%s::text[]) AS wanted(name)
 JOIN pg_class c ON c.oid = to_regclass(name)"""
+
+# Owners who are neither this user, nor a role that it was made a member of, nor a superuser.
+_STRANGERS = """
+WITH RECURSIVE own AS (
+  SELECT oid FROM pg_roles WHERE rolname = current_user
+  UNION SELECT m.roleid FROM pg_auth_members m JOIN own ON own.oid = m.member),
+owners AS (
+  SELECT nspowner AS owner FROM pg_namespace WHERE nspname = %s
+  UNION SELECT c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s)
+SELECT quote_ident(r.rolname) FROM owners o JOIN pg_roles r ON r.oid = o.owner
+WHERE NOT r.rolsuper AND r.oid NOT IN (SELECT oid FROM own)"""
 
 _INDEXES = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
@@ -66,7 +78,17 @@ class PostgresTarget(SqlTarget):
 
     def prepare(self) -> None:
         self.session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        self._require_own_schema()
         self.progress.create("text", "text", self.tables_like(PREFIX))
+
+    def _require_own_schema(self) -> None:
+        """Whoever owns a table can have what is written to it run functions, with the rights of the writer."""
+        owners = sorted({owner for (owner,) in self.session.rows(_STRANGERS, [SCHEMA, SCHEMA])})
+        if owners:
+            raise AccessError(
+                f"{self.url.redacted()}: the schema {SCHEMA} or a table in it belongs to {', '.join(owners)}",
+                "the mover keeps its progress there: drop the schema, or move as its owner",
+            )
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
         return target_problems(self.session, destinations)
@@ -123,6 +145,11 @@ class PostgresTarget(SqlTarget):
             f"SELECT {columns}, 0::smallint AS {KIND}, 0 AS {PIECE}, 0::bigint AS {COPIES}, "
             f"''::text AS {KEPT} FROM {target} LIMIT 0"
         )
+
+    def drop_stages(self, stages: Sequence[StageTable]) -> None:
+        if stages:
+            names = ", ".join(self.session.table(stage.name) for stage in stages)
+            self.session.execute(f"{UNSYNCED}; DROP TABLE IF EXISTS {names}")
 
     def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
         return nullcontext()  # it joins by hashing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tieout.config.urls import EndpointUrl
@@ -90,9 +90,10 @@ class SQLiteTarget(SqlTarget):
         for place, name in odd.items():
             self.session.execute(f"ALTER TABLE {table} RENAME COLUMN {_ODD}{place} TO {name}")
 
-    def drop_stages(self, stages: Iterable[StageTable]) -> None:
+    def drop_stages(self, stages: Sequence[StageTable]) -> None:
         with self._at_once():
-            super().drop_stages(stages)
+            for stage in stages:
+                super().drop_stages([stage])
 
     @contextmanager
     def indexed(self, stage: StageTable) -> Iterator[None]:
