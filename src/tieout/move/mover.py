@@ -62,6 +62,7 @@ class Mover:
         maker = Maker(self.source, self.target, self.fence, self._alike)
         planner = Planner(self.request, self.endpoints, maker, self.fence)
         self.transfers = planner.transfers()
+        self.status.changed_before(self.target.progress.versions(self.request.task))
         self.status.given_up(planner.given_up())
         self._refuse_nothing()
         self._begin_log()

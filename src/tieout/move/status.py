@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from tieout.connectors.changelog import LogLag
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Chunk, GivenUp, Transfer
+from tieout.model.moving import Chunk, GivenUp, Transfer, Version
 from tieout.model.redaction import without_values
 from tieout.model.retention import Retention
 from tieout.model.tables import TableName
@@ -53,6 +53,7 @@ class StatusKeeper:
     lag: LogLag | None = None
     retention: Retention | None = None
     remarks: list[str] = field(default_factory=list)
+    _versions: Mapping[str, Version] = field(default_factory=dict)
     _told: float = 0.0
     _rates: list[tuple[float, int]] = field(default_factory=list)
     _caught_up_at: float | None = None
@@ -64,18 +65,29 @@ class StatusKeeper:
             self.lag, self._lags = None, []
         self._tell(now=True)
 
+    def changed_before(self, versions: Mapping[str, Version]) -> None:
+        """What earlier movers applied last to each target table: it stays so until another change comes."""
+        self._versions = versions
+
     def planned(self, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> None:
         for transfer in transfers:
             own = [chunk for chunk in chunks if chunk.table == transfer.source.name]
-            table = _table_status(str(transfer.source.name), str(transfer.target.name), own)
+            table = self._table(str(transfer.source.name), str(transfer.target.name), own)
             table.rows_estimated = transfer.source.estimated_rows
             self.tables[table.source] = table
 
     def given_up(self, tables: Sequence[GivenUp]) -> None:
         """Tables that earlier movers stopped: what is not moved is told of as long as the task is there."""
         for each in tables:
-            self.tables[each.source] = _table_status(each.source, each.target, each.chunks)
+            self.tables[each.source] = self._table(each.source, each.target, each.chunks)
             self.tables[each.source].stopped = self._shown(each.reason)
+
+    def _table(self, source: str, target: str | None, chunks: Sequence[Chunk]) -> TableStatus:
+        done = [chunk for chunk in chunks if chunk.held is not None]
+        table = TableStatus(source, target, len(chunks), len(done), sum(chunk.rows for chunk in done))
+        if target is not None and (version := self._versions.get(target)) is not None:
+            table.transaction, table.committed_at = version.transaction, version.at
+        return table
 
     def copied(self, chunk: Chunk, rows: int) -> None:
         table = self.tables[str(chunk.table)]
@@ -203,11 +215,6 @@ class StatusKeeper:
         if now or time.monotonic() - self._told > _EVERY:
             self.moves.tell(self.job_id, self.request.task, self.document())
             self._told = time.monotonic()
-
-
-def _table_status(source: str, target: str | None, chunks: Sequence[Chunk]) -> TableStatus:
-    done = [chunk for chunk in chunks if chunk.held is not None]
-    return TableStatus(source, target, len(chunks), len(done), sum(chunk.rows for chunk in done))
 
 
 def _rounded(seconds: float | None) -> float | None:

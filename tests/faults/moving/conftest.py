@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.faults.moving import workload
-from tests.faults.moving.cases import ALL, FEW, Case
+from tests.faults.moving.cases import ALL, FEW, PAIRS, Case
 from tests.faults.moving.ledger import keep, passed, table
 from tests.faults.moving.mover import Mover
-from tests.integration.moving.pairs import PAIRS
 from tieout import api
 from tieout.model.move_requests import MoveRequest
 from tieout.spark import work
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.servers.server import Database
+    from tests.servers.sqlite import SqliteDatabase
 
 LEDGER = Path(__file__).parents[3] / ".faults.jsonl"
 
@@ -55,6 +55,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.getoption("all_faults"):
         terminalreporter.write_line(table(LEDGER))
+
+
+@pytest.fixture
+def sqlite_source(sqlite_db: Callable[[str], SqliteDatabase]) -> SqliteDatabase:
+    return sqlite_db("source")
+
+
+@pytest.fixture
+def sqlite_target(sqlite_db: Callable[[str], SqliteDatabase]) -> SqliteDatabase:
+    return sqlite_db("target")
 
 
 @pytest.fixture

@@ -19,18 +19,18 @@ def passed(ledger: Path) -> set[str]:
 
 
 def table(ledger: Path) -> str:
-    """Of the four pairs, how many held: by place and delivery."""
+    """Of the pairs that reach it, how many held: by place and delivery."""
     last = _last(ledger)
     counts: Counter[tuple[str, str, bool | None]] = Counter(
         (case.place, case.delivery, last.get(str(case))) for case in ALL
     )
-    lines = ["", f"{'killed':22}" + "".join(f"{delivery:>16}" for delivery in DELIVERIES)]
+    lines = ["", f"{'killed':22}" + "".join(f"{delivery:>18}" for delivery in DELIVERIES)]
     for place in PLACES:
         cells = []
         for delivery in DELIVERIES:
-            held, broken = counts[place, delivery, True], counts[place, delivery, False]
-            cells.append(f"{held} of 4" + (f", {broken} failed" if broken else ""))
-        lines.append(f"{place:22}" + "".join(f"{cell:>16}" for cell in cells))
+            held, broken, left = (counts[place, delivery, came] for came in (True, False, None))
+            cells.append(f"{held} of {held + broken + left}" + (f", {broken} failed" if broken else ""))
+        lines.append(f"{place:22}" + "".join(f"{cell:>18}" for cell in cells))
     return "\n".join(lines)
 
 

@@ -39,6 +39,9 @@ if asked["failpoint"]:
     with open(os.environ["TIEOUT_FAILPOINT"] + ".new", "w") as chosen:
         chosen.write(f"{place} {times} {os.getpid()}")
     os.rename(os.environ["TIEOUT_FAILPOINT"] + ".new", os.environ["TIEOUT_FAILPOINT"])
+if asked.get("stopped"):
+    from tests.faults.moving import stopped
+    getattr(stopped, asked["stopped"])()
 request = MoveRequest(
     asked["task"], asked["source"], asked["target"], tuple(map(TableRequest, asked["tables"])),
     Delivery(asked["delivery"]), options=MoveOptions(**asked["options"]),
@@ -99,9 +102,12 @@ class Mover:
 
     def run(self, failpoint: tuple[str, int] | None = None, **changes: Any) -> Ended:
         """Until it has caught up, or was killed."""
+        return self.ended(self.start(failpoint, **changes))
+
+    def ended(self, process: subprocess.Popen[str]) -> Ended:
+        """Waits for a mover that was started."""
         import json
 
-        process = self.start(failpoint, **changes)
         out, err = process.communicate(timeout=150)
         self._call_back_here()
         return Ended(process.returncode, json.loads(out) if process.returncode == 0 else None, err)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.moving.cases import Case
 from tests.faults.moving.mover import Mover
+from tests.faults.moving.workload import scheme
 
 if TYPE_CHECKING:
     from tests.servers.server import Database
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
 CASES = [
     pytest.param(Case("mariadb-postgres", "any", "any", 1), id="mariadb-postgres"),
     pytest.param(Case("postgres-mariadb", "any", "any", 1), id="postgres-mariadb", marks=pytest.mark.thorough),
+    pytest.param(Case("sqlite-sqlite", "any", "any", 1), id="sqlite-sqlite", marks=pytest.mark.thorough),
 ]
 
 
 def write(source: Database, numbers: range) -> None:
-    """A transaction for each; the same row is changed by all of them."""
+    """Two transactions for each. The same row is changed by all of the first ones: any part of a batch shows in it."""
     for number in numbers:
-        source.execute(f"INSERT INTO events VALUES ({number}, 'event')")
         source.execute(f"UPDATE keyed SET n = {number} WHERE id = 1")
+        source.execute(f"INSERT INTO events VALUES ({number}, 'event')")
 
 
 def events(target: Database) -> Counter[int]:
@@ -56,9 +58,12 @@ def kill(task: Mover, place: str, **changes: Any) -> None:
     assert killed.killed, killed.words
 
 
-def goes_on(task: Mover, **changes: Any) -> None:
+def goes_on(task: Mover, **changes: Any) -> dict[str, Any]:
+    """What its status is in the end."""
     ended = task.run(**changes)
     assert ended.code == 0, ended.words
+    assert ended.status is not None
+    return ended.status
 
 
 def test_at_least_once_applies_a_batch_again_and_no_other(
@@ -104,26 +109,49 @@ def test_at_most_once_loses_a_batch_and_nothing_beyond_it(
 
 
 def test_exactly_once_does_neither(pair: tuple[Database, Database], begun: Callable[[str], Mover]) -> None:
-    """And what is kept of a table's last change survives it."""
+    source, target = pair
+    task = begun("exactly-once")
+    write(source, range(10, 20))
+    kill(task, "after-merge")
+    write(source, range(20, 30))
+    kill(task, "before-commit")
+    goes_on(task)
+    assert events(target) == Counter(range(30))
+
+
+def test_what_changed_a_table_last_is_known_after_a_restart(
+    pair: tuple[Database, Database], begun: Callable[[str], Mover]
+) -> None:
+    """To who asks for the status, too. It is of one moment with the rows."""
     source, target = pair
     task = begun("exactly-once")
     write(source, range(10, 20))
     kill(task, "after-merge")
     before = versions(target)
-    assert before
-    goes_on(task)
+    assert before.keys() == {"keyed", "events"}
+    assert told(goes_on(task)) == before
     assert versions(target) == before
     write(source, range(20, 30))
     kill(task, "before-commit")
     assert versions(target) == before, "rows and what is known of them are of one moment"
-    goes_on(task)
-    assert events(target) == Counter(range(30))
-    assert versions(target)["events"][1] >= before["events"][1]
-    assert versions(target)["events"] != before["events"]
+    after = told(goes_on(task))
+    assert after == versions(target)
+    for table, (transaction, at) in before.items():
+        assert after[table][0] != transaction
+        assert after[table][1] >= at
+
+
+def told(status: dict[str, Any]) -> dict[str, tuple[str, int]]:
+    """The same of the tables that were changed, as a mover tells it."""
+    return {
+        table["target"].split(".")[1]: (table["transaction"], table["committed_at"])
+        for table in status["tables"]
+        if table["transaction"] is not None
+    }
 
 
 def versions(target: Database) -> dict[str, tuple[str, int]]:
     """The transaction and the moment of the last change of each table, as the target keeps them."""
-    schema = "_tieout." if target.server.scheme == "postgresql" else ""
+    schema = "_tieout." if scheme(target) == "postgresql" else ""
     found = target.rows(f"SELECT target_table, transaction_id, committed FROM {schema}tieout_versions")
     return {str(name).split(".")[1]: (str(transaction), int(at)) for name, transaction, at in found}

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tests.faults.kills.movers import failpoints
 from tests.faults.moving import workload
-from tests.faults.moving.cases import Case
+from tests.faults.moving.cases import ALL, DELIVERIES, FEW, PAIRS, Case
 from tests.faults.moving.mover import Mover
 
 if TYPE_CHECKING:
@@ -38,3 +39,9 @@ def test_killed(case: Case, pair: tuple[Database, Database], mover: Callable[...
         assert found["named"] == wanted["named"]
     if case.delivery == "exactly-once":
         assert found == wanted
+
+
+def test_no_place_is_left_out() -> None:
+    assert sorted({case.place for case in ALL}) == failpoints()
+    assert {case.pair for case in FEW} == {case.pair for case in ALL} == set(PAIRS)
+    assert {case.delivery for case in FEW} == set(DELIVERIES)

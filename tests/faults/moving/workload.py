@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,12 @@ _ROTATES = 25
 """After so many transactions, the log goes on in another file."""
 _ROTATION = {"mysql": "FLUSH BINARY LOGS", "postgresql": "SELECT pg_switch_wal()"}
 
-_GAVE_WAY = (pymysql.err.IntegrityError, psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
+_GAVE_WAY = (
+    pymysql.err.IntegrityError,
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.DeadlockDetected,
+    sqlite3.IntegrityError,
+)
 
 TABLES = {
     "keyed": "CREATE TABLE keyed (id INT PRIMARY KEY, n INT, t VARCHAR(100))",
@@ -30,18 +36,26 @@ TABLES = {
 }
 
 
+def scheme(database: Database) -> str:
+    return database.url.partition(":")[0]
+
+
 def create(database: Database) -> None:
     for statement in TABLES.values():
         database.execute(statement)
-    if database.server.scheme == "postgresql":
+    if scheme(database) == "postgresql":
         for table in ("loose", "events"):
             database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
 
 
 def fill(database: Database) -> None:
-    database.executemany("INSERT INTO keyed VALUES (%s, 0, 'first')", [(n - 50,) for n in range(KEYS)])
-    database.executemany("INSERT INTO named VALUES (%s, %s, 0)", [(f"Name {n}", n % 3) for n in range(KEYS // 4)])
-    database.executemany("INSERT INTO loose VALUES (%s, %s)", [(n % 7, f"copy {n % 11}") for n in range(200)])
+    put = {
+        "INSERT INTO keyed VALUES (%s, 0, 'first')": [(n - 50,) for n in range(KEYS)],
+        "INSERT INTO named VALUES (%s, %s, 0)": [(f"Name {n}", n % 3) for n in range(KEYS // 4)],
+        "INSERT INTO loose VALUES (%s, %s)": [(n % 7, f"copy {n % 11}") for n in range(200)],
+    }
+    for statement, rows in put.items():
+        database.executemany(_of_sqlite(statement) if scheme(database) == "sqlite" else statement, rows)
 
 
 def transaction(chance: random.Random, cursor: Any) -> None:
@@ -75,6 +89,29 @@ def transaction(chance: random.Random, cursor: Any) -> None:
                 cursor.execute(f"{change} WHERE a = %s AND b = %s", [number % 7, f"copy {key % 11}"])
 
 
+def _of_sqlite(statement: str) -> str:
+    return statement.replace("%s", "?")
+
+
+class _SqliteCursor(sqlite3.Cursor):
+    """Takes parameters as the drivers of servers do."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:  # type: ignore[override]
+        return super().execute(_of_sqlite(statement), values)
+
+
+@contextmanager
+def _cursor(database: Database) -> Iterator[Any]:
+    with database.connect() as connection:
+        if scheme(database) == "sqlite":
+            connection.execute("PRAGMA busy_timeout = 60000")
+            with closing(connection.cursor(_SqliteCursor)) as cursor:
+                yield cursor
+        else:
+            with connection.cursor() as cursor:
+                yield cursor
+
+
 @contextmanager
 def writing(database: Database, seed: int, pause: float = 0.02) -> Iterator[list[int]]:
     """A writer until the block ends; the list holds how many transactions it made.
@@ -85,16 +122,19 @@ def writing(database: Database, seed: int, pause: float = 0.02) -> Iterator[list
 
     def write() -> None:
         chance = random.Random(seed)
+        # One of SQLite's that reads first may not write later, if another one writes meanwhile.
+        begin = "BEGIN IMMEDIATE" if scheme(database) == "sqlite" else "BEGIN"
+        rotation = _ROTATION.get(scheme(database))
         try:
-            with database.connect() as connection, connection.cursor() as cursor:
+            with _cursor(database) as cursor:
                 while not done.wait(pause):
-                    cursor.execute("BEGIN")
+                    cursor.execute(begin)
                     try:
                         transaction(chance, cursor)
                         cursor.execute("ROLLBACK" if chance.random() < 0.1 else "COMMIT")
                         made[0] += 1
-                        if made[0] % _ROTATES == 0:
-                            cursor.execute(_ROTATION[database.server.scheme])
+                        if rotation and made[0] % _ROTATES == 0:
+                            cursor.execute(rotation)
                     except (*_GAVE_WAY, pymysql.err.OperationalError) as error:
                         if isinstance(error, pymysql.err.OperationalError) and error.args[0] not in (1205, 1213, 1020):
                             raise

@@ -8,7 +8,7 @@ import pytest
 
 from tieout.connectors.changelog import LogLag
 from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import GivenUp
+from tieout.model.moving import GivenUp, Version
 from tieout.model.tables import TableName
 from tieout.move import status as module
 from tieout.move.status import StatusKeeper, TableStatus
@@ -99,6 +99,15 @@ def test_one_line_tells_of_tables_that_were_stopped(keeper: StatusKeeper) -> Non
     assert keeper.document()["message"] == "1 of 3 tables stopped: b is gone"
     keeper.become("waiting", "it restarts")
     assert keeper.document()["message"] == "it restarts; 1 of 3 tables stopped"
+
+
+def test_what_changed_a_stopped_table_last_is_told(keeper: StatusKeeper) -> None:
+    keeper.changed_before({"a.b": Version("0-1-7", 5)})
+    keeper.given_up([GivenUp("b", "a.b", "b got a column"), GivenUp("c", None, "c is gone")])
+    assert [(table["transaction"], table["committed_at"]) for table in keeper.document()["tables"]] == [
+        ("0-1-7", 5),
+        (None, None),
+    ]
 
 
 def test_no_value_is_quoted_of_why_a_table_is_stopped(clock: Clock) -> None:
