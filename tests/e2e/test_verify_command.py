@@ -50,6 +50,18 @@ def test_equal_different_unverified(pair, verify):
     assert "unverified column span" in unverified.out
 
 
+def test_a_table_that_is_called_like_one_of_ours_is_not_left_out_silently(pair, verify):
+    for side, value in zip(pair, ("x", "y"), strict=True):
+        side.execute(f"CREATE TABLE tieout_log (v); INSERT INTO tieout_log VALUES ('{value}')")
+    found = json.loads(verify("--output", "json").out)
+    assert found["verdict"] == "equal"
+    assert any("not compared" in note and "tieout_log" in note for note in found["notes"])
+    assert "tieout_log" in verify().out
+    for side, value in zip(pair, ("x", "y"), strict=True):
+        side.execute(f"CREATE TABLE tieout_orders (v); INSERT INTO tieout_orders VALUES ('{value}')")
+    assert verify().code == 1
+
+
 def test_every_format_holds_the_difference_and_nothing_else_is_on_stdout(pair, verify):
     pair[1].execute("DELETE FROM orders WHERE id = 9")
     formats = {name: verify("--output", name) for name in ("text", "json", "ndjson", "csv", "junit", "html")}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tieout.connectors.base import Endpoint
 from tieout.connectors.moving import named_as_ours
+from tieout.connectors.own_tables import is_own
 from tieout.errors import UnsupportedError, UsageError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import TABLE_NAME, Transfer
@@ -92,7 +93,7 @@ def _route(pair: NamePair, schema: str) -> Route:
 def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Names:
     default = endpoint.default_schema()
     found = endpoint.tables(schemas_named(request.tables, default, of_target=of_target))
-    return Names(tuple(name for name in found if not name.name.startswith("tieout_")), default)
+    return Names(tuple(name for name in found if not is_own(name)), default)
 
 
 def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: bool, tells_generated: bool) -> Transfer:

@@ -21,7 +21,7 @@ from tieout.verify.ending import end_is_kept
 from tieout.verify.heartbeat import heartbeat
 from tieout.verify.ledger import Ledger
 from tieout.verify.outcome import now, table_results, verification_result
-from tieout.verify.planning import PlannedTable, plan_tables
+from tieout.verify.planning import PlannedTable, left_out, plan_tables
 
 
 @dataclass
@@ -54,6 +54,8 @@ class VerificationJob:
                 self.store.tables.finish(job.id, ordinal, table_document(table))
             untested = [endpoint.capabilities.untested for endpoint in self.endpoints if endpoint.capabilities.untested]
             notes = [*(f"no test runs on {what}" for what in untested), *([NOTE] if redacts else ())]
+            if own := left_out(*self.endpoints, self.request):
+                notes.append(f"not compared, being named as tables of Tieout: {', '.join(map(str, own))}")
             result = replace(result, notes=tuple(notes))
             cut_off = next((run.failure for run in runs if run.resumable), None)
             if cut_off is not None:

@@ -97,14 +97,14 @@ def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[Nam
     bare = _bare(request.source)
     rights = [t for t in target.tables if t.schema == target_schema and t not in paired and fnmatchcase(t.name, bare)]
     excluded = [_bare(pattern) for pattern in request.exclude]
-    left_over = [t for t in rights if not any(fnmatchcase(t.name, pattern) for pattern in excluded) and not _is_ours(t)]
+    left_over = [t for t in rights if not any(fnmatchcase(t.name, pattern) for pattern in excluded)]
     return pairs + [NamePair(None, t, request) for t in left_over]
 
 
 def matching_tables(names: Names, request: TableRequest) -> list[TableName]:
     """The tables that a request's pattern takes."""
     found = [t for t in names.tables if _matches(t, names.schema, request.source)]
-    return [t for t in found if not _excluded(t, names, request) and not _is_ours(t)]
+    return [t for t in found if not _excluded(t, names, request)]
 
 
 def _find(names: Names, text: str, schema: str | None = None) -> TableName | None:
@@ -131,11 +131,6 @@ def _matches(table: TableName, schema: str, pattern: str) -> bool:
 
 def _excluded(table: TableName, names: Names, request: TableRequest) -> bool:
     return any(_matches(table, names.schema, pattern) for pattern in request.exclude)
-
-
-def _is_ours(table: TableName) -> bool:
-    """What a mover keeps in a schema of the target's, where it has none of its own."""
-    return table.name.startswith("tieout_")
 
 
 def is_pattern(text: str) -> bool:

@@ -59,10 +59,19 @@ def plan_tables(
     return planned
 
 
+def left_out(source: Endpoint, target: Endpoint, request: VerifyRequest) -> list[TableName]:
+    """Tables that are not compared: their names say that they are Tieout's own."""
+    sides = ((source, False), (target, True))
+    return sorted({name for side, of_target in sides for name in _found(side, request, of_target) if is_own(name)})
+
+
 def _names(endpoint: Endpoint, request: VerifyRequest, *, of_target: bool) -> Names:
-    default = endpoint.default_schema()
-    found = endpoint.tables(schemas_named(request.tables, default, of_target=of_target))
-    return Names(tuple(name for name in found if not is_own(name)), default)
+    found = _found(endpoint, request, of_target)
+    return Names(tuple(name for name in found if not is_own(name)), endpoint.default_schema())
+
+
+def _found(endpoint: Endpoint, request: VerifyRequest, of_target: bool) -> Sequence[TableName]:
+    return endpoint.tables(schemas_named(request.tables, endpoint.default_schema(), of_target=of_target))
 
 
 def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:
