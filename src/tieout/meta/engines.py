@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.session import ALL_ROWS
-from tieout.connectors.mysql.tls import login_arguments
+from tieout.connectors.mysql.tls import log_in
 from tieout.connectors.postgres.session import require_path
 from tieout.errors import MetaStoreError
 from tieout.meta.faults import explain_os, explained
@@ -74,13 +74,11 @@ def home_of(connection: Connection) -> str | None:
 def _mysql_login(endpoint: EndpointUrl) -> Any:
     """As endpoints log in. SQLAlchemy's own words for TLS leave the server's name unchecked without an authority."""
 
-    def arguments(dialect: Any, record: Any, positional: Any, named: dict[str, Any]) -> None:
-        named.update(login_arguments(endpoint))
-        if "ssl_mode" not in endpoint.params:
-            # Servers that take no plain connection are reached as ever, whatever certificate they show.
-            named.pop("ssl_disabled", None)
+    def connection(dialect: Any, record: Any, positional: Any, named: dict[str, Any]) -> Any:
+        # Servers that take no plain connection are reached as ever, whatever certificate they show.
+        return log_in(endpoint, offered=True, **named)
 
-    return arguments
+    return connection
 
 
 def _sqlite(location: Location) -> Engine:
