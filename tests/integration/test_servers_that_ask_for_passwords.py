@@ -11,11 +11,18 @@ import pytest
 from tests.servers.certificates import Authority
 from tests.servers.rogue import rogue_mysql, rogue_postgres
 from tieout.config.urls import parse_url
+from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.mysql import session as mysql
+from tieout.connectors.mysql import snapshot
+from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.postgres import session as postgres
 from tieout.connectors.postgres.faults import translated
 from tieout.errors import TieoutError
 from tieout.meta import open_store
+from tieout.model.keys import EVERYTHING
+from tieout.model.kinds import Form, Kind
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import LogicalType, TypeName
 
 PASSWORD = "hunter2hunter2"
 CACHING, SHA256 = "caching_sha2_password", "sha256_password"
@@ -90,6 +97,19 @@ def test_a_wrong_password_is_not_remembered() -> None:
     with rogue_mysql(CACHING, cached="another") as server:
         told = refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{server.port}/shop")
     assert "after one such login, or one by its socket" in told
+
+
+def test_rows_of_mysql_are_not_read_by_the_driver_that_gives_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = (Column("id", LogicalType(TypeName.INTEGER, "bigint")),)
+    scan = Scan(Table(TableName("shop", "t"), columns, ("id",)), (ScanColumn(columns[0], Kind(Form.INTEGER)),), (0,))
+    with rogue_mysql(CACHING) as rogue:
+        # Waited for while its rogue can't answer, that driver would hang for half a minute instead of failing.
+        monkeypatch.setattr(snapshot, "arrow_batches", lambda *_: pytest.fail("read by connectorx"))
+        reader = snapshot.MySQLReader(parse_url(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop"), Flavour.MYSQL)
+        with pytest.raises(TieoutError, match="asks for the password itself"):
+            list(reader.read(scan, EVERYTHING))
+    assert rogue.heard, "the rogue was not reached"
+    assert not rogue.knows(PASSWORD)
 
 
 @pytest.mark.thorough  # it tries again for half a minute
