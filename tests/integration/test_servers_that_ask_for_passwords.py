@@ -11,14 +11,23 @@ import pytest
 from tests.servers.certificates import Authority
 from tests.servers.rogue import rogue_mysql, rogue_postgres
 from tieout.config.urls import parse_url
+from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.mysql import session as mysql
+from tieout.connectors.mysql import snapshot
+from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.postgres import session as postgres
 from tieout.connectors.postgres.faults import translated
 from tieout.errors import TieoutError
 from tieout.meta import open_store
+from tieout.model.keys import EVERYTHING
+from tieout.model.kinds import Form, Kind
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import LogicalType, TypeName
 
 PASSWORD = "hunter2hunter2"
-PLUGINS = ["mysql_clear_password", "dialog"]
+CACHING, SHA256 = "caching_sha2_password", "sha256_password"
+PLUGINS = ["mysql_clear_password", "dialog", CACHING, SHA256]
+AT_ONCE = pytest.mark.parametrize("at_once", [False, True], ids=["switched", "at once"])
 
 _READ = """
 import sys
@@ -43,20 +52,24 @@ def refusal(url: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("at_once", [False, True], ids=["switched", "at once"])
+@AT_ONCE
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_in_plain_text(plugin: str, at_once: bool) -> None:
     with rogue_mysql(plugin, at_once=at_once) as rogue:
         told = refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop")
+    assert rogue.heard, "the rogue was not reached"
     assert not rogue.knows(PASSWORD)
-    assert f"asks for the password itself ({plugin})" in told
+    # Greeted by sha256_password, a client begins by the other one.
+    named = CACHING if at_once and plugin == SHA256 else plugin
+    assert f"asks for the password itself ({named})" in told
     assert "ssl_mode=verify-identity" in told
     assert PASSWORD not in told
 
 
+@AT_ONCE
 @pytest.mark.parametrize("plugin", PLUGINS)
-def test_by_tls_that_nobody_checks(plugin: str, authority: Authority) -> None:
-    with rogue_mysql(plugin, authority.sign("server", "127.0.0.1")) as rogue:
+def test_by_tls_that_nobody_checks(plugin: str, at_once: bool, authority: Authority) -> None:
+    with rogue_mysql(plugin, authority.sign("server", "127.0.0.1"), at_once=at_once) as rogue:
         told = refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop?ssl_mode=required")
     assert rogue.heard, "the rogue was not reached"
     assert not rogue.knows(PASSWORD)
@@ -68,6 +81,35 @@ def test_a_server_that_is_known_gets_it(plugin: str, authority: Authority) -> No
     with rogue_mysql(plugin, authority.sign("server", "127.0.0.1")) as server:
         refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{server.port}/shop?ssl_mode=verify-identity&ssl_ca={authority.file}")
     assert server.knows(PASSWORD)
+
+
+@AT_ONCE
+@pytest.mark.parametrize("query", ["", "?ssl_mode=required"])
+def test_a_server_that_remembers_the_account_needs_none(query: str, at_once: bool, authority: Authority) -> None:
+    with rogue_mysql(CACHING, authority.sign("server", "127.0.0.1"), at_once=at_once, cached=PASSWORD) as server:
+        told = refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{server.port}/shop{query}")
+    assert server.heard[-1] == b"\x03SET NAMES utf8mb4", "it is logged in"
+    assert not server.knows(PASSWORD)
+    assert "asks for the password" not in told
+
+
+def test_a_wrong_password_is_not_remembered() -> None:
+    with rogue_mysql(CACHING, cached="another") as server:
+        told = refusal(f"mysql://me:{PASSWORD}@127.0.0.1:{server.port}/shop")
+    assert "after one such login, or one by its socket" in told
+
+
+def test_rows_of_mysql_are_not_read_by_the_driver_that_gives_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = (Column("id", LogicalType(TypeName.INTEGER, "bigint")),)
+    scan = Scan(Table(TableName("shop", "t"), columns, ("id",)), (ScanColumn(columns[0], Kind(Form.INTEGER)),), (0,))
+    with rogue_mysql(CACHING) as rogue:
+        # Waited for while its rogue can't answer, that driver would hang for half a minute instead of failing.
+        monkeypatch.setattr(snapshot, "arrow_batches", lambda *_: pytest.fail("read by connectorx"))
+        reader = snapshot.MySQLReader(parse_url(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop"), Flavour.MYSQL)
+        with pytest.raises(TieoutError, match="asks for the password itself"):
+            list(reader.read(scan, EVERYTHING))
+    assert rogue.heard, "the rogue was not reached"
+    assert not rogue.knows(PASSWORD)
 
 
 @pytest.mark.thorough  # it tries again for half a minute
@@ -83,10 +125,12 @@ def test_the_driver_for_rows_gives_it_to_nobody() -> None:
     assert not rogue.knows(PASSWORD)
 
 
-@pytest.mark.parametrize("query", ["", "?ssl_mode=required"])
+@AT_ONCE
+@pytest.mark.parametrize("query", ["", "?ssl_mode=required", "?ssl_mode=disabled"])
 @pytest.mark.parametrize("plugin", PLUGINS)
-def test_the_meta_store_s(plugin: str, query: str, authority: Authority) -> None:
-    with rogue_mysql(plugin, authority.sign("server", "127.0.0.1")) as rogue, pytest.raises(TieoutError) as caught:
+def test_the_meta_store_s(plugin: str, query: str, at_once: bool, authority: Authority) -> None:
+    certificate = authority.sign("server", "127.0.0.1")
+    with rogue_mysql(plugin, certificate, at_once=at_once) as rogue, pytest.raises(TieoutError) as caught:
         open_store(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/meta{query}")
     assert rogue.heard, "the rogue was not reached"
     assert not rogue.knows(PASSWORD)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -11,11 +10,12 @@ from sqlalchemy.exc import OperationalError
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.session import ALL_ROWS
-from tieout.connectors.mysql.tls import login_arguments
+from tieout.connectors.mysql.tls import log_in
 from tieout.connectors.postgres.session import require_path
 from tieout.errors import MetaStoreError
-from tieout.meta.faults import explain_os, explained
+from tieout.meta.faults import explained
 from tieout.meta.location import Location
+from tieout.meta.place import check_beside, make_private
 
 WAIT_SECONDS = 15
 """How long a statement waits for another process's lock."""
@@ -74,22 +74,21 @@ def home_of(connection: Connection) -> str | None:
 def _mysql_login(endpoint: EndpointUrl) -> Any:
     """As endpoints log in. SQLAlchemy's own words for TLS leave the server's name unchecked without an authority."""
 
-    def arguments(dialect: Any, record: Any, positional: Any, named: dict[str, Any]) -> None:
-        named.update(login_arguments(endpoint))
-        if "ssl_mode" not in endpoint.params:
-            # Servers that take no plain connection are reached as ever, whatever certificate they show.
-            named.pop("ssl_disabled", None)
+    def connection(dialect: Any, record: Any, positional: Any, named: dict[str, Any]) -> Any:
+        # Servers that take no plain connection are reached as ever, whatever certificate they show.
+        return log_in(endpoint, offered=True, **named)
 
-    return arguments
+    return connection
 
 
 def _sqlite(location: Location) -> Engine:
     engine = create_engine(location.url, connect_args={"timeout": WAIT_SECONDS}, hide_parameters=True)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
-    _make_private_file(location)
+    make_private(location)
     with explained(location):
         _use_write_ahead_log(engine)
+    check_beside(location)
     return engine
 
 
@@ -109,22 +108,6 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if options.get('tieout_sync') else 'NORMAL'}")
     # A reader that turns writer can't wait for its turn, it fails at once: take the turn at the start.
     connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _make_private_file(location: Location) -> None:
-    """Makes directory and file, for this user alone: the store keeps values of rows."""
-    file = location.file
-    assert file is not None
-    try:
-        if not file.parent.exists():
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (file.parent / ".gitignore").write_text("*\n")
-        # Only if it is new: closing a file that SQLite has open elsewhere in this process drops its locks.
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise explain_os(error, location) from error
 
 
 def _use_write_ahead_log(engine: Engine) -> None:

@@ -26,6 +26,10 @@ class Fault(Enum):
         "the meta store can't be written: {0}",
         "give this user the right to write the file and its directory, or set `meta` to another place",
     )
+    NOT_OURS = (
+        "others could read or change what the meta store keeps, values of rows: {0}",
+        "set `meta` to a file in a directory of your own (a team's store: PostgreSQL or MySQL), or run as its owner",
+    )
     SERVER_READ_ONLY = "the meta store's server only lets itself be read: {0}", "set `meta` to one that can be written"
     NO_PRIVILEGE = (
         "the user may not create or write tables in the meta store: {0}",

@@ -26,7 +26,7 @@ NOBODY = 65534
 def public_directory() -> Iterator[Path]:
     """Outside pytest's own directories, which another user can't enter."""
     directory = Path(tempfile.mkdtemp())
-    directory.chmod(0o777)
+    directory.chmod(0o1777)
     yield directory
     directory.chmod(0o777)
     shutil.rmtree(directory)
@@ -68,7 +68,7 @@ class TestFiles:
     def test_a_store_that_can_only_be_read(self, public_directory: Path) -> None:
         url = f"sqlite:///{public_directory}/meta.db"
         with open_store(url):
-            (public_directory / "meta.db").chmod(0o444)
+            (public_directory / "meta.db").chmod(0o440)
         public_directory.chmod(0o555)
         with without_privileges():
             assert refusal(url).message.startswith("the meta store can't be ")

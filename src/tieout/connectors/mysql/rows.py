@@ -10,15 +10,20 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect, wants_tls
 
 _BATCH = 10_000
 _BATCH_BYTES = 16 << 20
 
 
-def only_by_rows(url: EndpointUrl) -> bool:
-    """connectorx speaks neither TLS nor through a socket of our choice."""
-    return wants_tls(url) or url.socket is not None
+def only_by_rows(url: EndpointUrl, flavour: Flavour) -> bool:
+    """connectorx speaks neither TLS nor through a socket of our choice.
+
+    And it can't be kept from encrypting the password by a key that the server sends (caching_sha2_password): it is for
+    MariaDB, which does not log in that way.
+    """
+    return wants_tls(url) or url.socket is not None or flavour is not Flavour.MARIADB
 
 
 def row_batches(url: EndpointUrl, statement: str) -> Iterator[pa.RecordBatch]:

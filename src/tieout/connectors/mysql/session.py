@@ -9,7 +9,7 @@ from urllib.parse import quote
 from tieout.config.tls import mysql_tls
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.in_force import check_settings
-from tieout.connectors.mysql.tls import login_arguments
+from tieout.connectors.mysql.tls import log_in
 
 ALL_ROWS = "18446744073709551615"
 """The sql_select_limit that is none."""
@@ -45,12 +45,11 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
 
     They are known to be in force.
     """
-    import pymysql
-
     from tieout.connectors.mysql.cursors import NamesCursor
 
     given = ", ".join(filter(None, [_INIT, _guards(url), settings]))
-    connection = pymysql.connect(
+    connection = log_in(
+        url,
         host=url.host or "localhost",
         port=url.port or 3306,
         user=url.user or "",
@@ -64,7 +63,6 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
         connect_timeout=max(1, ceil(url.connect_timeout or 10)),
         read_timeout=url.read_timeout,
         client_flag=client_flag,
-        **login_arguments(url),
     )
     try:
         check_settings(url, connection, given)

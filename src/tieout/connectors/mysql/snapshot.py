@@ -1,4 +1,4 @@
-"""Reads MySQL servers on executors: connectorx for rows, pymysql for single values."""
+"""Reads MySQL servers on executors: connectorx for rows of MariaDB, pymysql for the others and for single values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tieout.connectors.mysql.faults import DriverPanic, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.rows import batches_by, only_by_rows, row_batches
 from tieout.connectors.mysql.sent import sent_rows
-from tieout.connectors.mysql.session import ALL_ROWS, AT_ONE_MOMENT, SETTINGS, connect
+from tieout.connectors.mysql.session import AT_ONE_MOMENT, SETTINGS, connect
 from tieout.errors import ReadError
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
@@ -75,17 +75,13 @@ class MySQLReader:
             yield replace(self, held=connection)
 
     def _rows(self, scan: Scan, condition: str) -> Iterator[pa.RecordBatch]:
-        if self.held is not None or self.by_rows or only_by_rows(self.url):
+        if self.held is not None or self.by_rows or only_by_rows(self.url, self.flavour):
             statement = sql.select(MySQLDialect(self.flavour, safe=True, raw=True), scan, condition)
             held = self.held
             batches = row_batches(self.url, statement) if held is None else batches_by(held, self.url, statement)
         else:
-            statement = sql.select(self._dialect, scan, condition)
-            if self.flavour is Flavour.MARIADB:
-                # The Arrow driver's sessions begin in the server's own time zone and mode.
-                statement = f"SET STATEMENT {SETTINGS} FOR {statement}"
-            else:
-                statement = f"{statement} LIMIT {ALL_ROWS}"  # or it is the server's own sql_select_limit
+            # The Arrow driver's sessions begin in the server's own time zone and mode.
+            statement = f"SET STATEMENT {SETTINGS} FOR {sql.select(self._dialect, scan, condition)}"
             batches = self._by_arrow(scan, statement)
         for batch in batches:
             yield zero_moments(scan, batch)

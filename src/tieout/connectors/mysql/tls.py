@@ -1,4 +1,4 @@
-"""TLS with a MySQL server, and what a server may ask of a client that does not know it."""
+"""TLS with a MySQL server, and how one logs in by it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ from typing import Any
 
 from tieout.config.tls import mysql_tls
 from tieout.config.urls import EndpointUrl
-from tieout.errors import AccessError
-
-_PLAIN = ("mysql_clear_password", "dialog", "mysql_old_password")
-"""Ways to log in by which a server learns the password (the last one: within seconds)."""
 
 
-def login_arguments(url: EndpointUrl) -> dict[str, Any]:
-    """pymysql's arguments for both. OSError if a file can't be read."""
+def log_in(url: EndpointUrl, *, offered: bool = False, **arguments: Any) -> Any:
+    """A pymysql connection with more `arguments`. OSError if a file can't be read.
+
+    TLS is as the URL says; `offered`: where it says nothing, TLS is used if the server has it, whoever it is.
+    """
+    import pymysql
+
+    from tieout.connectors.mysql.login import Wary, refusals
+
     mode = mysql_tls(url)
-    if mode == "disabled":
-        # Said in so many words: pymysql would take TLS without asking who the server is. And load the system's
-        # certificates for it, 50 ms for every connection.
-        return {"ssl_disabled": True, "auth_plugin_map": _refused(url)}
-    refused = {} if mode.startswith("verify-") else _refused(url)
-    return {"ssl": _context(url, mode), "auth_plugin_map": refused}
+    if mode.startswith("verify-"):
+        return pymysql.connect(**arguments, ssl=_context(url, mode))
+    arguments["auth_plugin_map"] = refusals(url)
+    if mode == "required":
+        return Wary(**arguments, ssl=_context(url, mode))
+    if offered and "ssl_mode" not in url.params:
+        return Wary(**arguments)
+    # Said in so many words: pymysql would take TLS without asking who the server is. And load the system's
+    # certificates for it, 50 ms for every connection.
+    return Wary(**arguments, ssl_disabled=True)
 
 
 def _context(url: EndpointUrl, mode: str) -> ssl.SSLContext:
@@ -40,19 +47,3 @@ def _context(url: EndpointUrl, mode: str) -> ssl.SSLContext:
     if mode == "required":
         context.verify_mode = ssl.CERT_NONE
     return context
-
-
-def _refused(url: EndpointUrl) -> dict[bytes, type]:
-    def plugin(name: str) -> type:
-        class Refused:
-            def __init__(self, connection: object) -> None: ...
-
-            def authenticate(self, packet: object) -> None:
-                raise AccessError(
-                    f"{url.redacted()}: the server asks for the password itself ({name}), and is not known to be it",
-                    "connect by TLS that checks the server: ssl_mode=verify-identity, or ssl_ca=FILE",
-                )
-
-        return Refused
-
-    return {name.encode(): plugin(name) for name in _PLAIN}
