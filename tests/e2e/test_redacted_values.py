@@ -238,3 +238,24 @@ def test_what_spark_says(sqlite_db, tieout):
     ended = tieout("run", "shop", "--until-caught-up")
     assert "[USER_RAISED_EXCEPTION] (the message is redacted)" in ended.err
     assert_hidden(ended.out, ended.err, tieout("status", "shop", "-o", "json").out)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        pytest.param("", "[SQLITE_CONSTRAINT_CHECK] CHECK constraint failed: ***", id="as it is"),
+        pytest.param(", columns: {v: 'upper(v)'}", "(the message is redacted)", id="shaped by Spark"),
+    ],
+)
+def test_what_the_target_says_to_executors(sqlite_db, tieout, columns, words):
+    """Of a CHECK, SQLite tells the name, and without quotes: it stands for what another server tells of a row."""
+    source, target = sqlite_db("source"), sqlite_db("target")
+    source.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES (1, 'Kq7-raised')")
+    target.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, CONSTRAINT "Kq7-raised" CHECK (length(v) < 3))')
+    Path("tieout.yaml").write_text(
+        f"redact_values: true\ntasks: {{shop: {{source: '{source.url}', target: '{target.url}', "
+        f"delivery: exactly-once, move: {{}}, tables: [{{from: t{columns}}}]}}}}\n"
+    )
+    ended = tieout("run", "shop", "--until-caught-up", "-o", "json")
+    assert words in ended.out + ended.err
+    assert_hidden(ended.out, ended.err, tieout("status", "shop", "-o", "json").out)
