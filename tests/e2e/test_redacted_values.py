@@ -187,3 +187,75 @@ def test_what_an_engine_quotes(pg_db, pg_db_b, tieout):
     ended = tieout("verify", *urls, "--redact-values", "--expr", "v=v::int|v::int", "-o", "json")
     assert "invalid input syntax for type integer: ***" in ended.out + ended.err
     assert_hidden(ended.out, ended.err)
+
+
+def test_what_a_function_of_users_raises(pg_db, pg_db_b, tieout):
+    """Words of its own, without quotes, under any SQLSTATE: even one that is a value."""
+    for side in (pg_db, pg_db_b):
+        side.execute(
+            "CREATE FUNCTION public.loud(t text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS "
+            "$$ BEGIN RAISE EXCEPTION 'bad number % here', t; END $$;"
+            "CREATE FUNCTION public.coded(t text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS "
+            "$$ BEGIN RAISE EXCEPTION 'none' USING ERRCODE = upper(t); END $$;"
+            "CREATE TABLE t (id int PRIMARY KEY, v text, w text); INSERT INTO t VALUES (1, 'Kq7-raised', 'zkq7z');"
+            "ALTER TABLE t ADD CONSTRAINT c CHECK (public.loud(v)) NOT VALID;"
+            "ALTER TABLE t ADD CONSTRAINT d CHECK (public.coded(w)) NOT VALID"
+        )
+    ended = tieout("check", pg_db.url, "CHECK TABLE t", "--redact-values", "-o", "json", "-v")
+    assert ended.out.count("(the message is redacted)") >= 2, ended.out
+    assert "ZKQ7Z" not in ended.out + "".join(stored())
+    assert "Spark's log is left out" in ended.err
+    assert_hidden(ended.out, ended.err)
+
+    urls = ("--source", pg_db.url, "--target", pg_db_b.url)
+    ended = tieout("verify", *urls, "--redact-values", "--where", "t=public.loud(v)", "-o", "json")
+    assert "(the message is redacted)" in ended.out
+    assert_hidden(ended.out, ended.err)
+
+
+def test_what_a_server_says_in_its_own_language(pg_db, tieout):
+    """What it quotes there, it does not quote in ' and "."""
+    pg_db.execute(
+        "CREATE FUNCTION public.loud(t text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE EXCEPTION "
+        "'syntaxe en entrée invalide pour le type integer : « % »', t USING ERRCODE = '22P02'; END $$;"
+        "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'Kq7-cité');"
+        "ALTER TABLE t ADD CONSTRAINT c CHECK (public.loud(v)) NOT VALID"
+    )
+    ended = tieout("check", pg_db.url, "CHECK TABLE t", "--redact-values", "-o", "json")
+    assert "(the message is redacted)" in ended.out
+    assert_hidden(ended.out, ended.err)
+
+
+def test_what_spark_says(sqlite_db, tieout):
+    source, target = sqlite_db("source"), sqlite_db("target")
+    source.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES (1, 'Kq7-raised')")
+    target.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+    Path("tieout.yaml").write_text(
+        f"redact_values: true\ntasks: {{shop: {{source: '{source.url}', target: '{target.url}', "
+        "delivery: exactly-once, move: {}, "
+        "tables: [{from: t, columns: {v: \"CAST(raise_error(concat('bad ', v)) AS STRING)\"}}]}}\n"
+    )
+    ended = tieout("run", "shop", "--until-caught-up")
+    assert "[USER_RAISED_EXCEPTION] (the message is redacted)" in ended.err
+    assert_hidden(ended.out, ended.err, tieout("status", "shop", "-o", "json").out)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        pytest.param("", "[SQLITE_CONSTRAINT_CHECK] CHECK constraint failed: ***", id="as it is"),
+        pytest.param(", columns: {v: 'upper(v)'}", "(the message is redacted)", id="shaped by Spark"),
+    ],
+)
+def test_what_the_target_says_to_executors(sqlite_db, tieout, columns, words):
+    """Of a CHECK, SQLite tells the name, and without quotes: it stands for what another server tells of a row."""
+    source, target = sqlite_db("source"), sqlite_db("target")
+    source.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES (1, 'Kq7-raised')")
+    target.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, CONSTRAINT "Kq7-raised" CHECK (length(v) < 3))')
+    Path("tieout.yaml").write_text(
+        f"redact_values: true\ntasks: {{shop: {{source: '{source.url}', target: '{target.url}', "
+        f"delivery: exactly-once, move: {{}}, tables: [{{from: t{columns}}}]}}}}\n"
+    )
+    ended = tieout("run", "shop", "--until-caught-up", "-o", "json")
+    assert words in ended.out + ended.err
+    assert_hidden(ended.out, ended.err, tieout("status", "shop", "-o", "json").out)

@@ -15,6 +15,7 @@ from tieout.meta import DEFAULT_URL, open_store
 from tieout.model.forecast import Forecast, Preflight
 from tieout.model.move_requests import MoveRequest
 from tieout.model.progress import Listener, Progress, silence
+from tieout.model.redaction import values_hidden
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import VerificationResult
 
@@ -147,12 +148,13 @@ def preflight(
     from tieout.verify.readiness import examine
 
     urls = parse_url(request.source), parse_url(request.target)
-    if move is None:
-        return examine(request, urls, meta, partial(session_of, spark))
+    with values_hidden(request.options.redact_values):
+        if move is None:
+            return examine(request, urls, meta, partial(session_of, spark))
 
-    from tieout.move.readiness import examine_move
+        from tieout.move.readiness import examine_move
 
-    moved = examine_move(move, urls, meta)
-    if moved.move is None:
-        return moved
-    return moved.then(examine(request, urls, meta, partial(session_of, spark)))
+        moved = examine_move(move, urls, meta)
+        if moved.move is None:
+            return moved
+        return moved.then(examine(request, urls, meta, partial(session_of, spark)))

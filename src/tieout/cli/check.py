@@ -21,6 +21,7 @@ from tieout.report.errors import error_line
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
+    from tieout.api import SparkSettings
     from tieout.model.failures import CheckReport
 
 _WORST = (1, 3, 0)
@@ -91,7 +92,7 @@ def resume_check(here: Place, reference: str, url: str | None, telling: Telling)
     job = api.resumable_check(reference, here.meta)
     place = job_url(here, job, "URL", url)
     with told_how_to_go_on(_GO_ON), progress_to_stderr(telling) as listener:
-        spark = here.spark(telling.verbose)
+        spark = here.spark(telling.verbose, redacts=bool(job.request.get("redact_values")))
         report = api.resume_check(job.id, place, spark=spark, meta=here.meta, listener=listener)
     return _told(report, telling.output)
 
@@ -111,18 +112,21 @@ class _Session:
         if api.parse_check(statement).detached:
             return self._detach(statement)
         with told_how_to_go_on(_GO_ON), progress_to_stderr(self._telling) as listener:
-            spark = self._here.spark(self._telling.verbose)
+            spark = self._spark()
             report = api.check(
                 self._url, statement, spark=spark, meta=self._here.meta, listener=listener, **self._options
             )
         return _told(report, self._telling.output)
+
+    def _spark(self) -> SparkSettings:
+        return self._here.spark(self._telling.verbose, redacts=bool(self._options.get("redact_values")))
 
     def follow(self, statements: list[str], every: float | None) -> int:
         from tieout import api
 
         if len(statements) > 1:
             raise UsageError("there are several statements to follow", "follow one: it may name several tables")
-        spark = self._here.spark(self._telling.verbose)
+        spark = self._spark()
         rounds = Rounds(self._telling, _told)
         options = self._options if every is None else {**self._options, "every": every}
         with told_of_the_end():

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tieout.cli.output import say
+
 if TYPE_CHECKING:
     from tieout.api import SparkSettings
     from tieout.config.settings import Settings
@@ -21,11 +23,13 @@ class Place:
     master: str
     conf: Mapping[str, str]
 
-    def spark(self, verbose: bool) -> SparkSettings:
-        """The session to start, if one is needed."""
+    def spark(self, verbose: bool, *, redacts: bool) -> SparkSettings:
+        """The session to start, if one is needed. Spark's log quotes values: where they are redacted it is left out."""
         from tieout.api import SparkSettings
 
-        return SparkSettings(self.master, self.conf, verbose)
+        if verbose and redacts:
+            say("Spark's log is left out: it would tell values of rows, and they are redacted")
+        return SparkSettings(self.master, self.conf, verbose and not redacts)
 
 
 def place(config: Path | None, meta: str | None = None, master: str | None = None, *, required: bool = False) -> Place:

@@ -50,7 +50,8 @@ def preflight(
     # What is typed about tables is about verifying them.
     is_moved = task is not None and here.settings.task(task).is_moved and not tables.given
     move = here.settings.move_request(task) if task is not None and is_moved else None
-    found = api.preflight(request, here.meta, spark=here.spark(verbose), move=move)
+    spark = here.spark(verbose, redacts=request.options.redact_values)
+    found = api.preflight(request, here.meta, spark=spark, move=move)
     with result_stream() as stream:
         write_preflight(found, output, stream)
     return found.exit_code

@@ -48,7 +48,11 @@ def run(
 
     with told_how_to_go_on(f"tieout run {task}"):
         status = api.run_move(
-            request, spark=here.spark(verbose), meta=here.meta, tell=tell, until_caught_up=until_caught_up
+            request,
+            spark=here.spark(verbose, redacts=request.redact_values),
+            meta=here.meta,
+            tell=tell,
+            until_caught_up=until_caught_up,
         )
     with result_stream() as stream:
         write_record(status_values(status) if output is OutputFormat.TEXT else status, output, stream)

@@ -25,7 +25,7 @@ def run_and_tell(
     from tieout.report.render import write
 
     with told_how_to_go_on("tieout verify --resume JOB"), progress_to_stderr(telling) as listener:
-        spark = here.spark(telling.verbose)
+        spark = here.spark(telling.verbose, redacts=request.options.redact_values)
         result = api.run_verification(request, spark=spark, meta=here.meta, listener=listener, resume=resume)
     if repair_sql is not None:
         _write_repair_sql(result, request, here, repair_sql)

@@ -86,7 +86,7 @@ def verify(
             "--repair-sql writes whole rows, and values are redacted", "give --no-redact-values, or leave --repair-sql"
         )
     if explain:
-        return _explain(request, here.spark(verbose), output)
+        return _explain(request, here.spark(verbose, redacts=request.options.redact_values), output)
     return run_and_tell(request, here, Telling(output, quiet, verbose), resume, repair_sql)
 
 

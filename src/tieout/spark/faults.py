@@ -10,8 +10,10 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from tieout.errors import MissingObjectError, ReadError, SparkFailure, TieoutError, UnsupportedError, UsageError
+from tieout.model.server_words import are_hidden, told
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_.]+)?\] *(.*)")
+_OF_THE_QUERY = ("PARSE_SYNTAX_ERROR", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE", "TABLE_OR_VIEW_NOT_FOUND")
 _FILE = re.compile(r"reading file (\S+?)\.?(?:\s|$)")
 
 _KNOWN: dict[str, tuple[type[TieoutError], str, str]] = {
@@ -38,7 +40,7 @@ def spark_faults(what: str) -> Iterator[None]:
 
 def _translated(what: str, error: Exception) -> TieoutError:
     if isinstance(error, Py4JNetworkError | ConnectionError):
-        return SparkFailure(f"{what}: Spark's process ended", "--verbose shows its log")
+        return SparkFailure(f"{what}: Spark's process ended", log_hint())
     text = str(error)
     conditions = dict(reversed(_CONDITION.findall(text)))
     for condition, (kind, message, hint) in _KNOWN.items():
@@ -46,12 +48,31 @@ def _translated(what: str, error: Exception) -> TieoutError:
             return kind(f"{what}: {message}", hint)
     if "FAILED_READ_FILE" in conditions:
         file = _FILE.search(conditions["FAILED_READ_FILE"])
-        name = file[1] if file else "a file"
+        name = _shown(file[1]) if file else "a file"
         return ReadError(f"{what}: {name} can't be read", "is it damaged, or of another format than the URL says?")
-    line = _line(text, conditions)
+    line = said(error, _line(text, conditions))
     if "PARSE_SYNTAX_ERROR" in conditions or "UNRESOLVED_COLUMN" in conditions:
         return UsageError(f"{what}: {line}", "check the condition or expression; Spark SQL reads it")
-    return ReadError(f"{what}: {line}", "--verbose shows Spark's log")
+    return ReadError(f"{what}: {line}", log_hint())
+
+
+def said(error: Exception, line: str) -> str:
+    """A line of what Spark says. While values are hidden, its error class; of columns and syntax it says all, since
+    it finds such faults before it reads a row.
+    """
+    name = error.getCondition() if isinstance(error, PySparkException) else None
+    if name is not None and name.partition(".")[0] in _OF_THE_QUERY:
+        return line
+    return told(line, name)
+
+
+def log_hint() -> str:
+    return "without redact_values, --verbose shows Spark's log" if are_hidden() else "--verbose shows Spark's log"
+
+
+def _shown(file: str) -> str:
+    """Directories of a lake are named by values of rows."""
+    return file.rpartition("/")[2] if are_hidden() else file
 
 
 def _line(text: str, conditions: dict[str, str]) -> str:

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from tieout.connectors.changelog import ChangeLog
 from tieout.errors import TieoutError
 from tieout.model.positions import Position
+from tieout.model.server_words import are_hidden, hidden
 from tieout.spark.callbacks import guard_callbacks
 from tieout.spark.work import Pieces, Work, read_pieces, schema_with
 from tieout.spark.workers import keep_what_is_loaded
@@ -77,7 +78,7 @@ def stream_frame(spark: SparkSession, following: Following) -> DataFrame:
     """An endless frame of work.SCHEMA, with columns for Cells: what comes of the work, pickled."""
     guard_callbacks()
     spark.dataSource.register(ChangeSource)
-    packed = base64.b64encode(pickle.dumps(following)).decode("ascii")
+    packed = base64.b64encode(pickle.dumps((are_hidden(), following))).decode("ascii")
     return spark.readStream.format(ChangeSource.name()).option(_OPTION, packed).load()
 
 
@@ -89,19 +90,19 @@ class ChangeSource(DataSource):
         return "tieout_changes"
 
     def schema(self) -> str:
-        schema = schema_with(self._following.cells)
+        schema = schema_with(self._unpacked[1].cells)
         keep_what_is_loaded()
         return schema
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - the name that Spark asks for
-        reader = _ChangeReader(self._following)
+        reader = _ChangeReader(*self._unpacked)
         keep_what_is_loaded()
         return reader
 
     @property
-    def _following(self) -> Following:
-        following: Following = pickle.loads(base64.b64decode(self.options[_OPTION]))
-        return following
+    def _unpacked(self) -> tuple[bool, Following]:
+        unpacked: tuple[bool, Following] = pickle.loads(base64.b64decode(self.options[_OPTION]))
+        return unpacked
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class _Trouble:
 
 
 class _ChangeReader(DataSourceStreamReader):
-    def __init__(self, following: Following) -> None:
+    def __init__(self, hides: bool, following: Following) -> None:
+        self._hides = hides
         self._following = following
         self._pace = Pace(following.batch_bytes)
         self._asked = 0.0
@@ -128,7 +130,8 @@ class _ChangeReader(DataSourceStreamReader):
         time.sleep(max(0.0, self._asked + self._following.poll_seconds - time.monotonic()))
         self._pace.went_on()
         try:
-            ends = self._following.log.ends(Position(start[_POSITION]), self._pace.bytes, 1)
+            with hidden(self._hides):
+                ends = self._following.log.ends(Position(start[_POSITION]), self._pace.bytes, 1)
         except TieoutError as error:
             # Raised here, it would end the stream as words of Spark's, with a stack in them.
             return {**start, _TROUBLE: base64.b64encode(pickle.dumps(error)).decode("ascii")}
@@ -142,7 +145,7 @@ class _ChangeReader(DataSourceStreamReader):
             work: Work = _Trouble(pickle.loads(base64.b64decode(end[_TROUBLE])))
         else:
             work = self._following.work(Position(start[_POSITION]), Position(end[_POSITION]))
-        return [Pieces(0, pickle.dumps([work]), self._following.cells)]
+        return [Pieces(0, pickle.dumps([work]), self._following.cells, self._hides)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_pieces(partition)

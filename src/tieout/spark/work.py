@@ -24,12 +24,16 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from tieout.connectors.kept import kept_open
 from tieout.errors import SparkFailure, TieoutError
+from tieout.model.server_words import are_hidden, hidden, told
+from tieout.spark.faults import log_hint, said
 from tieout.spark.interrupts import interruptible
 from tieout.spark.workers import keep_what_is_loaded
 
 SCHEMA = "work long, bucket int, payload binary"
 _CELLS = "cells"
 """The option with the number of columns for Cells; they are named by `cell_name`."""
+_HIDES = "hides"
+"""The option that says whether what servers say is told without values."""
 _MOST_ROWS = 10_000
 """Of Cells in one batch: Arrow's strings are of 2 GB together."""
 _OPTION = "secret.work"
@@ -102,7 +106,8 @@ def work_frame(spark: SparkSession, partitions: Sequence[Sequence[Work]], cells:
     # Each partition in a pickle of its own: the process that plans hands them on, and never loads what they need.
     pickles = [(len(partition), pickle.dumps(list(partition))) for partition in partitions]
     packed = base64.b64encode(pickle.dumps(pickles)).decode("ascii")
-    return spark.read.format(WorkSource.name()).option(_OPTION, packed).option(_CELLS, cells).load()
+    reader = spark.read.format(WorkSource.name()).option(_OPTION, packed).option(_CELLS, cells)
+    return reader.option(_HIDES, are_hidden()).load()
 
 
 @contextmanager
@@ -116,7 +121,7 @@ def spark_errors() -> Iterator[None]:
             line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("at ")
         ]
         line = next((line for line in reversed(lines) if "Error" in line), lines[0] if lines else type(error).__name__)
-        raise SparkFailure(f"a Spark job failed: {line[:300]}", "--verbose shows Spark's log") from None
+        raise SparkFailure(f"a Spark job failed: {said(error, line[:300])}", log_hint()) from None
 
 
 _REGISTERED: WeakSet[SparkSession] = WeakSet()
@@ -148,9 +153,13 @@ def schema_with(cells: int) -> str:
 
 
 class Pieces(InputPartition):
-    """Pickled work for a task; `first` is the number of its first piece, `cells` of how many columns its frame has."""
+    """Pickled work for a task; `first` is the number of its first piece, `cells` of how many columns its frame has.
 
-    def __init__(self, first: int, pickled: bytes, cells: int = 0) -> None:
+    `hides`: what servers say is told without values, as in the process that asks for the work.
+    """
+
+    def __init__(self, first: int, pickled: bytes, cells: int = 0, hides: bool = False) -> None:
+        self.hides = hides
         self.first = first
         self.pickled = pickled
         self.cells = cells
@@ -169,18 +178,19 @@ class WorkSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         keep_what_is_loaded()
-        return _WorkReader(self.options[_OPTION], int(self.options[_CELLS]))
+        return _WorkReader(self.options[_OPTION], int(self.options[_CELLS]), self.options.get(_HIDES) == "true")
 
 
 class _WorkReader(DataSourceReader):
-    def __init__(self, packed: str, cells: int) -> None:
+    def __init__(self, packed: str, cells: int, hides: bool = False) -> None:
         self._packed = packed
+        self._hides = hides
         self._cells = cells
 
     def partitions(self) -> Sequence[InputPartition]:
         first, result = 0, []
         for pieces, pickled in pickle.loads(base64.b64decode(self._packed)):
-            result.append(Pieces(first, pickled, self._cells))
+            result.append(Pieces(first, pickled, self._cells, self._hides))
             first += pieces
         # Packed once more with every partition, all the work would travel to each task.
         self._packed = ""
@@ -193,7 +203,7 @@ class _WorkReader(DataSourceReader):
 def read_pieces(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """Does the work of a task; its results as rows of its frame."""
     assert isinstance(partition, Pieces)
-    with kept_open():
+    with kept_open(), hidden(partition.hides):
         for number, piece in enumerate(pickle.loads(partition.pickled), partition.first):
             for result in _results_or_error(piece):
                 if isinstance(result, Cells):
@@ -232,7 +242,7 @@ def _results_or_error(piece: Work) -> Iterator[Any]:
         yield error
     except Exception as error:
         # The worker's loop: a mistake of ours ends this piece of work, with its name, and not the job.
-        yield SparkFailure(f"{type(piece).__name__} failed: {type(error).__name__}: {error}")
+        yield SparkFailure(f"{type(piece).__name__} failed: {type(error).__name__}: {told(str(error))}")
 
 
 def _results(piece: Work) -> Iterator[Any]:

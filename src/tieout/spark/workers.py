@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from tieout.model.server_words import are_hidden, hidden
+
 Mapped = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -28,10 +30,13 @@ def keep_what_is_loaded() -> None:
 
 
 def map_batches(frame: DataFrame, function: Mapped, schema: str) -> DataFrame:
-    """The batches of a frame, made into others by Python."""
+    """The batches of a frame, made into others by Python. What is hidden here of servers' words is hidden there."""
+
+    hides = are_hidden()
 
     def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from function(batches)
+        with hidden(hides):
+            yield from function(batches)
         keep_what_is_loaded()
 
     return frame.mapInArrow(mapped, schema)

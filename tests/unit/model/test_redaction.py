@@ -71,6 +71,8 @@ def test_a_column_may_have_any_name() -> None:
         ("could not convert 'a' and '4929 1234'", "could not convert ***"),
         ("not quoted at all", "not quoted at all"),
         ("never closed: '4929 1234", "never closed: ***"),
+        ("invalide pour le type integer : « 4929 1234 »", "invalide pour le type integer : ***"),
+        ("ungültig: „4929 1234“", "ungültig: ***"),
     ],
 )
 def test_what_engines_quote(message: str, shown: str | None) -> None:

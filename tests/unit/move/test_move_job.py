@@ -68,18 +68,32 @@ def test_an_error_of_any_kind(
     assert (kept.state, kept.error) == (JobState.FAILED, words)
 
 
-@pytest.mark.parametrize("kind", [WriteError, ValueError])
-def test_no_value_is_quoted(job: MoveJob, meta: str, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "raised", "words"),
+    [
+        (WriteError, WriteError, "Incorrect integer value: *** for column `c` at row 1"),
+        # Nobody knows whose words a crash has.
+        (ValueError, RuntimeError, "ValueError (its message is redacted)"),
+    ],
+)
+def test_no_value_is_quoted(
+    job: MoveJob,
+    meta: str,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[Exception],
+    raised: type[Exception],
+    words: str,
+) -> None:
     def fail(*args: object, **options: object) -> None:
         raise kind("Incorrect integer value: '4929 1234' for column `c` at row 1")
 
     monkeypatch.setattr(job, "request", replace(job.request, redact_values=True))
     monkeypatch.setattr(job, "_move", fail)
-    with pytest.raises(kind):
+    with pytest.raises(raised):
         job.run(lambda: pytest.fail("no session is asked for"))
     (kept,) = job.store.jobs.list(task="shop")
     for told in (str(api.move_status("shop", meta)), str(kept)):
-        assert "Incorrect integer value: *** for column `c` at row 1" in told
+        assert words in told
         assert "4929 1234" not in told
 
 

@@ -18,6 +18,7 @@ from tieout.errors import (
     ReadError,
     UnreachableError,
 )
+from tieout.model.server_words import told
 
 _NO_ROOM = "No space left on device"
 _MAKE_ROOM = "make room on the server's disk, then run again: it goes on where it was"
@@ -71,7 +72,7 @@ def translated(url: EndpointUrl) -> Iterator[None]:
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
         raise translate(url, code, text) from None
     except (OSError, UnicodeError) as error:
-        raise UnreachableError(f"{url.redacted()}: {scrub(str(error))}", "check host and port in the URL") from None
+        raise UnreachableError(f"{url.redacted()}: {lost(error)}", "check host and port in the URL") from None
 
 
 def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
@@ -82,8 +83,18 @@ def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
         kind, hint = AccessError, "the server is not who the URL names: check its host, ssl_ca and ssl_mode"
     if _NO_ROOM in text:
         kind, hint = FullError, _MAKE_ROOM
+    return kind(f"{url.redacted()}: {first_line(code, text)}", hint)
+
+
+def first_line(code: int, text: str) -> str:
+    """What the server says. While values are hidden, what is safe of it, and the error's number."""
     line = scrub(text).strip().splitlines()[0] if text.strip() else f"error {code}"
-    return kind(f"{url.redacted()}: {line}", hint)
+    return told(line, code or None)
+
+
+def lost(error: Exception) -> str:
+    """What the driver or the system says of a connection."""
+    return told(scrub(str(error)), type(error).__name__)
 
 
 def is_too_long(text: str) -> bool:
@@ -99,4 +110,4 @@ def translate_arrow(url: EndpointUrl, text: str) -> EndpointError:
     lowered = text.lower()
     if any(word in lowered for word in ("connection", "broken pipe", "ioerror", "timed out", "unexpected eof")):
         return translate(url, 2013, text)
-    return ReadError(f"{url.redacted()}: {scrub(text).splitlines()[0] if text else 'unknown error'}")
+    return ReadError(f"{url.redacted()}: {told(scrub(text).splitlines()[0]) if text else 'unknown error'}")

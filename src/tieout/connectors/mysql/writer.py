@@ -10,14 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import changes, sql
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import TOO_LONG, translate, translated
+from tieout.connectors.mysql.faults import TOO_LONG, first_line, lost, translate, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.literals import MySQLChangeDialect
 from tieout.connectors.mysql.session import connect
@@ -169,14 +168,16 @@ class MySQLWriter:
         try:
             yield
         except (OSError, pymysql.err.InterfaceError) as error:
-            raise UnreachableError(f"{self.url.redacted()}: {scrub(str(error))}", "the connection was lost") from None
+            raise UnreachableError(f"{self.url.redacted()}: {lost(error)}", "the connection was lost") from None
         except pymysql.MySQLError as error:
             code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
             text = str(error.args[1]) if len(error.args) > 1 else str(error)
             if code in _CONTENTION:
-                raise TryAgain(scrub(text)) from None
+                raise TryAgain(first_line(code, text)) from None
             if code in _READ_ONLY:
-                raise AccessError(f"{self.url.redacted()}: {scrub(text)}", "the server takes no changes") from None
+                raise AccessError(
+                    f"{self.url.redacted()}: {first_line(code, text)}", "the server takes no changes"
+                ) from None
             fault = translate(self.url, code, text)
             if isinstance(fault, AccessError):
                 hint = "GRANT the user INSERT, UPDATE and DELETE on the tables to be repaired"
@@ -184,9 +185,7 @@ class MySQLWriter:
             if isinstance(fault, UnreachableError | MissingObjectError):
                 raise fault from None
             refused = _OutOfRange if code == TOO_LONG else Refused
-            raise refused(
-                scrub(text).splitlines()[0] if text else f"error {code}", collides=code in _COLLISIONS
-            ) from None
+            raise refused(first_line(code, text), collides=code in _COLLISIONS) from None
 
 
 class _OutOfRange(Refused):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,9 +19,11 @@ from tieout.errors import (
     ReadError,
     UnreachableError,
 )
+from tieout.model.server_words import are_hidden, told
 
 _LOCKED = "another session holds a lock on it; run again, or give ?lock_timeout= more time"
 
+_STATE = re.compile(r"SQLSTATE:? ?([0-9A-Z]{5})\b")
 _NOT_FOUND = ("42883", "42P01", "42704", "3F000")
 _OWN_PATH = "give the function a search_path of its own: ALTER FUNCTION … SET search_path = …"
 
@@ -86,15 +89,17 @@ def translated(url: EndpointUrl) -> Iterator[None]:
 
 def lost_in_function(url: EndpointUrl, error: Exception) -> EndpointError | None:
     """Of a function of users that does not find what it names: in our sessions it has no schema but pg_catalog."""
-    told = getattr(error, "diag", None)
-    where = str(getattr(told, "context", None) or "")
-    if getattr(error, "sqlstate", None) not in _NOT_FOUND or " function " not in where:
+    diagnosis = getattr(error, "diag", None)
+    where = str(getattr(diagnosis, "context", None) or "")
+    state = getattr(error, "sqlstate", None)
+    if state not in _NOT_FOUND or " function " not in where:
         return None
-    return MissingObjectError(f"{url.redacted()}: {first_line(str(error))}, in {first_line(where)}", _OWN_PATH)
+    place = "a function" if are_hidden() else first_line(where)  # it may be a statement, with values
+    return MissingObjectError(f"{url.redacted()}: {first_line(str(error), state)}, in {place}", _OWN_PATH)
 
 
 def translate(url: EndpointUrl, text: str, state: str | None) -> EndpointError:
-    where = f"{url.redacted()}: {first_line(text)}"
+    where = f"{url.redacted()}: {first_line(text, state)}"
     if state:
         for prefixes, kind, hint in _HINTS:
             if state.startswith(prefixes):
@@ -106,7 +111,25 @@ def translate(url: EndpointUrl, text: str, state: str | None) -> EndpointError:
     return ReadError(where)
 
 
-def first_line(text: str) -> str:
+def first_line(text: str, state: str | None = None) -> str:
+    """What the server says, without its details. While values are hidden, what is safe of it, and the SQLSTATE."""
+    return told(plain_line(text), _named(state, text) if are_hidden() else None)
+
+
+def _named(state: str | None, text: str) -> str | None:
+    """The SQLSTATE with its name, if there is such a one: whoever raises an error may make up its SQLSTATE, too."""
+    from psycopg.errors import lookup
+
+    if state is None and (found := _STATE.search(text)):
+        state = found[1]
+    try:
+        return f"{state} {lookup(state).__name__}" if state else None
+    except KeyError:
+        return None
+
+
+def plain_line(text: str) -> str:
+    """What the server says of definitions, in which there are no rows."""
     line = scrub(text).strip().splitlines()[0] if text.strip() else "unknown error"
     for noise in ("ERROR:", "FATAL:", "connection failed:"):
         line = line.split(noise, 1)[-1].strip() if noise in line else line

@@ -187,9 +187,9 @@ class PostgresWriter:
             state = error.sqlstate
             if state is None or self._connection.closed:
                 hint = "the server closed the connection"
-                raise UnreachableError(f"{self.url.redacted()}: {first_line(str(error))}", hint) from None
+                raise UnreachableError(f"{self.url.redacted()}: {first_line(str(error), state)}", hint) from None
             if state in _CONTENTION:
-                raise TryAgain(first_line(str(error))) from None
+                raise TryAgain(first_line(str(error), state)) from None
             fault = translate(self.url, str(error), state)
             if state == _READ_ONLY:
                 raise AccessError(fault.message, "the server takes no changes") from None
@@ -198,7 +198,7 @@ class PostgresWriter:
                 raise AccessError(fault.message, hint) from None
             if isinstance(fault, UnreachableError | MissingObjectError):
                 raise fault from None
-            raise Refused(first_line(str(error)), collides=state in _COLLISIONS) from None
+            raise Refused(first_line(str(error), state), collides=state in _COLLISIONS) from None
 
 
 class _RowDialect(PostgresDialect):

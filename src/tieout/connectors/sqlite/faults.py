@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from tieout.config.urls import EndpointUrl
 from tieout.errors import EndpointError, MissingObjectError, ReadError, UnreachableError
+from tieout.model.server_words import told
 
 MALFORMED = "malformed database schema"
 """One definition that SQLite does not understand, and it reads none."""
@@ -29,8 +30,13 @@ def translated(url: EndpointUrl) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        text = str(error)
+        text, said = str(error), told(str(error), error_name(error))
         for words, kind, hint in _WORDS:
             if words in text:
-                raise kind(f"{url.redacted()}: {text}", hint) from None
-        raise ReadError(f"{url.redacted()}: {text}") from None
+                raise kind(f"{url.redacted()}: {said}", hint) from None
+        raise ReadError(f"{url.redacted()}: {said}") from None
+
+
+def error_name(error: sqlite3.Error) -> str | None:
+    """SQLite's own name of the error, such as SQLITE_BUSY."""
+    return getattr(error, "sqlite_errorname", None)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors import changes, sql
 from tieout.connectors.base import Scan
-from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.faults import error_name, translated
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
@@ -21,6 +21,7 @@ from tieout.connectors.writing import Reference, Refused, Row, TryAgain
 from tieout.errors import AccessError, WriteError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind
+from tieout.model.server_words import told
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
@@ -140,12 +141,12 @@ class SQLiteWriter:
         try:
             yield
         except sqlite3.Error as error:
-            text = str(error)
+            text, said = str(error), told(str(error), error_name(error))
             if "locked" in text or "busy" in text:
-                raise TryAgain(text) from None
+                raise TryAgain(said) from None
             if "readonly" in text:
                 hint = "let this user write to the file and to its directory"
-                raise AccessError(f"{self.url.redacted()}: {text}", hint) from None
+                raise AccessError(f"{self.url.redacted()}: {said}", hint) from None
             if any(words in text for words in _ENDS_IT):
-                raise WriteError(f"{self.url.redacted()}: {text}") from None
-            raise Refused(text, collides="UNIQUE constraint" in text) from None
+                raise WriteError(f"{self.url.redacted()}: {said}") from None
+            raise Refused(said, collides="UNIQUE constraint" in text) from None

@@ -11,6 +11,7 @@ from tieout.connectors.registry import open_endpoint, open_writer
 from tieout.connectors.writing import Writer
 from tieout.errors import UnsupportedError, UsageError
 from tieout.meta import Job, JobKind, MetaStore
+from tieout.model.redaction import values_hidden
 from tieout.model.request_documents import request_from_document
 from tieout.verify.planning import plan_tables
 from tieout.verify.repair.tables import RepairTable, repair_table
@@ -36,6 +37,7 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterat
     _check_place("target", job.target or "", target_url)
     request = request_from_document(job.request, source_url.reveal(), target_url.reveal())
     with ExitStack() as stack:
+        stack.enter_context(values_hidden(request.options.redact_values))
         source = stack.enter_context(closing(open_endpoint(source_url)))
         target = stack.enter_context(closing(open_endpoint(target_url)))
         if not target.capabilities.writable:

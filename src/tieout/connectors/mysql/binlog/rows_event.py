@@ -13,6 +13,7 @@ from tieout.connectors.mysql.binlog.decoder import Decoded, Decoder
 from tieout.connectors.mysql.binlog.layout import Layout
 from tieout.errors import ReadError
 from tieout.model.changes import ChangeKind, Rows
+from tieout.model.server_words import told_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,9 @@ def _decoded(layout: Layout, decoder: Decoder, data: bytes, at: int) -> Decoded:
         decoded: Decoded = decoder.run(data, at, len(data))
     except UnicodeDecodeError as error:
         column = decoder.column_of(error)
-        raise ReadError(f"{layout.table.name}: column {column} has bytes that are no text: {error}") from None
+        raise ReadError(f"{layout.table.name}: column {column} has bytes that are no text: {told_of(error)}") from None
     except (ValueError, LookupError, struct.error, zlib.error) as error:
-        raise ReadError(f"{layout.table.name}: the log has rows that can't be decoded: {error}") from None
+        raise ReadError(f"{layout.table.name}: the log has rows that can't be decoded: {told_of(error)}") from None
     if decoded[0] != len(data):
         raise ReadError(f"{layout.table.name}: the log has rows that end elsewhere than their event")
     return decoded

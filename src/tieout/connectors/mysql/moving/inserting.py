@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tieout.config.secrets import scrub
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.errors import WriteError
+from tieout.model.server_words import told
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 
@@ -91,7 +92,8 @@ def _send(session: MySQLSession, statement: bytes, rows: int) -> int:
         written = int(session.connection.query(statement))
         warnings = session.connection.show_warnings() if session.connection._result.warning_count else ()
     if warnings:
-        raise WriteError(f"{session.url.redacted()}: {scrub(' '.join(str(warnings[0][2]).split()))}")
+        said = told(scrub(" ".join(str(warnings[0][2]).split())), warnings[0][1])
+        raise WriteError(f"{session.url.redacted()}: {said}")
     if written != rows:
         raise WriteError(f"{session.url.redacted()}: of {rows:,} rows the server took {written:,}")
     return written

@@ -16,11 +16,14 @@ from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.progress import ProgressTables
 from tieout.errors import UnsupportedError, WriteError
 from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.server_words import told
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 
 _PACKET = 1 << 20
 _FORM = "CHARACTER SET utf8mb4 FIELDS TERMINATED BY X'09' ENCLOSED BY '' ESCAPED BY X'5C' LINES TERMINATED BY X'0A'"
+_NO_FIT = ("Warning", None, "a value does not fit")
+"""What is told if the server tells nothing."""
 CLOCK = "UNIX_TIMESTAMP()"
 
 
@@ -112,10 +115,10 @@ def _named(session: MySQLSession, table: TableName) -> Iterator[None]:
 
 def _problem(session: MySQLSession) -> str:
     """With LOCAL, the server makes a warning of what else would be an error, and writes something."""
-    told = session.rows("SHOW WARNINGS")
+    warnings = session.rows("SHOW WARNINGS")
     # Notes come with warnings; alone, they tell of what was cut off.
-    text = next((text for level, _, text in told if level != "Note"), told[0][2] if told else "a value does not fit")
-    return scrub(" ".join(str(text).split()))
+    _, code, text = next((each for each in warnings if each[0] != "Note"), warnings[0] if warnings else _NO_FIT)
+    return told(scrub(" ".join(str(text).split())), code)
 
 
 def _value(column: Column, variable: str) -> str | None:

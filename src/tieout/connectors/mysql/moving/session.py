@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import translate
+from tieout.connectors.mysql.faults import lost, translate
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import PATIENT, connect
 from tieout.errors import AccessError, BusyError, ReadError, UnreachableError, WriteError
@@ -83,13 +82,13 @@ class MySQLSession:
         try:
             yield
         except pymysql.err.InterfaceError as error:
-            raise UnreachableError(f"{self.url.redacted()}: {scrub(str(error))}", "the connection was lost") from None
+            raise UnreachableError(f"{self.url.redacted()}: {lost(error)}", "the connection was lost") from None
         except pymysql.MySQLError as error:
             code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
             text = str(error.args[1]) if len(error.args) > 1 else str(error)
             raise _fault(self.url, code, text) from None
         except OSError as error:
-            raise UnreachableError(f"{self.url.redacted()}: {scrub(str(error))}", "the connection was lost") from None
+            raise UnreachableError(f"{self.url.redacted()}: {lost(error)}", "the connection was lost") from None
 
 
 def _run(cursor: Any, statement: str, parameters: Sequence[Any]) -> int:

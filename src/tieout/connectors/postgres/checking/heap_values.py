@@ -177,7 +177,7 @@ class HeapValues:
                 state = error.sqlstate or ""
                 if not state.startswith(_OF_THE_DATA):
                     raise
-                failed = CantRead(_BY_STATE.get(state), first_line(str(error)))
+                failed = CantRead(_BY_STATE.get(state), first_line(str(error), error.sqlstate))
         raise failed
 
     @property
@@ -220,5 +220,5 @@ def _refused(connection: Any, statement: str) -> str | None:
     except psycopg.Error as error:
         if (error.sqlstate or "").startswith(("08", "57")):
             raise
-        return first_line(str(error))
+        return first_line(str(error), error.sqlstate)
     return None

@@ -71,14 +71,14 @@ class _Amcheck:
             return list(self._connection.execute(statement.format(schema=self._schema, table=name)).fetchall())
         except (errors.InsufficientPrivilege, errors.QueryCanceled, errors.LockNotAvailable) as error:
             hint = "GRANT EXECUTE on its functions" if isinstance(error, errors.InsufficientPrivilege) else "run again"
-            self._left_out.append(f"{what}: {first_line(str(error))} ({hint})")
+            self._left_out.append(f"{what}: {first_line(str(error), error.sqlstate)} ({hint})")
         except psycopg.Error as error:
             if self._connection.closed:
                 raise
             if not (error.sqlstate or "").startswith(_DAMAGE):
-                self._left_out.append(f"{what}: {first_line(str(error))} (run again)")
+                self._left_out.append(f"{what}: {first_line(str(error), error.sqlstate)} (run again)")
                 return None
-            self._findings.append(OwnFinding(first_line(str(error)), index=index))
+            self._findings.append(OwnFinding(first_line(str(error), error.sqlstate), index=index))
         return None
 
     def _literal(self, name: str) -> str:

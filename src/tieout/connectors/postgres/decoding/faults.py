@@ -30,7 +30,7 @@ def slot_faults(url: EndpointUrl) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:
-            message = f"{url.redacted()}: {first_line(str(error))}"
+            message = f"{url.redacted()}: {first_line(str(error), error.sqlstate)}"
             if error.sqlstate == IN_USE:
                 raise BusyError(message, "end the other reader, or wait for it and try again") from None
             if error.sqlstate == _NO_PRIVILEGE:
@@ -49,5 +49,5 @@ def log_faults(url: EndpointUrl) -> Iterator[None]:
             yield
         except psycopg.Error as error:
             if error.sqlstate in (UNDEFINED, REFUSED, _SEGMENT_REMOVED):
-                raise LogLostError(f"{url.redacted()}: {first_line(str(error))}", START_ANEW) from None
+                raise LogLostError(f"{url.redacted()}: {first_line(str(error), error.sqlstate)}", START_ANEW) from None
             raise

@@ -11,6 +11,7 @@ from tieout.connectors.postgres.decoding.images import Images, images
 from tieout.connectors.postgres.decoding.relation import Relation
 from tieout.errors import ReadError
 from tieout.model.changes import ChangeKind, Rows
+from tieout.model.server_words import told_of
 
 CHANGES = {ord("I"): ChangeKind.INSERT, ord("U"): ChangeKind.UPDATE, ord("D"): ChangeKind.DELETE}
 
@@ -70,4 +71,4 @@ class Section:
             return images(batch, starts, relation, CHANGES[kind])
         except UnicodeDecodeError as error:
             hint = "the database's encoding does not say what its texts are, as SQL_ASCII"
-            raise ReadError(f"{relation.table.name}: a changed row is not UTF-8: {error}", hint) from None
+            raise ReadError(f"{relation.table.name}: a changed row is not UTF-8: {told_of(error)}", hint) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ from tieout.connectors.progress import ProgressTables
 from tieout.connectors.structure import spelled
 from tieout.errors import WriteError
 from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.server_words import are_hidden
 from tieout.model.tables import TableName
 
 SCHEMA = "_tieout"
 _NO_FIT = ("22", "23")
 """SQLSTATEs of values that are no values of a column, or not allowed in it."""
+_LINE = re.compile(r'COPY [^,:"]+, (line \d+(?:, column [^,:"]+)?)')
 
 UNSYNCED = "SET LOCAL synchronous_commit = off"
 CLOCK = "extract(epoch FROM clock_timestamp())::bigint"
@@ -99,8 +102,16 @@ def _named(where: str) -> Iterator[None]:
         if (error.sqlstate or "")[:2] not in _NO_FIT:
             raise
         # COPY wide, line 1, column born: "0000-00-00"
-        place = scrub(" ".join((error.diag.context or "").split())).partition(", ")[2]
-        raise WriteError(f"{where}: {first_line(str(error))}{f' ({place})' if place else ''}") from None
+        place = _place(scrub(" ".join((error.diag.context or "").split())))
+        line = first_line(str(error), error.sqlstate)
+        raise WriteError(f"{where}: {line}{f' ({place})' if place else ''}") from None
+
+
+def _place(context: str) -> str:
+    if are_hidden():
+        found = _LINE.match(context)
+        return found[1] if found else ""
+    return context.partition(", ")[2]
 
 
 def _column_of(block: bytes, at: int) -> int:

@@ -88,7 +88,7 @@ class PostgresSession:
     def _fault(self, text: str, state: str | None) -> EndpointError:
         connection = getattr(self, "connection", None)
         if connection is not None and (state is None or connection.closed):
-            return UnreachableError(f"{self.url.redacted()}: {first_line(text)}", "the connection was lost")
+            return UnreachableError(f"{self.url.redacted()}: {first_line(text, state)}", "the connection was lost")
         fault = translate(self.url, text, state)
         if state in _BUSY:
             return BusyError(fault.message)

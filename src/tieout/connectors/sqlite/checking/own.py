@@ -9,9 +9,10 @@ from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.sqlite.dialect import SQLiteDialect
-from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.faults import error_name, translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.value_checking import OwnCheck, OwnFinding
+from tieout.model.server_words import told
 from tieout.model.tables import TableName
 
 _NAME = "integrity_check"
@@ -37,7 +38,7 @@ def integrity_check(url: EndpointUrl, table: TableName, seconds: float) -> OwnCh
                 raise
             return OwnCheck(_NAME, statement, unchecked=f"it was not done after {seconds:g} s")
         except sqlite3.DatabaseError as error:
-            return OwnCheck(_NAME, statement, (OwnFinding(str(error)),))
+            return OwnCheck(_NAME, statement, (OwnFinding(told(str(error), error_name(error))),))
     findings = tuple(_finding(text) for text in said if text != "ok")
     cut = f"it stops at {_MOST} findings" if len(said) >= _MOST else None
     return OwnCheck(_NAME, statement, findings, cut)

@@ -10,7 +10,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.inspecting import Trouble
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.faults import first_line, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect
 
@@ -57,7 +57,7 @@ class SchemaSession:
             code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
             if code == 0 or code in _LOST:
                 raise
-            return Trouble(str(error.args[1]).splitlines()[0], code not in _NOT_TELLING)
+            return Trouble(first_line(code, str(error.args[1])), code not in _NOT_TELLING)
 
     def allow(self, what: str) -> None:
         # TiDB knows the words, and refuses them.

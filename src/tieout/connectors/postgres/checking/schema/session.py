@@ -9,7 +9,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.inspecting import Trouble
-from tieout.connectors.postgres.faults import first_line, translated
+from tieout.connectors.postgres.faults import first_line, plain_line, translated
 from tieout.connectors.postgres.session import connect
 
 TABLE_SCANS = {
@@ -67,7 +67,8 @@ class SchemaSession:
         for result in (server.prepare(b"", statement.encode()), server.describe_prepared(b"")):
             if result.status != pq.ExecStatus.COMMAND_OK:
                 state = result.error_field(pq.DiagnosticField.SQLSTATE)
-                return trouble_of(result.error_message.decode("utf-8", "replace"), state.decode() if state else None)
+                text = result.error_message.decode("utf-8", "replace")
+                return Trouble(plain_line(text), _is_telling(state.decode() if state else None))
         return [(result.fname(n).decode(), result.ftype(n)) for n in range(result.nfields)]
 
     def fails_to_compile(self, statement: str) -> Trouble | None:
@@ -87,7 +88,11 @@ class SchemaSession:
 
 
 def trouble_of(text: str, state: str | None) -> Trouble:
-    return Trouble(first_line(text), not str(state).startswith(_NOT_TELLING))
+    return Trouble(first_line(text, state), _is_telling(state))
+
+
+def _is_telling(state: str | None) -> bool:
+    return not str(state).startswith(_NOT_TELLING)
 
 
 def spread(found: Sequence[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ...]]]:

@@ -13,6 +13,7 @@ from tieout.connectors.inspecting import Trouble
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
+from tieout.model.server_words import told
 
 _OF_APPLICATION = ("no such function", "unknown function", "no such collation sequence", "no such module")
 _NOT_TELLING = ("database is locked", "interrupted", "disk I/O error", "database disk image is malformed")
@@ -45,6 +46,7 @@ class SchemaSession:
 
 
 def trouble_of(text: str) -> Trouble:
+    said = told(text)
     if text.startswith(_OF_APPLICATION):
-        return Trouble(f"{text}, which may be the application's own", telling=False)
-    return Trouble(text, not text.startswith(_NOT_TELLING))
+        return Trouble(f"{said}, which may be the application's own", telling=False)
+    return Trouble(said, not text.startswith(_NOT_TELLING))
