@@ -23,7 +23,7 @@ from tieout.move.staging import Staging
 from tieout.move.trouble import Trouble
 
 WAITING = (
-    "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'CREATE UNLOGGED %' "
+    "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%CREATE UNLOGGED %' "
     "AND wait_event_type = 'Lock'"
 )
 

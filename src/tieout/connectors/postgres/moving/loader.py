@@ -56,16 +56,12 @@ class PostgresLoader:
         with closing(PostgresSession(self.url)) as session, stages_again():
             if new:
                 assert stage.like is not None
-                # What is staged is read again from the log after a crash: it needs no log of its own, and nobody
-                # has to wait for the disk.
+                # What is staged is read again from the log after a crash: it needs no log of its own, and nobody has
+                # to wait for the disk. By itself: the one that it is like must not stay locked.
                 session.execute(
-                    f"BEGIN; {UNSYNCED}; "
-                    f"CREATE UNLOGGED TABLE {session.table(stage.name)} (LIKE {session.table(stage.like)})"
+                    f"{UNSYNCED}; CREATE UNLOGGED TABLE {session.table(stage.name)} (LIKE {session.table(stage.like)})"
                 )
-            rows = load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
-            if new:
-                session.commit()
-            return rows
+            return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
 
 
 def load(
