@@ -49,6 +49,8 @@ def test_a_table_that_became_another_is_stopped_and_no_other(
 ) -> None:
     asked = begin(moving, *made)
     with followed(asked):
+        # A mover that is only about to follow ends if a table is gone for a moment.
+        until(lambda: status_of(asked)["lag_bytes"] is not None)
         ((publication,),) = moving.source.rows("SELECT pubname FROM pg_publication")
         for change in changes:
             moving.source.execute(change.format(publication))
