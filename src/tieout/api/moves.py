@@ -130,7 +130,7 @@ def steer_move(task: str, wanted: Wanted | None, meta: str = DEFAULT_URL) -> Job
 def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> None:
     """Removes what a task left on both sides and in the meta store; its target tables stay."""
     from tieout.connectors.registry import open_source, open_target
-    from tieout.move.ownership import taken
+    from tieout.runtime.lease import taken
 
     with open_store(meta) as store, closing(open_target(parse_url(request.target))) as target:
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task, kind=JobKind.MOVE)

@@ -12,9 +12,9 @@ from tieout.connectors.base import Endpoint
 from tieout.connectors.moving import ChunkReader, ChunkSource, Loader, key_scan
 from tieout.model.keys import EVERYTHING, Key, ranges_between
 from tieout.model.moving import Chunk, Fence, Transfer
-from tieout.move.throttle import paced
+from tieout.runtime.ranges import sampled_bounds
+from tieout.runtime.throttle import paced
 from tieout.spark.work import Outcome, run_work
-from tieout.verify.ranges import sampled_bounds
 
 CHUNK_ROWS = 125_000
 _MOST_BOUNDS = 100_000

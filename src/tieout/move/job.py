@@ -19,11 +19,11 @@ from tieout.model.move_requests import MoveRequest
 from tieout.model.move_states import CAUGHT_UP, FAILED, STOPPED, STOPPED_IN_PART
 from tieout.model.redaction import values_hidden, without_values
 from tieout.move.mover import Mover
-from tieout.move.ownership import owned
 from tieout.move.status import StatusKeeper
-from tieout.move.steering import Steering, StopAsked
-from tieout.move.throttle import Throttle
-from tieout.verify.heartbeat import heartbeat
+from tieout.runtime.control import Steering, StopAsked
+from tieout.runtime.heartbeat import heartbeat
+from tieout.runtime.lease import owned
+from tieout.runtime.throttle import Throttle
 
 
 @dataclass

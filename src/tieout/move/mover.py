@@ -31,8 +31,8 @@ from tieout.move.planning import Planner
 from tieout.move.shaping import run_shaped
 from tieout.move.slices import SliceStaged
 from tieout.move.status import StatusKeeper
-from tieout.move.steering import Steering
 from tieout.move.trouble import Trouble, TroubleFound
+from tieout.runtime.control import Steering
 
 _BEGIN_ANEW = "drop the task and begin anew"
 _LOOK_SECONDS = 2.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tieout.connectors.moving import Target
 from tieout.errors import TieoutError
 from tieout.move.status import StatusKeeper
-from tieout.move.steering import Steering
+from tieout.runtime.control import Steering
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 _TRIES = 10

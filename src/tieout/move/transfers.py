@@ -16,7 +16,7 @@ from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 from tieout.move.fitting import misfit
 from tieout.move.shapes import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
-from tieout.verify.pairing import NamePair, Names, is_pattern, matching_tables, pair_tables, schemas_named
+from tieout.tasks.table_matching import NamePair, Names, is_pattern, matching_tables, pair_tables, schemas_named
 
 OURS = "a mover has columns of that name itself"
 

@@ -18,6 +18,8 @@ from tieout.model.progress import Listener, silence
 from tieout.model.redaction import NOTE, Redaction, values_hidden
 from tieout.model.statements import CheckStatement, Family
 from tieout.report.words import plural
+from tieout.runtime.heartbeat import heartbeat
+from tieout.runtime.job import Stopped, end_is_kept
 from tieout.scrub.changed.round import OF_ROWS, ChangedRound
 from tieout.scrub.changed.spans import ChangedLog, scope_of
 from tieout.scrub.checked import Checked
@@ -28,8 +30,6 @@ from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable, defined, plan
 from tieout.scrub.schema import SchemaChecks
 from tieout.scrub.units import Unit
-from tieout.verify.ending import Stopped, end_is_kept
-from tieout.verify.heartbeat import heartbeat
 
 _LOOK_SECONDS = 0.2
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tieout.canonical.bucketing import buckets_of
 from tieout.canonical.fields import Field, kept_text
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.numbers import within
@@ -22,7 +23,6 @@ from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.keys import Key, KeyRange
 from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.spark.work import Bucketed
-from tieout.verify.bucketing import buckets_of
 from tieout.verify.compare import Shape
 from tieout.verify.found import Found, Localised
 from tieout.verify.plan import Side, TablePlan

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from tieout.errors import TieoutError
 from tieout.model.progress import Listener, Progress
 from tieout.model.requests import VerifyOptions
+from tieout.runtime.job import Stopped
 from tieout.verify.countstage import CountStage
-from tieout.verify.ending import Stopped
 from tieout.verify.ledger import Ledger
 from tieout.verify.planning import PlannedTable
 from tieout.verify.rowstage import RowStage

@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
+from tieout.canonical.bucketing import add_buckets
 from tieout.connectors.base import Scan
 from tieout.model.digests import Digest
 from tieout.spark.lanes import Lanes, bucket_sums, digest_of
 from tieout.spark.wire import wired
 from tieout.spark.workers import map_batches
-from tieout.verify.bucketing import add_buckets
 from tieout.verify.rows import fields_of
 from tieout.verify.work import bucket_digests
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
+from tieout.canonical.bucketing import bucket_count, pack_buckets
 from tieout.errors import SparkFailure, TieoutError
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING
@@ -21,7 +22,6 @@ from tieout.spark.frames import FrameReader
 from tieout.spark.interrupts import interruptible
 from tieout.spark.wire import selected
 from tieout.spark.work import Outcome, Work, run_work
-from tieout.verify.bucketing import bucket_count, pack_buckets
 from tieout.verify.framedigests import native_digests, pulled_digests
 from tieout.verify.framerows import suspect_rows
 from tieout.verify.plan import Side, TablePlan

@@ -16,13 +16,13 @@ from tieout.model.tables import TableName
 from tieout.spark.faults import spark_faults
 from tieout.spark.frames import FrameEndpoint, FrameReader
 from tieout.spark.workers import map_batches
+from tieout.tasks.table_matching import NamePair
 from tieout.verify.bucketrows import CompareBuckets
 from tieout.verify.found import Localised
 from tieout.verify.framedigests import native_digests
 from tieout.verify.framejobs import native_suspects, rows_of
 from tieout.verify.localise import shape_of
 from tieout.verify.outcome import now, table_results, verification_result
-from tieout.verify.pairing import NamePair
 from tieout.verify.planning import PlannedTable, plan_pair
 from tieout.verify.settle import Patience
 from tieout.verify.tablerun import TableRun, start_run

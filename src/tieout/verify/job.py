@@ -16,9 +16,9 @@ from tieout.model.progress import Listener
 from tieout.model.redaction import NOTE, values_hidden
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
+from tieout.runtime.heartbeat import heartbeat
+from tieout.runtime.job import end_is_kept
 from tieout.verify.checksum import Verifier
-from tieout.verify.ending import end_is_kept
-from tieout.verify.heartbeat import heartbeat
 from tieout.verify.ledger import Ledger
 from tieout.verify.outcome import now, table_results, verification_result
 from tieout.verify.planning import PlannedTable, left_out, plan_tables

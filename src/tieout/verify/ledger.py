@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from tieout.canonical.bucketing import add_buckets, unpack_buckets
 from tieout.meta import FinishedRange, MetaStore, RangeState, StoredRange, Wanted
 from tieout.meta import Side as LaneSide
 from tieout.model.differences import Difference
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING, KeyRange
-from tieout.verify.bucketing import add_buckets, unpack_buckets
 from tieout.verify.tablerun import Lane, Suspect, TableRun
 
 

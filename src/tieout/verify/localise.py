@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tieout.errors import ReadError
 from tieout.model.keys import KeyRange
+from tieout.runtime.portions import ROOM
 from tieout.verify.compare import Shape, compare_rows
 from tieout.verify.found import Found, Localised
 from tieout.verify.plan import Side, TablePlan
-from tieout.verify.portions import ROOM
 from tieout.verify.rows import read_rows
 from tieout.verify.settle import Patience, Settler, written
 from tieout.verify.work import DigestRange

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tieout.canonical.bucketing import bucket_count
 from tieout.connectors.base import Endpoint, HashSpec
 from tieout.connectors.own_tables import is_own
 from tieout.errors import MissingObjectError, ReadError, TieoutError, UnsupportedError
@@ -13,9 +14,8 @@ from tieout.model.redaction import Redaction
 from tieout.model.requests import VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Table, TableName
-from tieout.verify.bucketing import bucket_count
+from tieout.tasks.table_matching import NamePair, Names, pair_tables, schemas_named
 from tieout.verify.columns import ColumnPair, SchemaComparison, compare_schemas
-from tieout.verify.pairing import NamePair, Names, pair_tables, schemas_named
 from tieout.verify.plan import Side, TablePlan, scans
 from tieout.verify.strategy import Choice, choose_strategy
 

@@ -13,8 +13,8 @@ from tieout.errors import AccessError, TieoutError
 from tieout.model.forecast import Problem, Severity, TableForecast
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.tasks.table_matching import NamePair, Names, pair_tables
 from tieout.verify.forecast import forecast_of
-from tieout.verify.pairing import NamePair, Names, pair_tables
 from tieout.verify.plan import Side
 from tieout.verify.planning import PlannedTable, plan_pair
 from tieout.verify.schema_problems import table_problems

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from tieout.model.differences import Difference
 from tieout.model.keys import Key
+from tieout.runtime.portions import Portions
 from tieout.verify.compare import Comparison, compare_rows, selected
 from tieout.verify.found import Found
 from tieout.verify.plan import TablePlan
-from tieout.verify.portions import Portions
 from tieout.verify.rows import LOOKUP, look_up_rows
 
 MOST_SUSPECTS = 20_000

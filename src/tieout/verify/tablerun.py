@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 
+from tieout.canonical.bucketing import add_buckets, unpack_buckets
 from tieout.errors import TieoutError
 from tieout.meta import FinishedRange, RangeState
 from tieout.meta import Side as LaneSide
@@ -12,7 +13,6 @@ from tieout.model.differences import Difference, DifferenceCounts
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.redaction import without_values
-from tieout.verify.bucketing import add_buckets, unpack_buckets
 from tieout.verify.plan import Side, TablePlan
 
 FIRST_CHUNK_ROWS = 250_000

@@ -17,11 +17,11 @@ from tieout.meta import FinishedRange
 from tieout.meta import Side as LaneSide
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
+from tieout.runtime.ranges import sampled_bounds
 from tieout.spark.work import Outcome, Work
 from tieout.verify.framejobs import DigestFrame, run_mixed
 from tieout.verify.ledger import Ledger
 from tieout.verify.plan import Side
-from tieout.verify.ranges import sampled_bounds
 from tieout.verify.tablerun import Lane, TableRun
 from tieout.verify.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
 

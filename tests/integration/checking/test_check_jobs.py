@@ -16,8 +16,8 @@ from tieout.connectors.registry import open_checker
 from tieout.errors import UsageError
 from tieout.meta import JobState
 from tieout.model.failures import CheckVerdict, Status
+from tieout.runtime.job import Interrupted
 from tieout.scrub.indexes import digesting
-from tieout.verify.ending import Interrupted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

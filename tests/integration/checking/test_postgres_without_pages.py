@@ -17,7 +17,7 @@ from tieout.connectors.postgres.checking.checker import PostgresChecker
 from tieout.meta import Wanted
 from tieout.model.failures import CheckReport, CheckVerdict, Status
 from tieout.model.progress import Progress
-from tieout.verify.ending import Interrupted, Stopped
+from tieout.runtime.job import Interrupted, Stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,7 @@ import pytest
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest
 from tieout.model.tables import TableName
-from tieout.verify.pairing import Names, pair_tables, schemas_named
+from tieout.tasks.table_matching import Names, pair_tables, schemas_named
 
 
 def names(schema, *tables):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tieout.meta import Side
 from tieout.model.keys import KeyRange
-from tieout.verify.ranges import sampled_bounds
+from tieout.runtime.ranges import sampled_bounds
 from tieout.verify.tablerun import Lane
 from tieout.verify.waves import dealt
 

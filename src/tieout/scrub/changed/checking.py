@@ -19,16 +19,16 @@ from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table
 from tieout.report.words import plural
+from tieout.runtime.dispatch import done
+from tieout.runtime.recheck import AT_NO_MOMENT, Places, settle
 from tieout.scrub.changed.known import lookable
 from tieout.scrub.changed.looking import Looked, LookUp
 from tieout.scrub.changed.rows import ChangedTable, unknown_before
 from tieout.scrub.checked import Checked, not_checked
-from tieout.scrub.dealing import done
 from tieout.scrub.indexes.checks import by_address
 from tieout.scrub.indexes.classify import Classifier
 from tieout.scrub.indexes.mismatches import Mismatch
 from tieout.scrub.indexes.projection import TableColumns, table_columns
-from tieout.scrub.indexes.settling import AT_NO_MOMENT, Places, settle
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable
 

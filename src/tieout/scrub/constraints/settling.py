@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.violations import Violations
 from tieout.errors import TieoutError
+from tieout.runtime.dispatch import done, pace
 from tieout.scrub.constraints.looking import MOST, Breaker, Look, Seen, Values
-from tieout.scrub.dealing import done, pace
 from tieout.scrub.options import CheckOptions
 from tieout.spark.work import Work
 

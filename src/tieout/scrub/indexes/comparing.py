@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.index_paths import AtMoments
 from tieout.errors import TieoutError
-from tieout.scrub.dealing import dealt
+from tieout.runtime.dispatch import dealt
+from tieout.runtime.recheck import AT_NO_MOMENT, AT_ONE_MOMENT, Places, settle
 from tieout.scrub.indexes.digesting import DigestStage, TableIndexes
 from tieout.scrub.indexes.mismatches import MOST, Mismatch, find_mismatches
 from tieout.scrub.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
-from tieout.scrub.indexes.settling import AT_NO_MOMENT, AT_ONE_MOMENT, Places, settle
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
 

@@ -13,17 +13,17 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tieout.canonical.bucketing import bucket_count
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.index_paths import Path, TablePath
 from tieout.errors import TieoutError
-from tieout.scrub.dealing import done, pace
+from tieout.runtime.dispatch import done, pace
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.reading import Digested, DigestIndex, DigestTable
 from tieout.scrub.indexes.tallies import Tally
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
 from tieout.spark.work import Work
-from tieout.verify.bucketing import bucket_count
 
 _VERSION = 2
 _PIECE_ROWS = 1_000_000

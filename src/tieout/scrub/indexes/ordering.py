@@ -13,7 +13,7 @@ from tieout.connectors.index_paths import Disorder, Ordered, Path
 from tieout.connectors.neighbours import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind
-from tieout.scrub.dealing import done
+from tieout.runtime.dispatch import done
 
 
 @dataclass(frozen=True)

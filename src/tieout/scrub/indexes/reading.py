@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tieout.canonical.bucketing import buckets_of
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
@@ -22,7 +23,6 @@ from tieout.scrub.indexes.prints import BatchPrints
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.tallies import Tally
 from tieout.spark.work import Cells
-from tieout.verify.bucketing import buckets_of
 from tieout.verify.work import hold_back
 
 CELLS = 5

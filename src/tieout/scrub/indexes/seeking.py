@@ -12,7 +12,7 @@ from tieout.connectors.index_paths import Path, Sought, Unfound, UnfoundRows
 from tieout.connectors.neighbours import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind
-from tieout.scrub.dealing import done
+from tieout.runtime.dispatch import done
 from tieout.scrub.indexes.classify import AddressText
 from tieout.scrub.indexes.mismatches import Values
 

@@ -7,9 +7,9 @@ from itertools import groupby
 
 from tieout.meta import MetaStore, RepairPlan
 from tieout.model.differences import Difference
+from tieout.runtime.portions import Portions
 from tieout.verify.compare import compare_rows
 from tieout.verify.localise import shape_of
-from tieout.verify.portions import Portions
 from tieout.verify.repair.deciding import key_of
 from tieout.verify.repair.sides import Sides
 from tieout.verify.rows import LOOKUP, look_up_rows

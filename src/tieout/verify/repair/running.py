@@ -12,8 +12,8 @@ from tieout.meta import ChangeOutcome, ChangeState, Job, JobKind, JobState, Meta
 from tieout.model.progress import Listener, Progress
 from tieout.model.repairs import RepairResult
 from tieout.model.results import Verdict
-from tieout.verify.ending import Interrupted, Stopped
-from tieout.verify.heartbeat import heartbeat
+from tieout.runtime.heartbeat import heartbeat
+from tieout.runtime.job import Interrupted, Stopped
 from tieout.verify.repair.passes import FORWARDS, Direction
 
 LISTED = 20

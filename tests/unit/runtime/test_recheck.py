@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tieout.scrub.indexes.settling import Settled, settle
+from tieout.runtime.recheck import Settled, settle
 
 PLACE = (0, ("7",))
 OTHER = (0, ("8",))

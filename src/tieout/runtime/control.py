@@ -7,7 +7,7 @@ from threading import Event
 
 from tieout.meta import MetaStore, Wanted
 from tieout.move.status import StatusKeeper
-from tieout.move.throttle import Throttle
+from tieout.runtime.throttle import Throttle
 
 _LOOK_SECONDS = 0.5
 _RESTING = ("paused", "throttled")

@@ -6,8 +6,8 @@ import pytest
 
 from tieout.config.urls import parse_url
 from tieout.model.move_requests import MoveOptions
-from tieout.move import throttle as module
-from tieout.move.throttle import Throttle, paced
+from tieout.runtime import throttle as module
+from tieout.runtime.throttle import Throttle, paced
 
 
 class Clock:

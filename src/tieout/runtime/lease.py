@@ -11,7 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Target
 from tieout.errors import FencedError, LogLostError, TieoutError, UsageError
 from tieout.model.moving import Fence
-from tieout.move.pulse import pulse
+from tieout.runtime.pulse import pulse
 
 SILENT_SECONDS = 30
 """A mover not heard of for this long does not stand in the way of another one."""
