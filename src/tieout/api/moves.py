@@ -130,13 +130,13 @@ def steer_move(task: str, wanted: Wanted | None, meta: str = DEFAULT_URL) -> Job
 def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> None:
     """Removes what a task left on both sides and in the meta store; its target tables stay."""
     from tieout.connectors.registry import open_source, open_target
-    from tieout.runtime.lease import taken
+    from tieout.runtime.lease import take_task
 
     with open_store(meta) as store, closing(open_target(parse_url(request.target))) as target:
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task, kind=JobKind.MOVE)
         if running:
             raise UsageError(f"the task {request.task} is being run", f"tieout stop {request.task}")
         target.prepare()
-        target.drop_task(taken(target, request.task))
+        target.drop_task(take_task(target, request.task))
         open_source(parse_url(request.source)).drop_task(request.task)
         store.moves.forget(request.task)

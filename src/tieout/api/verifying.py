@@ -145,16 +145,16 @@ def preflight(
 
     With `move`, of moving the tables first, too.
     """
-    from tieout.verify.readiness import examine
+    from tieout.verify.preflight import preflight_verification
 
     urls = parse_url(request.source), parse_url(request.target)
     with values_hidden(request.options.redact_values):
         if move is None:
-            return examine(request, urls, meta, partial(session_of, spark))
+            return preflight_verification(request, urls, meta, partial(session_of, spark))
 
-        from tieout.move.readiness import examine_move
+        from tieout.move.readiness import preflight_move
 
-        moved = examine_move(move, urls, meta)
+        moved = preflight_move(move, urls, meta)
         if moved.move is None:
             return moved
-        return moved.then(examine(request, urls, meta, partial(session_of, spark)))
+        return moved.then(preflight_verification(request, urls, meta, partial(session_of, spark)))

@@ -85,7 +85,7 @@ def _check_writable(report: Path) -> None:
 
 
 def _ending(result: DemoResult, keep: Path | None) -> str:
-    from tieout.report.words import duration
+    from tieout.wording import duration
 
     verdict = (
         f"All {len(result.faults)} faults were found and repaired"

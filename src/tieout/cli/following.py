@@ -13,7 +13,7 @@ from tieout.cli.telling import Telling
 from tieout.config.secrets import scrub
 from tieout.report.printable import printable
 from tieout.report.render import OutputFormat
-from tieout.report.words import duration, plural
+from tieout.wording import duration, plural
 
 if TYPE_CHECKING:
     from tieout.model.failures import CheckReport

@@ -12,8 +12,9 @@ from tieout.connectors.base import Endpoint
 from tieout.connectors.moving import ChunkReader, ChunkSource, Loader, key_scan
 from tieout.model.keys import EVERYTHING, Key, ranges_between
 from tieout.model.moving import Chunk, Fence, Transfer
+from tieout.pace import paced
+from tieout.runtime.dispatch import slots
 from tieout.runtime.ranges import sampled_bounds
-from tieout.runtime.throttle import paced
 from tieout.spark.work import Outcome, run_work
 
 CHUNK_ROWS = 125_000
@@ -58,7 +59,7 @@ class CopyChunk:
     def read(self, reader: ChunkReader) -> Iterator[bytes]:
         """The chunk's lines, as fast as is allowed."""
         lines = reader.lines(self.transfer.reads, self.chunk.keys, alike=self.alike)
-        return paced(lines, self.rows_per_second)
+        return paced(lines, lambda block: block.count(b"\n"), self.rows_per_second)
 
     def run(self) -> Iterator[ChunkCopied]:
         started = time.monotonic()
@@ -80,7 +81,7 @@ def copy_chunks(
 ) -> None:
     """Copies chunks, some waves of them. An error ends it; what is copied stays so."""
     # At the end of each wave some tasks wait for the last; between two of them the mover can be told to rest.
-    size = max(1, spark.sparkContext.defaultParallelism) * _A_WAVE
+    size = slots(spark) * _A_WAVE
     for start in range(0, len(work), size):
         wave = work[start : start + size]
         outcomes = run(spark, wave)

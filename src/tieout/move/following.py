@@ -29,11 +29,11 @@ from tieout.move.shaping import staged_by
 from tieout.move.slices import SliceStaged, StageSlice
 from tieout.move.staging import Staging
 from tieout.move.trouble import Trouble, TroubleFound
+from tieout.runtime.control import POLL_SECONDS
 from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame
 from tieout.spark.work import run_work, spark_errors
 
-_LOOK_SECONDS = 0.2
 _TRIES = 10
 
 
@@ -132,7 +132,7 @@ class Follower:
             ended = self._watch(query)
             try:
                 while not done(self._applied):
-                    self._moved.wait(_LOOK_SECONDS)
+                    self._moved.wait(POLL_SECONDS)
                     self._moved.clear()
                     self._raise_error()
                     if ended.done():

@@ -25,7 +25,7 @@ from tieout.model.tables import Table, TableName
 from tieout.move.making import MAKE_IT, Maker, lost_words
 from tieout.move.planning import as_made
 from tieout.move.transfers import Route, refuse_unmakable, routes, transfer_of
-from tieout.verify.preflight import as_problem, untested
+from tieout.tasks.preflight import as_problem, untested
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,12 @@ from tieout.move.shaping import run_shaped
 from tieout.move.slices import SliceStaged
 from tieout.move.status import StatusKeeper
 from tieout.move.trouble import Trouble, TroubleFound
-from tieout.runtime.control import Steering
+from tieout.runtime.control import HoldingControl
+from tieout.runtime.dispatch import rate_of_a_task
+from tieout.runtime.throttle import Throttle
 
 _BEGIN_ANEW = "drop the task and begin anew"
-_LOOK_SECONDS = 2.0
+_LAG_SECONDS = 2.0
 _RETENTION_SECONDS = 60.0
 T = TypeVar("T")
 
@@ -51,14 +53,15 @@ class Mover:
     fence: Fence
     moves: Moves
     status: StatusKeeper
-    steering: Steering
+    control: HoldingControl
+    throttle: Throttle
     tell: Callable[[StatusKeeper], None]
     transfers: list[Transfer] = field(init=False, default_factory=list)
     _looked: float = field(init=False, default=0.0)
     _looked_at_retention: float = field(init=False, default=0.0)
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
-        """Until it is stopped (StopAsked); or, if asked, until it has caught up with where the log was."""
+        """Until it is stopped (Stopped); or, if asked, until it has caught up with where the log was."""
         maker = Maker(self.source, self.target, self.fence, self._alike)
         planner = Planner(self.request, self.endpoints, maker, self.fence)
         self.transfers = planner.transfers()
@@ -139,13 +142,12 @@ class Mover:
         self.target.rebuilt(self.fence, self.transfers)
 
     def _patience(self) -> Patience:
-        return Patience(self.target, self.status, self.steering, self.tell)
+        return Patience(self.target, self.status, self.control, self.tell)
 
     def _copy(self, spark: SparkSession, chunks: Sequence[Chunk]) -> None:
         by_name = {transfer.source.name: transfer for transfer in self.transfers}
         reader, loader = self.source.chunk_source(), self.target.loader()
-        most = self.request.options.max_rows_per_second
-        rate = most / max(1, spark.sparkContext.defaultParallelism) if most else None
+        rate = rate_of_a_task(spark, self.request.options.max_rows_per_second)
         work = [
             CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._alike, rate)
             for chunk in chunks
@@ -158,7 +160,7 @@ class Mover:
         def copied(piece: CopyChunk, result: ChunkCopied) -> None:
             self.status.copied(piece.chunk, result.rows)
             self.tell(self.status)
-            self.steering.hold()
+            self.control.hold()
 
         for run, wanted in ((run_plain, False), (run_shaped, True)):
             copy_chunks(spark, [piece for piece in work if (piece.transfer.shape is not None) is wanted], run, copied)
@@ -206,7 +208,7 @@ class Mover:
             if goal is None:
                 follower.run(self._look)
             else:
-                follower.catch_up(goal, self.steering.hold)
+                follower.catch_up(goal, self.control.hold)
         except TroubleFound as found:
             return found.trouble
         return None
@@ -265,7 +267,7 @@ class Mover:
             stages,
         )
         return Follower(
-            spark, slices, self.target, self.fence, self.request.delivery, self._keep, self.steering.hold, self._applied
+            spark, slices, self.target, self.fence, self.request.delivery, self._keep, self.control.hold, self._applied
         )
 
     def _holdings(self) -> dict[TableName, Holdings]:
@@ -337,8 +339,8 @@ class Mover:
                     self._log.confirm(upto)
 
     def _look(self, applied: Position) -> bool:
-        """Between batches, or while there are none: how far the log goes on, now and then; StopAsked."""
-        if time.monotonic() - self._looked > _LOOK_SECONDS:
+        """Between batches, or while there are none: how far the log goes on, now and then; Stopped."""
+        if time.monotonic() - self._looked > _LAG_SECONDS:
             self._looked = time.monotonic()
             if time.monotonic() - self._looked_at_retention > _RETENTION_SECONDS:
                 self._look_at_retention()
@@ -346,7 +348,7 @@ class Mover:
                 self.status.looked(self._log.lag(applied))
                 self._watch(applied)
                 self.tell(self.status)
-        self.steering.look()
+        self.control.check()
         return False
 
     def _look_at_retention(self) -> None:
@@ -362,7 +364,7 @@ class Mover:
         self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]
 
     def _applied(self, staged: SliceStaged, remarks: list[str]) -> None:
-        self.steering.throttle.moved(staged.rows)
+        self.throttle.moved(staged.rows)
         self.status.applied(staged, remarks)
         self.tell(self.status)
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tieout.connectors.moving import Target
 from tieout.errors import TieoutError
 from tieout.move.status import StatusKeeper
-from tieout.runtime.control import Steering
+from tieout.runtime.control import HoldingControl
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 _TRIES = 10
-_LOOK_SECONDS = 0.5
 
 
 @dataclass
@@ -22,7 +20,7 @@ class Patience:
 
     target: Target
     status: StatusKeeper
-    steering: Steering
+    control: HoldingControl
     tell: Callable[[StatusKeeper], None]
     _failures: int = field(init=False, default=0)
     _place: object = field(init=False, default=None)
@@ -33,14 +31,17 @@ class Patience:
             self._place, self._failures = place, 0
 
     def wait(self, error: TieoutError) -> None:
-        """Returns when the target can be spoken to again. Raises the error if another try can't help, or never did."""
+        """Returns when the target can be spoken to again. Raises the error if another try can't help, or never did.
+
+        Stopped if the mover is to end: nobody waits for a server that is gone.
+        """
         before = self.status.state
         while True:
             if not error.transient or self._failures >= _TRIES:
                 raise error
             self.status.become("waiting", str(error))
             self.tell(self.status)
-            self._rest(min(_LONGEST_WAIT, _FIRST_WAIT * 2**self._failures))
+            self.control.wait(min(_LONGEST_WAIT, _FIRST_WAIT * 2**self._failures))
             self._failures += 1
             try:
                 self.target.reconnect()
@@ -49,10 +50,3 @@ class Patience:
                 continue
             self.status.become(before)
             return
-
-    def _rest(self, seconds: float) -> None:
-        """StopAsked if the mover is to end: nobody waits for a server that is gone."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            self.steering.hold()
-            time.sleep(min(left, _LOOK_SECONDS))

@@ -1,49 +1,38 @@
-"""Whether a move could begin: endpoints, meta store, Java, and then all that the two sides have to say."""
+"""Whether a move could begin, and what it would promise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
+from dataclasses import replace
 from typing import TypeVar
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.base import Endpoint
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.errors import TieoutError
 from tieout.model.forecast import Preflight, Problem, Severity
 from tieout.model.move_requests import MoveRequest
 from tieout.move.foresight import Foresight
-from tieout.verify.preflight import as_problem
-from tieout.verify.readiness import facts, java_problems, meta_problems
+from tieout.tasks.preflight import as_problem, examine, with_problems
 
 T = TypeVar("T")
 
 
-def examine_move(request: MoveRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str) -> Preflight:
-    """Looks at everything; what can't be reached is a problem like any other. Starts no Spark."""
-    problems = [*meta_problems(meta), *java_problems()]
-    with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
-        opened = [pool.submit(open_endpoint, url) for url in urls]
-        source, target = (facts(url, future) for url, future in zip(urls, opened, strict=True))
-        reached = [
-            _reached(future.result, side, problems) for side, future in zip(("source", "target"), opened, strict=True)
-        ]
-        for endpoint in reached:
-            if endpoint is not None:
-                stack.enter_context(closing(endpoint))
-        left, right = reached
-        if left is None or right is None:
-            return Preflight(source, target, tuple(problems))
-        from_ = _reached(lambda: open_source(urls[0]), "source", problems)
-        to = _reached(lambda: open_target(urls[1]), "target", problems)
-        if from_ is None or to is None:
-            return Preflight(source, target, tuple(problems))
-        stack.enter_context(closing(to))
-        try:
-            found, move = Foresight(request, (left, right), from_, to).look_ahead()
-        except TieoutError as error:
-            return Preflight(source, target, (*problems, as_problem(error, Severity.PREVENTS)))
-        return Preflight(source, target, (*problems, *found), move=move)
+def preflight_move(request: MoveRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str) -> Preflight:
+    """All that stands in the way of a move. Starts no Spark."""
+
+    def look(left: Endpoint, right: Endpoint, found: Preflight) -> Preflight:
+        problems: list[Problem] = []
+        source = _reached(lambda: open_source(urls[0]), "source", problems)
+        target = _reached(lambda: open_target(urls[1]), "target", problems)
+        if source is None or target is None:
+            return with_problems(found, problems)
+        with closing(target):
+            problems, move = Foresight(request, (left, right), source, target).look_ahead()
+        return replace(with_problems(found, problems), move=move)
+
+    return examine(urls, meta, open_endpoint, look)
 
 
 def _reached(open_it: Callable[[], T], side: str, problems: list[Problem]) -> T | None:

@@ -16,7 +16,7 @@ from tieout.model.redaction import without_values
 from tieout.model.retention import Retention
 from tieout.model.tables import TableName
 from tieout.move.slices import SliceStaged
-from tieout.report.words import plural
+from tieout.wording import plural
 
 _EVERY = 1.0
 _REMARKS = 100

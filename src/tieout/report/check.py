@@ -20,7 +20,7 @@ from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
 from tieout.report.terminal import console_on, write_lines
 from tieout.report.values import value_text
-from tieout.report.words import duration, plural
+from tieout.wording import duration, plural
 
 _VERDICT = {CheckVerdict.CLEAN: "green", CheckVerdict.FAILURES: "bold red", CheckVerdict.UNVERIFIED: "bold yellow"}
 _STATUS = {Status.OK: "green", Status.FAILURES: "bold red", Status.NOT_CHECKED: "yellow"}

@@ -17,7 +17,7 @@ from tieout.report.printable import one_line, printable
 from tieout.report.remarks import schema_text
 from tieout.report.render import OutputFormat
 from tieout.report.terminal import console_on, write_lines
-from tieout.report.words import plural
+from tieout.wording import plural
 
 _STYLE = {
     Severity.PREVENTS: "bold red",

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tieout.model.progress import Progress
 from tieout.report.printable import one_line, printable
-from tieout.report.words import plural
+from tieout.wording import plural
 
 
 class TerminalProgress:

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from tieout.model.progress import Progress
 from tieout.report.printable import one_line, printable
-from tieout.report.words import duration, plural
+from tieout.wording import duration, plural
 
 _SHORTEST_PAUSE = 1.0
 

@@ -16,7 +16,7 @@ from tieout.report.palette import FAINT
 from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
 from tieout.report.terminal import console_on, write_lines
-from tieout.report.words import plural
+from tieout.wording import plural
 
 LISTED = 50
 """Changes and failures that a plan lists in text; the JSON form has all."""

@@ -1,28 +1,59 @@
-"""One mover for a task: who starts a second one is told so, and who was thought dead can't write any more."""
+"""Who may work on something: leases with heartbeats, and how one that fell silent is taken over.
+
+A job's lease is in the meta store. A task's lease is in its target, beside the rows: whoever takes it over fences the
+one before off, which can't write any more, wherever it runs.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from threading import Event, Thread
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.moving import Target
-from tieout.errors import FencedError, LogLostError, TieoutError, UsageError
+from tieout.connectors.registry import open_target
+from tieout.errors import FencedError, LogLostError, MetaStoreError, TieoutError, UsageError
+from tieout.meta.jobs import Jobs
+from tieout.meta.ownership import HEARTBEAT_SECONDS
 from tieout.model.moving import Fence
-from tieout.runtime.pulse import pulse
 
 SILENT_SECONDS = 30
-"""A mover not heard of for this long does not stand in the way of another one."""
+"""A mover that sent no heartbeat for this long does not stand in the way of another one."""
 
 
 @contextmanager
-def owned(target: Target, url: EndpointUrl, task: str) -> Iterator[Fence]:
-    """Inside, no other mover can write for the task. UsageError while another one is heard of."""
-    fence = taken(target, task)
+def heartbeat(jobs: Jobs, job_id: str) -> Iterator[None]:
+    """Beats until the block ends. A store that can't be written is noticed where results are kept, not here."""
+
+    def beat(done: Event) -> None:
+        while not done.wait(HEARTBEAT_SECONDS):
+            with suppress(MetaStoreError):
+                jobs.heartbeat(job_id)
+
+    with _beside("tieout-heartbeat", beat):
+        yield
+
+
+@contextmanager
+def task_lease(target: Target, url: EndpointUrl, task: str) -> Iterator[Fence]:
+    """Inside, no other mover can write for the task. UsageError while another one sends heartbeats."""
+    fence = take_task(target, task)
+
+    def beat(done: Event) -> None:
+        """On a connection of its own. What is wrong with the target shows where it is written."""
+        while not done.is_set():
+            try:
+                with closing(open_target(url)) as own:
+                    while not done.wait(HEARTBEAT_SECONDS):
+                        own.progress.hear(fence)
+            except TieoutError:
+                done.wait(HEARTBEAT_SECONDS)
+
     try:
-        with pulse(url, fence):
+        with _beside("tieout-lease", beat):
             yield fence
     except FencedError:
         raise
@@ -35,6 +66,17 @@ def owned(target: Target, url: EndpointUrl, task: str) -> Iterator[Fence]:
     target.progress.release(fence)
 
 
+def take_task(target: Target, task: str) -> Fence:
+    """The right to write for the task. UsageError while another mover sends heartbeats."""
+    known = target.progress.read(task)
+    if known is not None and known.silent_for < SILENT_SECONDS and _may_live(known.owner):
+        raise UsageError(
+            f"another mover runs the task {task}: {known.owner}, heard of {known.silent_for:.0f} seconds ago",
+            "stop it there",
+        )
+    return target.progress.take(task, f"process {os.getpid()} on {socket.gethostname()}")
+
+
 def _require_own(target: Target, fence: Fence) -> None:
     """FencedError if another mover has taken over: the source let go of the log for that one, and nothing is lost."""
     try:
@@ -44,17 +86,6 @@ def _require_own(target: Target, fence: Fence) -> None:
         raise
     except TieoutError:
         return  # what is lost is the better news
-
-
-def taken(target: Target, task: str) -> Fence:
-    """The right to write for the task. UsageError while another mover is heard of."""
-    known = target.progress.read(task)
-    if known is not None and known.silent_for < SILENT_SECONDS and _may_live(known.owner):
-        raise UsageError(
-            f"another mover runs the task {task}: {known.owner}, heard of {known.silent_for:.0f} seconds ago",
-            "stop it there",
-        )
-    return target.progress.take(task, f"process {os.getpid()} on {socket.gethostname()}")
 
 
 def _may_live(owner: str) -> bool:
@@ -69,3 +100,16 @@ def _may_live(owner: str) -> bool:
     except PermissionError:
         return True
     return True
+
+
+@contextmanager
+def _beside(name: str, work: Callable[[Event], None]) -> Iterator[None]:
+    """Runs the work in a thread until the block ends, which sets the event."""
+    done = Event()
+    thread = Thread(target=work, args=(done,), name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -13,19 +12,8 @@ from tieout.connectors.moving import Target
 from tieout.connectors.registry import open_target
 from tieout.model.move_requests import MoveOptions
 
-_LOOK_SECONDS = 1.0
-
-
-def paced(blocks: Iterator[bytes], rows_per_second: float | None) -> Iterator[bytes]:
-    """The same blocks of lines, no faster than so many lines a second."""
-    if rows_per_second is None:
-        yield from blocks
-        return
-    began, rows = time.monotonic(), 0
-    for block in blocks:
-        yield block
-        rows += block.count(b"\n")
-        time.sleep(max(0.0, began + rows / rows_per_second - time.monotonic()))
+_SHORT_WAIT = 1.0
+"""A wait for the next rows that is no longer than this is not worth a word."""
 
 
 @dataclass
@@ -45,8 +33,8 @@ class Throttle:
         """Why the mover has to wait, if it has to."""
         wait = self._free_at - time.monotonic()
         if wait > 0:
-            time.sleep(min(wait, _LOOK_SECONDS))
-            if wait > _LOOK_SECONDS:
+            time.sleep(min(wait, _SHORT_WAIT))
+            if wait > _SHORT_WAIT:
                 return f"no more than {self.options.max_rows_per_second:,} rows a second"
         if self.options.max_load is None and self.options.max_replica_lag is None:
             return None

@@ -17,9 +17,8 @@ from tieout.model.failures import ChangedSpan, CheckReport, Failure, Status
 from tieout.model.progress import Listener, silence
 from tieout.model.redaction import NOTE, Redaction, values_hidden
 from tieout.model.statements import CheckStatement, Family
-from tieout.report.words import plural
-from tieout.runtime.heartbeat import heartbeat
-from tieout.runtime.job import Stopped, end_is_kept
+from tieout.runtime.control import JobControl
+from tieout.runtime.job import running
 from tieout.scrub.changed.round import OF_ROWS, ChangedRound
 from tieout.scrub.changed.spans import ChangedLog, scope_of
 from tieout.scrub.checked import Checked
@@ -30,8 +29,7 @@ from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable, defined, plan
 from tieout.scrub.schema import SchemaChecks
 from tieout.scrub.units import Unit
-
-_LOOK_SECONDS = 0.2
+from tieout.wording import plural
 
 
 @dataclass
@@ -53,7 +51,7 @@ class CheckJob:
         """
         job = self.store.jobs.resume(resume) if resume is not None else self._create()
         hidden = values_hidden(self.options.redact_values)
-        with end_is_kept(self.store.jobs, job.id), hidden, heartbeat(self.store.jobs, job.id):
+        with running(self.store.jobs, job.id), hidden:
             report = self._made(job, session)
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report
@@ -61,17 +59,18 @@ class CheckJob:
     def follow(self, session: Callable[[], SparkSession], every: float, tell: Callable[[CheckReport], None]) -> None:
         """Checks what was changed again and again, until somebody ends it; always as one job."""
         job = self._create(every=every)
-        with end_is_kept(self.store.jobs, job.id), heartbeat(self.store.jobs, job.id):
+        with running(self.store.jobs, job.id):
             while True:
                 tell(self._made(job, session))
-                self._rest(job, every)
+                JobControl(self.store.jobs, job.id).wait(every)
 
     def _made(self, job: Job, session: Callable[[], SparkSession]) -> CheckReport:
         started, began = datetime.now(UTC), time.monotonic()
         planned = plan(self.statement, self.checker)
         keeps = not self.statement.changed
         redaction = Redaction() if self.options.redact_values else None
-        ledger = Ledger(self.store, job.id, self.listener, lambda seconds: self._rest(job, seconds), keeps, redaction)
+        control = JobControl(self.store.jobs, job.id)
+        ledger = Ledger(self.store, job.id, self.listener, control.wait, keeps, redaction)
         checks = TableChecks(session(), self.checker, self.options, ledger)
         checked: list[Checked] = []
         spans: list[ChangedSpan] = []
@@ -107,7 +106,7 @@ class CheckJob:
         self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable], _: list[ChangedSpan]
     ) -> Iterator[Checked]:
         for table in planned:
-            self._rest(job, 0)
+            checks.ledger.rest(0)
             yield from checks.run(table)
         yield from checks.last(planned)
 
@@ -135,18 +134,6 @@ class CheckJob:
             truncated=len(listed) < len(failures),
             notes=tuple(notes),
         )
-
-    def _rest(self, job: Job, seconds: float) -> None:
-        """Stopped, if some terminal wants that."""
-        until = time.monotonic() + seconds
-        while True:
-            wanted = self.store.jobs.wanted(job.id)
-            if wanted is not None:
-                raise Stopped(wanted)
-            left = until - time.monotonic()
-            if left <= 0:
-                return
-            time.sleep(min(left, _LOOK_SECONDS))
 
 
 def _unordered(checked: Sequence[Checked]) -> Iterator[str]:

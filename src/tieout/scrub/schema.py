@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tieout.connectors.checking import Checker
@@ -11,10 +11,12 @@ from tieout.connectors.inspecting import Defect, Inspection
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family
 from tieout.model.tables import TableName
+from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.scrub.checked import Checked
 from tieout.scrub.options import CheckOptions
 
 _Object = tuple[TableName, str | None]
+_Suspect = tuple[TableName, str | None, tuple[object, ...]]
 
 
 @dataclass
@@ -29,25 +31,27 @@ class SchemaChecks:
         """Of these tables and the views that read them; None: of all that the database has."""
         started = time.monotonic()
         found = list(self.checker.inspect(names))
-        self._settle(found)
+        self._recheck(found)
         seconds = time.monotonic() - started
         for inspection in found:
             yield self._checked(inspection, seconds)
 
-    def _settle(self, found: list[Inspection]) -> None:
-        """What is wrong is looked at again: a definition may have been on its way to another."""
-        suspects = {_object(each): each for each in found if each.defects}
-        if not suspects:
-            return
-        self.rest(self.options.recheck_after)
-        again = {_object(each): each for each in self.checker.inspect({name for name, _ in suspects})}
-        for key, inspection in suspects.items():
-            second = again.get(key)
-            seen = {} if second is None else {_identity(defect): defect for defect in second.defects}
-            first = [_identity(defect) for defect in inspection.defects]
-            inspection.defects = [seen[identity] for identity in first if identity in seen]
-            if second is not None:
-                inspection.left_out = second.left_out
+    def _recheck(self, found: list[Inspection]) -> None:
+        """A definition may have been on its way to another."""
+        wrong = {_object(each): each for each in found if each.defects}
+
+        def look_again(_: Mapping[_Suspect, Defect]) -> dict[_Suspect, Defect]:
+            again = [each for each in self.checker.inspect({name for name, _ in wrong}) if _object(each) in wrong]
+            for each in again:
+                wrong[_object(each)].left_out = each.left_out
+            return _suspects(again)
+
+        suspects = _suspects(wrong.values())
+        policy = RecheckPolicy(self.options.recheck_after, times=1)
+        certain = recheck(suspects, look_again, policy, self.rest).certain
+        for key, inspection in wrong.items():
+            keys = [(*key, _identity(defect)) for defect in inspection.defects]
+            inspection.defects = [certain[each] for each in keys if each in certain]
 
     def _checked(self, inspection: Inspection, seconds: float) -> Checked:
         failures = tuple(
@@ -81,6 +85,10 @@ class SchemaChecks:
 
 def _object(inspection: Inspection) -> _Object:
     return inspection.name, inspection.what
+
+
+def _suspects(inspections: Iterable[Inspection]) -> dict[_Suspect, Defect]:
+    return {(*_object(each), _identity(defect)): defect for each in inspections for defect in each.defects}
 
 
 def _identity(defect: Defect) -> tuple[object, ...]:

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from tieout.errors import TieoutError
 from tieout.model.progress import Listener, Progress
 from tieout.model.requests import VerifyOptions
-from tieout.runtime.job import Stopped
+from tieout.runtime.control import JobControl
+from tieout.runtime.dispatch import slots
 from tieout.verify.countstage import CountStage
 from tieout.verify.ledger import Ledger
 from tieout.verify.planning import PlannedTable
@@ -26,6 +27,7 @@ class Verifier:
     spark: SparkSession
     options: VerifyOptions
     ledger: Ledger
+    control: JobControl
     listener: Listener
     limits: tuple[int, int]
 
@@ -42,17 +44,17 @@ class Verifier:
         marks = _marks(runs[0]) if runs else (None, None)
         for run in runs:
             run.marks = marks if _same_readers(run, runs[0]) else _marks(run)
-        tasks = max(1, self.spark.sparkContext.defaultParallelism)
+        tasks = slots(self.spark)
         half = max(1, tasks // 2)
         # A rate is kept by each side's own tasks.
         shared = 2 * half <= min(self.limits) and self.options.max_rows_per_second is None
-        slots = Slots(min(half, self.limits[0]), min(half, self.limits[1]), shared)
+        connections = Slots(min(half, self.limits[0]), min(half, self.limits[1]), shared)
         if self.options.counts_only:
             self.listener(Progress("counts"))
-            CountStage(self.spark, slots).run(runs)
+            CountStage(self.spark, connections).run(runs)
             return runs
         self.listener(Progress("digests", rows_total=_estimate(runs)))
-        DigestStage(self.spark, slots, self.options, self.ledger, self._between("digests", runs)).run(runs)
+        DigestStage(self.spark, connections, self.options, self.ledger, self._between("digests", runs)).run(runs)
         self.listener(Progress("rows", rows_done=_rows(runs), rows_total=_rows(runs)))
         RowStage(self.spark, min(tasks, *self.limits), self.options, self.ledger, self._between("rows", runs)).run(runs)
         return runs
@@ -62,9 +64,7 @@ class Verifier:
             current = next((run.plan.name for run in runs if any(lane.todo or lane.rest for lane in run.lanes)), None)
             differences = sum(run.counts.total for run in runs)
             self.listener(Progress(stage, current, _rows(runs), _estimate(runs), differences=differences))
-            wanted = self.ledger.wanted()
-            if wanted is not None:
-                raise Stopped(wanted)
+            self.control.check()
 
         return report
 

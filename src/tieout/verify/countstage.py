@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from tieout.model.digests import Digest
+from tieout.runtime.dispatch import deal
 from tieout.verify.framejobs import count_work, run_mixed
 from tieout.verify.tablerun import TableRun
-from tieout.verify.waves import Slots, dealt
+from tieout.verify.waves import Slots
 
 
 class CountStage:
@@ -19,8 +20,8 @@ class CountStage:
 
     def run(self, runs: Sequence[TableRun]) -> None:
         """Leaves in each run the number of rows of both sides, and a note if they are not the same."""
-        source = dealt([(run, count_work(run.plan.source)) for run in runs], self._slots.source)
-        target = dealt([(run, count_work(run.plan.target)) for run in runs], self._slots.target)
+        source = deal([(run, count_work(run.plan.source)) for run in runs], self._slots.source)
+        target = deal([(run, count_work(run.plan.target)) for run in runs], self._slots.target)
         parts = [*source, *target]
         outcomes = run_mixed(self._spark, [[work for _, work in part] for part in parts])
         for number, (part, results) in enumerate(zip(parts, outcomes, strict=True)):

@@ -16,8 +16,8 @@ from tieout.model.progress import Listener
 from tieout.model.redaction import NOTE, values_hidden
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
-from tieout.runtime.heartbeat import heartbeat
-from tieout.runtime.job import end_is_kept
+from tieout.runtime.control import JobControl
+from tieout.runtime.job import running
 from tieout.verify.checksum import Verifier
 from tieout.verify.ledger import Ledger
 from tieout.verify.outcome import now, table_results, verification_result
@@ -41,13 +41,13 @@ class VerificationJob:
         started = now()
         job = self._begin(resume)
         redacts = self.request.options.redact_values
-        with end_is_kept(self.store.jobs, job.id), values_hidden(redacts):
+        with running(self.store.jobs, job.id), values_hidden(redacts):
             positions = self.endpoints[0].position(), self.endpoints[1].position()
             planned = self._plan(job, resume is not None)
             spark = session()
-            verifier = Verifier(spark, self.request.options, Ledger(self.store, job.id), self.listener, self.limits)
-            with heartbeat(self.store.jobs, job.id):
-                runs = verifier.run(planned, resume=resume is not None)
+            ledger, control = Ledger(self.store, job.id), JobControl(self.store.jobs, job.id)
+            verifier = Verifier(spark, self.request.options, ledger, control, self.listener, self.limits)
+            runs = verifier.run(planned, resume=resume is not None)
             tables = table_results(planned, runs, positions)
             result = verification_result(self.request, job.id, self.shown, started, tables, runs)
             for ordinal, table in enumerate(tables):

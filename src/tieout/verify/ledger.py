@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from tieout.canonical.bucketing import add_buckets, unpack_buckets
-from tieout.meta import FinishedRange, MetaStore, RangeState, StoredRange, Wanted
+from tieout.meta import FinishedRange, MetaStore, RangeState, StoredRange
 from tieout.meta import Side as LaneSide
 from tieout.model.differences import Difference
 from tieout.model.digests import EMPTY
@@ -26,10 +26,6 @@ class Ledger:
 
     def record(self, run: TableRun, finished: Sequence[FinishedRange]) -> None:
         self._store.ranges.record(self._job, run.ordinal, finished)
-
-    def wanted(self) -> Wanted | None:
-        """What another terminal wants of this job."""
-        return self._store.jobs.heartbeat(self._job)
 
     def begin_buckets(self, run: TableRun) -> None:
         """Before the rows of a table's buckets are compared; what an earlier attempt left is forgotten."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tieout.errors import ReadError
 from tieout.model.keys import KeyRange
-from tieout.runtime.portions import ROOM
+from tieout.runtime.ranges import ROOM
 from tieout.verify.compare import Shape, compare_rows
 from tieout.verify.found import Found, Localised
 from tieout.verify.plan import Side, TablePlan

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from tieout.config.urls import EndpointUrl
 from tieout.connectors.base import Endpoint, reading
 from tieout.connectors.own_tables import is_own
 from tieout.errors import AccessError, TieoutError
-from tieout.model.forecast import Problem, Severity, TableForecast
+from tieout.model.forecast import Preflight, Problem, Severity, TableForecast
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.table_matching import NamePair, Names, pair_tables
+from tieout.verify.endpoints import open_any
 from tieout.verify.forecast import forecast_of
 from tieout.verify.plan import Side
 from tieout.verify.planning import PlannedTable, plan_pair
 from tieout.verify.schema_problems import table_problems
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _AT_ONCE = 4
+
+
+def preflight_verification(
+    request: VerifyRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str, session: Callable[[], SparkSession]
+) -> Preflight:
+    """All that stands in the way of a verification, and how its tables would fare."""
+
+    def look(source: Endpoint, target: Endpoint, found: Preflight) -> Preflight:
+        problems, tables = look_ahead(source, target, request)
+        return replace(with_problems(found, problems), tables=tuple(tables))
+
+    return examine(urls, meta, lambda url: open_any(url, session), look)
 
 
 def look_ahead(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tuple[list[Problem], list[TableForecast]]:
@@ -33,17 +52,6 @@ def look_ahead(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tu
         for table, unreadable in zip(planned, pool.map(_unreadable, planned), strict=True):
             problems += [*unreadable, *table_problems(table)]
     return problems, [forecast_of(table) for table in planned]
-
-
-def as_problem(error: TieoutError, severity: Severity, side: str | None = None, table: str | None = None) -> Problem:
-    return Problem(severity, error.message, error.hint, side, table)
-
-
-def untested(side: str, endpoint: Endpoint) -> Iterator[Problem]:
-    dialect = endpoint.capabilities.untested
-    if dialect:
-        fix = "compare a table that you know first"
-        yield Problem(Severity.NOTE, f"no test of Tieout runs on {dialect}", fix, side)
 
 
 def _pairs(

@@ -13,6 +13,7 @@ from tieout.meta import FinishedRange, RangeState
 from tieout.meta import Side as LaneSide
 from tieout.model.differences import DifferenceCounts
 from tieout.model.requests import VerifyOptions
+from tieout.runtime.dispatch import deal
 from tieout.spark.interrupts import interruptible
 from tieout.spark.work import run_work, spark_errors, work_frame
 from tieout.spark.workers import map_batches
@@ -54,7 +55,7 @@ class RowStage:
                 self._between()
 
     def _compare_ranges(self, wave: Sequence[tuple[TableRun, Suspect]]) -> None:
-        parts = [part for part in (wave[task :: self._tasks] for task in range(self._tasks)) if part]
+        parts = deal(wave, self._tasks)
         work = [
             [CompareRange(run.plan, s.keys, s.larger, self._kept, self._patience(run)) for run, s in part]
             for part in parts
@@ -102,7 +103,7 @@ class RowStage:
         work = [
             ScanBuckets(side, is_source, keys, part, run.plan.buckets, wanted) for part, keys in enumerate(lane.ranges)
         ]
-        return work_frame(self._spark, [work[task :: self._tasks] for task in range(min(self._tasks, len(work)))])
+        return work_frame(self._spark, deal(work, self._tasks))
 
     @property
     def _kept(self) -> int | None:

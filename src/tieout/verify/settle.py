@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from tieout.model.differences import Difference
 from tieout.model.keys import Key
-from tieout.runtime.portions import Portions
+from tieout.runtime.ranges import Portions
+from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.verify.compare import Comparison, compare_rows, selected
 from tieout.verify.found import Found
 from tieout.verify.plan import TablePlan
@@ -59,18 +61,22 @@ class Settler:
 
     def finish(self) -> None:
         """After the last difference: looks again at all that wait."""
-        keys, self._suspects = self._suspects, {}
-        for left in reversed(range(self._patience.times)):
-            if not keys:
-                return
-            time.sleep(self._patience.after)
+        suspects, self._suspects = self._suspects, {}
+        # A row that agrees at one look is equal: only what differs at every look counts.
+        policy = RecheckPolicy(self._patience.after, self._patience.times, agreeing=self._patience.times + 1)
+        left = count(policy.looks - 1, -1)
+
+        def look_again(keys: Mapping[bytes, Key]) -> dict[bytes, Key]:
+            is_last = not next(left)
             self._found.rechecked += len(keys)
-            certain: dict[bytes, Key] = {}
+            differing: dict[bytes, Key] = {}
             for comparison in self._look_again(keys):
-                certain |= {hashed: keys[hashed] for pair in comparison.pairs for hashed, _ in [comparison.key(pair)]}
-                if not left:
+                differing |= {hashed: keys[hashed] for pair in comparison.pairs for hashed, _ in [comparison.key(pair)]}
+                if is_last:
                     self._found.add(comparison)
-            keys = certain
+            return differing
+
+        recheck(suspects, look_again, policy, time.sleep)
 
     def _must_wait(self) -> bool:
         return self._patience.times > 0 and written(self._plan, self._patience)

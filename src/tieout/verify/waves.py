@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -17,6 +16,7 @@ from tieout.meta import FinishedRange
 from tieout.meta import Side as LaneSide
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
+from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import sampled_bounds
 from tieout.spark.work import Outcome, Work
 from tieout.verify.framejobs import DigestFrame, run_mixed
@@ -24,8 +24,6 @@ from tieout.verify.ledger import Ledger
 from tieout.verify.plan import Side
 from tieout.verify.tablerun import Lane, TableRun
 from tieout.verify.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
-
-T = TypeVar("T")
 
 RANGES_PER_SLOT = 8
 MOST_RANGES = 256
@@ -143,7 +141,7 @@ class DigestStage:
 
     def _do(self, wave: Sequence[_Unit], walks: Sequence[tuple[TableRun, Lane]]) -> None:
         parts = self._dealt(self._tasks(wave, LaneSide.SOURCE), self._tasks(wave, LaneSide.TARGET))
-        walking = dealt([_Walk(run, lane, self._walk(run, lane)) for run, lane in walks], self._slots.source)
+        walking = deal([_Walk(run, lane, self._walk(run, lane)) for run, lane in walks], self._slots.source)
         everything: list[Sequence[_Task] | Sequence[_Walk]] = [*parts, *walking]
         outcomes = run_mixed(self._spark, [[task.work for task in part] for part in everything])
         self._digested(parts, outcomes)
@@ -154,9 +152,9 @@ class DigestStage:
     def _dealt(self, source: Sequence[_Task], target: Sequence[_Task]) -> list[_Dealt]:
         """Each task gets some of both sides, if it may: the slower side would be waited for."""
         if not self._slots.shared or len(source) != len(target):
-            return [*dealt(source, self._slots.source), *dealt(target, self._slots.target)]
+            return [*deal(source, self._slots.source), *deal(target, self._slots.target)]
         turns = [pair if turn % 2 == 0 else pair[::-1] for turn, pair in enumerate(zip(source, target, strict=True))]
-        return dealt([task for pair in turns for task in pair], self._slots.source + self._slots.target)
+        return deal([task for pair in turns for task in pair], self._slots.source + self._slots.target)
 
     def _tasks(self, wave: Sequence[_Unit], side: LaneSide) -> list[_Task]:
         """The work of one side in a wave."""
@@ -228,8 +226,3 @@ class DigestStage:
         fitting = rows / max(seconds, 0.01) * self._options.chunk_seconds
         fitting = min(max(fitting, lane.chunk_rows / 4), lane.chunk_rows * 4)
         lane.chunk_rows = int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
-
-
-def dealt(items: Sequence[T], hands: int) -> list[Sequence[T]]:
-    """Items dealt to so many hands, none of them empty."""
-    return [part for part in (items[hand::hands] for hand in range(hands)) if part]

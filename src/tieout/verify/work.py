@@ -13,6 +13,7 @@ from tieout.canonical.hashing import hash_values
 from tieout.connectors.base import HashSpec, Reader, SendsRows, reading
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import Key, KeyRange
+from tieout.pace import Pace
 from tieout.verify.plan import Side
 from tieout.verify.rows import fields_of, key_hashes
 
@@ -59,20 +60,20 @@ class DigestRange:
     as_sent: bool = False
 
     def run(self) -> Iterator[RangeDigest]:
-        started = time.monotonic()
+        started, pace = time.monotonic(), Pace(self.rows_per_second)
         side = self.side
         if self.hash is not None:
             result = side.reader.digest(side.scan, self.keys, self.hash)
-            hold_back(result.count, started, self.rows_per_second)
+            pace.reached(result.count)
         else:
-            result = reading(side.reader, lambda reader: self._pull(reader, started))
+            result = reading(side.reader, lambda reader: self._pull(reader, pace))
         yield RangeDigest(result, time.monotonic() - started)
 
-    def _pull(self, reader: Reader, started: float) -> Digest:
+    def _pull(self, reader: Reader, pace: Pace) -> Digest:
         total = EMPTY
         for part in self._digests(reader):
             total += part
-            hold_back(total.count, started, self.rows_per_second)
+            pace.reached(total.count)
         return total
 
     def _digests(self, reader: Reader) -> Iterator[Digest]:
@@ -100,29 +101,22 @@ class DigestBuckets:
     rows_per_second: float | None = None
 
     def run(self) -> Iterator[BucketDigests]:
-        started = time.monotonic()
-        found = reading(self.side.reader, lambda reader: self._pull(reader, started))
+        started, pace = time.monotonic(), Pace(self.rows_per_second)
+        found = reading(self.side.reader, lambda reader: self._pull(reader, pace))
         total = sum(found.values(), EMPTY)
         yield BucketDigests(total, pack_buckets(found), time.monotonic() - started)
 
-    def _pull(self, reader: Reader, started: float) -> dict[int, Digest]:
+    def _pull(self, reader: Reader, pace: Pace) -> dict[int, Digest]:
         total: dict[int, Digest] = {}
         rows = 0
         for batch in reader.read(self.side.scan, self.keys):
             fields = fields_of(self.side.scan, batch)
             add_buckets(total, bucket_digests(fields, self.side.scan.key, self.buckets))
             rows += batch.num_rows
-            hold_back(rows, started, self.rows_per_second)
+            pace.reached(rows)
         return total
 
 
 def bucket_digests(fields: list[Field], key: tuple[int, ...], buckets: int) -> dict[int, Digest]:
     prints = fingerprints(fields)
     return digests_by_bucket(prints, buckets_of(key_hashes(fields, key, prints), buckets))
-
-
-def hold_back(rows: int, started: float, rows_per_second: float | None) -> None:
-    """Waits until so many rows since `started` are no more than the rate allows."""
-    if rows_per_second:
-        due = started + rows / rows_per_second
-        time.sleep(max(0.0, due - time.monotonic()))

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from tieout.meta import Side
 from tieout.model.keys import KeyRange
+from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import sampled_bounds
 from tieout.verify.tablerun import Lane
-from tieout.verify.waves import dealt
 
 
 def covers_everything_once(ranges):
@@ -47,7 +47,7 @@ def test_bounds_of_a_sample_are_in_order_and_inside_it(size, rows, chunk):
 
 @given(st.lists(st.integers()), st.integers(1, 9))
 def test_dealing_loses_nothing_and_leaves_no_hand_empty(items, hands):
-    parts = dealt(items, hands)
+    parts = deal(items, hands)
     assert sorted(item for part in parts for item in part) == sorted(items)
     assert all(parts)
     assert len(parts) <= hands

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -18,19 +18,19 @@ from tieout.errors import TieoutError
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table
-from tieout.report.words import plural
-from tieout.runtime.dispatch import done
-from tieout.runtime.recheck import AT_NO_MOMENT, Places, settle
+from tieout.runtime.dispatch import run_dealt
+from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.scrub.changed.known import lookable
 from tieout.scrub.changed.looking import Looked, LookUp
 from tieout.scrub.changed.rows import ChangedTable, unknown_before
 from tieout.scrub.checked import Checked, not_checked
 from tieout.scrub.indexes.checks import by_address
 from tieout.scrub.indexes.classify import Classifier
-from tieout.scrub.indexes.mismatches import Mismatch
+from tieout.scrub.indexes.mismatches import AT_NO_MOMENT, Mismatch, Place, Places
 from tieout.scrub.indexes.projection import TableColumns, table_columns
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.planning import PlannedTable
+from tieout.wording import plural
 
 _PIECE = 200
 """Rows that are looked up by one statement."""
@@ -142,19 +142,14 @@ class _Looking:
             pieces.add(len(self._pieces) - 1)
         options = self._checks.options
 
-        def again(places: Places) -> Places:
+        def again(_: Mapping[Place, Mismatch]) -> Places:
             return _places(self._look([self._pieces[number] for number in sorted(pieces)]))
 
         # A row and its entries are looked up one after the other, on every engine: at no single moment.
-        settled = settle(
-            suspects,
-            again,
-            options.recheck_times,
-            lambda: self._checks.rest(options.recheck_after),
-            agreeing=AT_NO_MOMENT,
-        )
-        self._compared.mismatches = settled.mismatches
-        for number, _ in settled.unsettled:
+        policy = RecheckPolicy(options.recheck_after, options.recheck_times, AT_NO_MOMENT, same_value=True)
+        rechecked = recheck(suspects, again, policy, self._checks.rest)
+        self._compared.mismatches = tuple(rechecked.certain.values())
+        for number, _ in rechecked.unstable:
             self._compared.unsettled[number] = self._compared.unsettled.get(number, 0) + 1
         return self._compared
 
@@ -173,7 +168,7 @@ class _Looking:
         return bool(looked.mismatches)
 
     def _look(self, pieces: Sequence[LookUp]) -> list[Looked]:
-        looked: list[Looked] = [outcome.only() for outcome in done(self._checks.spark, pieces)]
+        looked: list[Looked] = [outcome.only() for outcome in run_dealt(self._checks.spark, pieces)]
         for each in looked:
             self._compared.rows += each.rows
             for number, entries in enumerate(each.entries):

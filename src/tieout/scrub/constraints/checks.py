@@ -13,12 +13,12 @@ from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import CheckResult, Status
 from tieout.model.statements import Family
-from tieout.report.words import plural
 from tieout.scrub.checked import Checked, constraint_not_checked
 from tieout.scrub.constraints.looking import MOST
 from tieout.scrub.constraints.naming import Naming
 from tieout.scrub.constraints.settling import Settled, Settling
 from tieout.scrub.options import CheckOptions
+from tieout.wording import plural
 
 
 @dataclass

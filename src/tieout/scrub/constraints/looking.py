@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,7 +14,7 @@ from tieout.canonical.fields import PRESENT, Field
 from tieout.connectors.base import ScanColumn
 from tieout.connectors.violations import Part, Violations
 from tieout.model.truncated import LONGEST_IN_FAILURE
-from tieout.verify.work import hold_back
+from tieout.pace import Pace
 
 MOST = 100_000
 """Rows that break one constraint, of one look: more are counted, not listed."""
@@ -60,7 +59,7 @@ class Look:
     rows_per_second: float | None = None
 
     def run(self) -> Iterator[Seen]:
-        started = time.monotonic()
+        pace = Pace(self.rows_per_second)
         rows, suspicious = self.violations.asking.numbers(self.part.probe)
         seen = Seen(rows, [[] for _ in self.violations.constraints])
         if suspicious:
@@ -68,7 +67,7 @@ class Look:
                 self._add(seen, batch)
             if self.part.sure and not any(seen.breakers):
                 seen.unlisted = suspicious
-        hold_back(rows, started, self.rows_per_second)
+        pace.reached(rows)
         yield seen
 
     def _add(self, seen: Seen, batch: pa.RecordBatch) -> None:

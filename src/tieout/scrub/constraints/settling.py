@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from pyspark.sql import SparkSession
 
 from tieout.connectors.violations import Violations
 from tieout.errors import TieoutError
-from tieout.runtime.dispatch import done, pace
+from tieout.runtime.dispatch import rate_of_a_task, run_dealt
+from tieout.runtime.recheck import Rechecked, RecheckPolicy, by_identity, recheck
 from tieout.scrub.constraints.looking import MOST, Breaker, Look, Seen, Values
 from tieout.scrub.options import CheckOptions
 from tieout.spark.work import Work
@@ -30,6 +32,13 @@ class Settled:
     error: TieoutError | None = None
 
 
+_Suspect = tuple[int, int, Values]
+"""What was asked, by its place; the constraint's number in it; what the rows are called at another look."""
+
+_NOBODY = -1
+"""Instead of a constraint's number: rows that break something, and that the engine does not list."""
+
+
 @dataclass
 class Settling:
     """`rest` waits so many seconds, or raises to end it all."""
@@ -39,49 +48,38 @@ class Settling:
     rest: Callable[[float], None]
 
     def run(self, asked: Sequence[Violations]) -> list[list[Settled]]:
-        """For each of what is asked, what came of its constraints."""
-        first = self._look(asked)
+        """For each of what is asked, what came of its constraints. Two looks in a row must find a row, whatever its
+        values were.
+        """
+        last = dict(enumerate(self._look(asked)))
         settled = [
             [Settled(seen.rows, cut=number in seen.cut) for number in range(len(seen.breakers))]
             if isinstance(seen, Seen)
             else [Settled(error=seen) for _ in violations.constraints]
-            for violations, seen in zip(asked, first, strict=True)
+            for violations, seen in zip(asked, last.values(), strict=True)
         ]
-        wrong = [place for place, seen in enumerate(first) if isinstance(seen, Seen) and _is_wrong(seen)]
-        if wrong:
-            self._settle(
-                [asked[place] for place in wrong], [first[place] for place in wrong], [settled[p] for p in wrong]
-            )
-        return settled
+        wrong = [place for place, seen in last.items() if isinstance(seen, Seen) and _is_wrong(seen)]
+        looks = count()
 
-    def _settle(
-        self, asked: Sequence[Violations], first: Sequence[Seen | TieoutError], settled: Sequence[list[Settled]]
-    ) -> None:
-        """A row is named if two looks in a row found that it breaks the constraint, whatever its values were."""
-        before, after = list(first), list(first)
-        for _ in range(max(1, self.options.recheck_times)):
-            self.rest(self.options.recheck_after)
-            before, after = after, list(self._look(asked))
-            if not any(_unsettled(*pair) for pair in zip(before, after, strict=True)):
-                break
-        for old, new, results in zip(before, after, settled, strict=True):
-            for number, result in enumerate(results):
-                if isinstance(new, TieoutError):
-                    result.error = new
-                    continue
-                known = _identities(old, number)
-                result.breakers = [each for each in new.breakers[number] if each.identity in known]
-                result.unsettled = len(new.breakers[number]) - len(result.breakers)
-                result.unlisted = new.unlisted
-                result.cut = number in new.cut
+        def look_again(_: Mapping[_Suspect, tuple[Breaker, ...]]) -> dict[_Suspect, tuple[Breaker, ...]]:
+            last.update(zip(wrong, self._look([asked[place] for place in wrong]), strict=True))
+            return _suspects({place: last[place] for place in wrong}, next(looks))
+
+        suspects = _suspects({place: last[place] for place in wrong}, next(looks))
+        policy = RecheckPolicy(self.options.recheck_after, max(1, self.options.recheck_times), grows=True)
+        rechecked = recheck(suspects, look_again, policy, self.rest)
+        for place in wrong:
+            for number, result in enumerate(settled[place]):
+                _take(result, place, number, last[place], rechecked)
+        return settled
 
     def _look(self, asked: Sequence[Violations]) -> list[Seen | TieoutError]:
         """All of it at once."""
-        rate = pace(self.spark, self.options.max_rows_per_second)
+        rate = rate_of_a_task(self.spark, self.options.max_rows_per_second)
         work: list[tuple[int, Work]] = [
             (place, Look(violations, part, rate)) for place, violations in enumerate(asked) for part in violations.parts
         ]
-        outcomes = done(self.spark, [piece for _, piece in work])
+        outcomes = run_dealt(self.spark, [piece for _, piece in work])
         seen: list[Seen | TieoutError] = [Seen(0, [[] for _ in violations.constraints]) for violations in asked]
         for (place, _), outcome in zip(work, outcomes, strict=True):
             total = seen[place]
@@ -108,16 +106,31 @@ def _is_wrong(seen: Seen) -> bool:
     return any(seen.breakers) or seen.unlisted > 0
 
 
-def _unsettled(before: Seen | TieoutError, after: Seen | TieoutError) -> bool:
-    """Whether there is a row that the look before did not find, or that nobody names."""
-    if isinstance(after, TieoutError):
-        return False
-    return after.unlisted > 0 or any(
-        each.identity not in _identities(before, number)
-        for number, found in enumerate(after.breakers)
-        for each in found
-    )
+def _suspects(looked: Mapping[int, Seen | TieoutError], look: int) -> dict[_Suspect, tuple[Breaker, ...]]:
+    found: dict[_Suspect, tuple[Breaker, ...]] = {}
+    for place, seen in looked.items():
+        if isinstance(seen, TieoutError):
+            continue
+        for number, breakers in enumerate(seen.breakers):
+            for identity, alike in by_identity(breakers, lambda each: each.identity).items():
+                found[place, number, identity] = alike
+        if seen.unlisted:  # never the same: another look may list them
+            found[place, _NOBODY, (str(look),)] = ()
+    return found
 
 
-def _identities(seen: Seen | TieoutError, number: int) -> set[Values]:
-    return set() if isinstance(seen, TieoutError) else {each.identity for each in seen.breakers[number]}
+def _take(
+    result: Settled,
+    place: int,
+    number: int,
+    seen: Seen | TieoutError,
+    rechecked: Rechecked[_Suspect, tuple[Breaker, ...]],
+) -> None:
+    if isinstance(seen, TieoutError):
+        result.error = seen
+        return
+    certain = {identity for of, which, identity in rechecked.certain if (of, which) == (place, number)}
+    result.breakers = [each for each in seen.breakers[number] if each.identity in certain]
+    result.unsettled = len(seen.breakers[number]) - len(result.breakers)
+    result.unlisted = seen.unlisted
+    result.cut = number in seen.cut

@@ -18,7 +18,7 @@ from tieout.errors import DamagedIndexError
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table
-from tieout.report.words import plural
+from tieout.runtime.recheck import RecheckPolicy
 from tieout.scrub.checked import Checked, not_checked
 from tieout.scrub.indexes.classify import Classifier
 from tieout.scrub.indexes.comparing import Compared, IndexComparison
@@ -30,6 +30,7 @@ from tieout.scrub.indexes.projection import table_columns
 from tieout.scrub.indexes.seeking import SeekFound, find_unfound, seek_failures
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
+from tieout.wording import plural
 
 ORDER_UNKNOWN = "its order is not checked"
 
@@ -82,8 +83,11 @@ class IndexChecks:
         compared = IndexComparison(self.spark, indexes, self.options, self.unit).run()
         paths_through = [index.path for index in readable]
         looking = time.monotonic()
-        orders = find_disorder(self.spark, paths_through, self._rest, self.options.recheck_times)
-        sought = find_unfound(self.spark, paths_through, self._rest)
+        after, times = self.options.recheck_after, self.options.recheck_times
+        orders = find_disorder(
+            self.spark, paths_through, RecheckPolicy(after, max(1, times), grows=True), self.unit.rest
+        )
+        sought = find_unfound(self.spark, paths_through, after, self.unit.rest)
         looked_at = zip(compared, orders, sought, strict=True)
         self._slow_down(looking, sum(each.entries for each, *looks in looked_at if any(looks)))
         seconds = time.monotonic() - started
@@ -94,9 +98,6 @@ class IndexChecks:
             names = tuple(column.name for column in key)
             found = Found(each, orders[number], sought[number], names, indexes.path.evidence, seconds)
             yield self._checked(index, found)
-
-    def _rest(self) -> None:
-        self.unit.rest(self.options.recheck_after)
 
     def _slow_down(self, started: float, rows: int) -> None:
         """What the engine does in one statement can't be held back; but nothing is done for as long as it saved."""

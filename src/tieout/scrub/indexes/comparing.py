@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
 from tieout.connectors.index_paths import AtMoments
 from tieout.errors import TieoutError
-from tieout.runtime.dispatch import dealt
-from tieout.runtime.recheck import AT_NO_MOMENT, AT_ONE_MOMENT, Places, settle
+from tieout.runtime.dispatch import deal, slots
+from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.scrub.indexes.digesting import DigestStage, TableIndexes
-from tieout.scrub.indexes.mismatches import MOST, Mismatch, find_mismatches
+from tieout.scrub.indexes.mismatches import AT_NO_MOMENT, AT_ONE_MOMENT, MOST, Mismatch, Place, Places, find_mismatches
 from tieout.scrub.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.units import Unit
@@ -56,21 +56,16 @@ class IndexComparison:
         suspects = self._mismatches(wanted)
         found = Counter(index for index, _ in suspects)
 
-        def again(places: Places) -> Places:
+        def again(places: Mapping[Place, Mismatch]) -> Places:
             concerned = {index for index, _ in places}
             return self._mismatches([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
 
-        options = self.options
-        settled = settle(
-            suspects,
-            again,
-            options.recheck_times,
-            lambda: self.unit.rest(options.recheck_after),
-            agreeing=AT_ONE_MOMENT if self._has_moments else AT_NO_MOMENT,
-        )
-        for mismatch in self._at_one_moment(wanted, settled.mismatches):
+        agreeing = AT_ONE_MOMENT if self._has_moments else AT_NO_MOMENT
+        policy = RecheckPolicy(self.options.recheck_after, self.options.recheck_times, agreeing, same_value=True)
+        rechecked = recheck(suspects, again, policy, self.unit.rest)
+        for mismatch in self._at_one_moment(wanted, tuple(rechecked.certain.values())):
             compared[mismatch.index].mismatches.append(mismatch)
-        for index, _ in settled.unsettled:
+        for index, _ in rechecked.unstable:
             compared[index].unsettled += 1
         for index, each in enumerate(compared):
             each.cut = found[index] >= MOST
@@ -93,7 +88,7 @@ class IndexComparison:
         return isinstance(path, AtMoments) and path.freezes
 
     def _mismatches(self, wanted: Sequence[frozenset[int]]) -> Places:
-        found = find_mismatches(self.spark, dealt(self.spark, self._work(wanted)))
+        found = find_mismatches(self.spark, deal(self._work(wanted), 2 * slots(self.spark)))
         return {mismatch.place: mismatch for mismatch in found}
 
     def _work(self, wanted: Sequence[frozenset[int]]) -> list[ScanTable | ScanIndex]:

@@ -17,7 +17,7 @@ from tieout.canonical.bucketing import bucket_count
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.index_paths import Path, TablePath
 from tieout.errors import TieoutError
-from tieout.runtime.dispatch import done, pace
+from tieout.runtime.dispatch import rate_of_a_task, run_dealt, slots
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.reading import Digested, DigestIndex, DigestTable
 from tieout.scrub.indexes.tallies import Tally
@@ -157,11 +157,11 @@ class DigestStage:
 
     @property
     def _parallel(self) -> int:
-        return max(1, self.spark.sparkContext.defaultParallelism)
+        return slots(self.spark)
 
     @property
     def _pace(self) -> float | None:
-        return pace(self.spark, self.options.max_rows_per_second)
+        return rate_of_a_task(self.spark, self.options.max_rows_per_second)
 
     def _begun(self) -> tuple[TableIndexes, Digests]:
         kept = None if self.unit.kept is None else kept_digests(self.table, self.unit.kept)
@@ -189,7 +189,7 @@ class DigestStage:
         return [DigestTable(table.path, table.read, part, digests.buckets, self._pace, rooted) for part in parts]
 
     def _do(self, digests: Digests, pieces: Sequence[_Piece]) -> None:
-        outcomes = done(self.spark, [piece.work for piece in pieces])
+        outcomes = run_dealt(self.spark, [piece.work for piece in pieces])
         for piece, outcome in zip(pieces, outcomes, strict=True):
             if piece.of is not None and outcome.error is not None:
                 digests.indexes[piece.of].error = outcome.error
@@ -211,7 +211,7 @@ class DigestStage:
     def _root(self, digests: Digests) -> None:
         """The table once more, with the addresses that entries have for rows that were updated in their place."""
         tallies = [Tally.empty(digests.buckets) for _ in digests.indexes]
-        for outcome in done(self.spark, self._of_table(digests, rooted=True)):
+        for outcome in run_dealt(self.spark, self._of_table(digests, rooted=True)):
             for total, tally in zip(tallies, outcome.only().tallies, strict=True):
                 total.add(tally)
         for index, tally in zip(digests.indexes, tallies, strict=True):

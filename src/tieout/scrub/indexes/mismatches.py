@@ -21,6 +21,15 @@ MOST = 50_000
 _SIDE, _PLACE, _PRINT, _VALUES, _KEY = map(cell_name, range(CELLS))
 
 Values = tuple[str | None, ...]
+Place = tuple[int, object]
+"""An index's number, and an address in it."""
+
+AT_ONE_MOMENT, AT_NO_MOMENT = 2, 3
+"""How many looks in a row must agree, where rows and entries are seen at one moment, and where they are not.
+
+Two do not where addresses are used again by the second: a row that was written meanwhile may be back where it was, and
+its entry not yet, as at the look before.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +61,13 @@ class Mismatch:
     entries: tuple[EntryThere, ...]
 
     @property
-    def place(self) -> tuple[int, object]:
+    def place(self) -> Place:
         alike = [*(row.print for row in self.rows), *(entry.print for entry in self.entries)]
         return self.index, self.address or alike[0]
+
+
+Places = dict[Place, Mismatch]
+"""What disagrees, by where it does."""
 
 
 def find_mismatches(spark: SparkSession, tasks: Sequence[Sequence[Work]]) -> list[Mismatch]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,11 +18,11 @@ from tieout.canonical.hashing import Words
 from tieout.connectors.base import ScanColumn, reading
 from tieout.connectors.index_paths import AtMoments, Path, TablePath, Versions
 from tieout.model.truncated import LONGEST_IN_FAILURE, stored
+from tieout.pace import paced
 from tieout.scrub.indexes.prints import BatchPrints
 from tieout.scrub.indexes.projection import TableColumns
 from tieout.scrub.indexes.tallies import Tally
 from tieout.spark.work import Cells
-from tieout.verify.work import hold_back
 
 CELLS = 5
 """Of a row or an entry in a bucket that differs: its side, its address, its fingerprint, its values, its row's key."""
@@ -60,7 +59,7 @@ class DigestTable:
         tallies = tuple(Tally.empty(self.buckets) for _ in self.read.projections)
         versions = path.versions(self.part) if self.rooted else None
         rows = 0
-        for batch in _paced(path.read(self.part), self.rows_per_second):
+        for batch in paced(path.read(self.part), _rows, self.rows_per_second):
             address, fields = _decoded(path, batch if versions is None else _rooted(versions, batch))
             rows += batch.num_rows
             hashed = BatchPrints(address, fields)
@@ -90,7 +89,7 @@ class DigestIndex:
 
     def _digested(self, path: Path) -> Digested:
         tally, rows = Tally.empty(self.buckets), 0
-        for batch in _paced(path.read(self.part), self.rows_per_second):
+        for batch in paced(path.read(self.part), _rows, self.rows_per_second):
             address, fields = _decoded(path, batch)
             tally.take(*_hashed(address, fields, self.buckets))
             rows += batch.num_rows
@@ -174,12 +173,8 @@ class TogetherAtOnce:
                 yield from replace(piece, path=at_it(piece.path)).run()
 
 
-def _paced(batches: Iterator[pa.RecordBatch], rows_per_second: float | None) -> Iterator[pa.RecordBatch]:
-    started, rows = time.monotonic(), 0
-    for batch in batches:
-        yield batch
-        rows += batch.num_rows
-        hold_back(rows, started, rows_per_second)
+def _rows(batch: pa.RecordBatch) -> int:
+    return int(batch.num_rows)
 
 
 def _rooted(versions: Versions, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -12,9 +12,12 @@ from tieout.connectors.index_paths import Path, Sought, Unfound, UnfoundRows
 from tieout.connectors.neighbours import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind
-from tieout.runtime.dispatch import done
+from tieout.runtime.dispatch import run_dealt
+from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.scrub.indexes.classify import AddressText
 from tieout.scrub.indexes.mismatches import Values
+
+_Place = tuple[int, Values]
 
 
 @dataclass(frozen=True)
@@ -35,21 +38,35 @@ class SeekFound:
     error: TieoutError | None = None
 
 
-def find_unfound(spark: SparkSession, paths: Sequence[Path], rest: Callable[[], None]) -> list[SeekFound | None]:
-    """For each path what it found; None for one that shows all that its entries hold. Told is what two looks found."""
+def find_unfound(
+    spark: SparkSession, paths: Sequence[Path], after: float, wait: Callable[[float], None]
+) -> list[SeekFound | None]:
+    """For each path what it found; None for one that shows all that its entries hold. Two looks must find a row."""
     sought = {number: path for number, path in enumerate(paths) if isinstance(path, Sought)}
     first = _look(spark, sought)
-    again = {number: sought[number] for number, each in first.items() if each.rows}
-    if again:
-        rest()
-    found = first | {number: _both(first[number], each) for number, each in _look(spark, again).items()}
-    return [found.get(number) for number in range(len(paths))]
+    second: dict[int, SeekFound] = {}
+
+    def look_again(suspects: Mapping[_Place, Unfound]) -> dict[_Place, Unfound]:
+        second.update(_look(spark, {number: sought[number] for number in dict.fromkeys(n for n, _ in suspects)}))
+        return _places(second)
+
+    certain = recheck(_places(first), look_again, RecheckPolicy(after, times=1, grows=True), wait).certain
+    for number, each in second.items():
+        # Of a listing that was truncated, a row that is new may be one that was not listed.
+        rows = tuple(row for row in each.rows if first[number].cut or (number, row.address) in certain)
+        unsettled = bool(each.rows) and not rows
+        first[number] = SeekFound(rows, first[number].cut or each.cut, unsettled, each.error)
+    return [first.get(number) for number in range(len(paths))]
+
+
+def _places(found: Mapping[int, SeekFound]) -> dict[_Place, Unfound]:
+    return {(number, row.address): row for number, each in found.items() for row in each.rows}
 
 
 def _look(spark: SparkSession, paths: Mapping[int, Sought]) -> dict[int, SeekFound]:
     if not paths:
         return {}
-    outcomes = done(spark, [SeekRows(path) for path in paths.values()])
+    outcomes = run_dealt(spark, [SeekRows(path) for path in paths.values()])
     return {
         number: SeekFound(error=outcome.error) if outcome.error else _found(outcome.only())
         for number, outcome in zip(paths, outcomes, strict=True)
@@ -58,13 +75,6 @@ def _look(spark: SparkSession, paths: Mapping[int, Sought]) -> dict[int, SeekFou
 
 def _found(found: UnfoundRows) -> SeekFound:
     return SeekFound(found.rows, found.cut)
-
-
-def _both(first: SeekFound, second: SeekFound) -> SeekFound:
-    seen = {row.address for row in first.rows}
-    rows = tuple(row for row in second.rows if row.address in seen or first.cut)
-    unsettled = bool(second.rows) and not rows
-    return SeekFound(rows, first.cut or second.cut, unsettled, second.error)
 
 
 def seek_failures(

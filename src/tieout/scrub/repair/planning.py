@@ -11,7 +11,6 @@ from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange
 from tieout.meta.failures import FailureState, KeptFailure
 from tieout.model.mends import Decisions, MendSummary, PlannedMend
 from tieout.model.progress import Listener, silence
-from tieout.report.words import plural
 from tieout.scrub.repair.database import check_job, opened
 from tieout.scrub.repair.deciding import decide
 from tieout.scrub.repair.draft import Draft
@@ -22,6 +21,7 @@ from tieout.scrub.repair.refusing import refuse
 from tieout.scrub.repair.row_changes import row_changes
 from tieout.scrub.repair.sequences import advanced
 from tieout.scrub.repair.triggers import ACCEPTED
+from tieout.wording import plural
 
 
 def plan_mends(

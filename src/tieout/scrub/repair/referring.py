@@ -12,11 +12,11 @@ from tieout.connectors.writing import Reference, Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.keys import Key
 from tieout.model.tables import Table
-from tieout.report.words import plural
 from tieout.scrub.repair.database import Database
 from tieout.scrub.repair.quarantine import Copy
 from tieout.scrub.repair.rows import RowTable, found_by
 from tieout.verify.repair.looking import look_up
+from tieout.wording import plural
 
 
 def referred_to(database: Database, change: RepairChange, copy: Copy, rows: RowTable) -> str | None:

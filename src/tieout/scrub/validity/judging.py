@@ -9,7 +9,7 @@ from typing import Any
 
 from tieout.connectors.value_checking import BrokenValue, CantRead, ValuePath
 from tieout.model.failures import FailureKind
-from tieout.verify.work import hold_back
+from tieout.pace import Pace
 
 MOST = 10_000
 """Of a part: an expression that was changed makes all of its values wrong."""
@@ -39,7 +39,7 @@ class JudgeValues:
     pause: float = 0.0
 
     def run(self) -> Iterator[Found]:
-        started, rows = time.monotonic(), 0
+        pace, rows = Pace(self.rows_per_second), 0
         found: list[BrokenValue] = []
         for piece in self.path.pieces(self.part):
             for more, broken in self._judged(piece):
@@ -48,7 +48,7 @@ class JudgeValues:
                 if len(found) >= MOST or sum(each.error is not None for each in found) >= MOST_UNREADABLE:
                     yield Found(rows, tuple(found[:MOST]), cut=True)
                     return
-            hold_back(rows, started, self.rows_per_second)
+            pace.reached(rows)
             time.sleep(self.pause)
         yield Found(rows, tuple(found))
 

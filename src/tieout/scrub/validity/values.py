@@ -16,11 +16,13 @@ from tieout.connectors.value_checking import BrokenValue, ValuePath
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table
+from tieout.runtime.dispatch import deal, slots
+from tieout.runtime.recheck import RecheckPolicy, by_identity, recheck
 from tieout.scrub.checked import Checked, not_checked
 from tieout.scrub.options import CheckOptions
 from tieout.scrub.validity.judging import Found, JudgeValues
 from tieout.scrub.validity.told import Told
-from tieout.spark.work import Work, run_work
+from tieout.spark.work import run_work
 
 VALUES = "values"
 """What the check is called."""
@@ -45,7 +47,7 @@ class ValueChecks:
             yield not_checked(Family.VALIDITY, table, VALUES, path.reason)
             return
         started = time.monotonic()
-        found, rows, cut = self._settled(path)
+        found, rows, cut = self._certain(path)
         named = [_failure(self.checker.database, table, path, each) for each in found]
         failures = tuple(failure for failure in named if failure not in told)
         result = CheckResult(
@@ -64,29 +66,35 @@ class ValueChecks:
         for column, reason in path.unjudged:
             yield not_checked(Family.VALIDITY, table, f"{VALUES} of {column}", reason)
 
-    def _settled(self, path: ValuePath) -> tuple[list[BrokenValue], int, bool]:
-        """What is wrong at two looks; how many rows there are; whether there may be more that is wrong."""
-        parts = path.parts(max(1, self.spark.sparkContext.defaultParallelism))
+    def _certain(self, path: ValuePath) -> tuple[list[BrokenValue], int, bool]:
+        """What two looks found wrong; how many rows there are; whether there may be more that is wrong."""
+        parts = path.parts(slots(self.spark))
         first = self._judged(path, parts)
-        suspects = [(part, found) for part, found in zip(parts, first, strict=True) if found.broken]
-        rows = sum(found.rows for found in first)
-        if not suspects:
-            return [], rows, False
-        self.rest(self.options.recheck_after)
-        again = {_place(each) for found in self._judged(path, [part for part, _ in suspects]) for each in found.broken}
-        settled = [each for _, found in suspects for each in found.broken if _place(each) in again]
-        return settled, rows, any(found.cut for found in first)
+        wrong = [part for part, found in zip(parts, first, strict=True) if found.broken]
+        rechecked = recheck(
+            _suspects(first),
+            lambda _: _suspects(self._judged(path, wrong)),
+            RecheckPolicy(self.options.recheck_after, times=1),
+            self.rest,
+        )
+        certain = [each for alike in rechecked.certain.values() for each in alike]
+        return certain, sum(found.rows for found in first), any(found.cut for found in first)
 
     def _judged(self, path: ValuePath, parts: Sequence[Any]) -> list[Found]:
-        tasks = min(len(parts), max(1, self.spark.sparkContext.defaultParallelism))
+        """As many tasks as run at once: each may rest between two pieces."""
+        tasks = min(len(parts), slots(self.spark))
         rate = self.options.max_rows_per_second
         pace = None if rate is None else rate / tasks
-        work: list[Work] = [JudgeValues(path, part, pace, self.options.pause) for part in parts]
-        dealt = run_work(self.spark, [work[first::tasks] for first in range(tasks)])
-        return [dealt[number % tasks][number // tasks].only() for number in range(len(work))]
+        hands = deal([JudgeValues(path, part, pace, self.options.pause) for part in parts], tasks)
+        outcomes = run_work(self.spark, hands)
+        return [outcomes[number % tasks][number // tasks].only() for number in range(len(parts))]
 
 
-def _place(broken: BrokenValue) -> tuple[object, ...]:
+def _suspects(looked: Sequence[Found]) -> dict[tuple[object, ...], tuple[BrokenValue, ...]]:
+    return by_identity((each for found in looked for each in found.broken), _identity)
+
+
+def _identity(broken: BrokenValue) -> tuple[object, ...]:
     """What is wrong at two looks may have another value at each: no rule asks for more than one row."""
     return broken.rule, broken.place, broken.key, None if broken.place or broken.key else broken.shown
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from tieout.meta import MetaStore, RepairPlan
 from tieout.model.differences import Difference
-from tieout.runtime.portions import Portions
+from tieout.runtime.ranges import Portions
 from tieout.verify.compare import compare_rows
 from tieout.verify.localise import shape_of
 from tieout.verify.repair.deciding import key_of

@@ -12,7 +12,7 @@ from tieout.meta import ChangeAction, ChangeState, Job, JobState, MetaStore, Rep
 from tieout.model.differences import Difference, DifferenceKind
 from tieout.model.progress import Listener, Progress, silence
 from tieout.model.repairs import RepairSummary, Unrepaired
-from tieout.runtime.portions import Portions
+from tieout.runtime.ranges import Portions
 from tieout.verify.repair.deciding import decide, key_of, skipped
 from tieout.verify.repair.looking import on_source, on_target, within_condition
 from tieout.verify.repair.sides import Sides, opened, verification

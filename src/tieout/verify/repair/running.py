@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import NoReturn
 
-from tieout.errors import TieoutError, UsageError
-from tieout.meta import ChangeOutcome, ChangeState, Job, JobKind, JobState, MetaStore, RepairPlan, RepairState, Wanted
+from tieout.errors import UsageError
+from tieout.meta import ChangeOutcome, ChangeState, JobKind, JobState, MetaStore, RepairPlan, RepairState
 from tieout.model.progress import Listener, Progress
 from tieout.model.repairs import RepairResult
 from tieout.model.results import Verdict
-from tieout.runtime.heartbeat import heartbeat
-from tieout.runtime.job import Interrupted, Stopped
+from tieout.runtime import job as runtime
+from tieout.runtime.control import JobControl
 from tieout.verify.repair.passes import FORWARDS, Direction
 
 LISTED = 20
@@ -30,9 +29,7 @@ class Running:
     def between(self, listener: Listener) -> Callable[[str, int], None]:
         def report(table: str, settled: int) -> None:
             listener(Progress(self._direction.word, table, settled))
-            wanted = self._store.jobs.wanted(self.job_id)
-            if wanted is not None:
-                raise Stopped(wanted)
+            JobControl(self._store.jobs, self.job_id).check()
 
         return report
 
@@ -60,23 +57,14 @@ def running(
     store.repairs.set_state(plan.id, state, expected=expected)
     request = {"plan": plan.id, "action": direction.word}
     job = store.jobs.create(JobKind.REPAIR, source=found_by.source, target=found_by.target, request=request)
-    try:
-        with heartbeat(store.jobs, job.id):
-            yield Running(store, plan, direction, job.id)
-    except Stopped as stopped:
-        _interrupt(store, job, JobState.PAUSED if stopped.wanted is Wanted.PAUSE else JobState.CANCELLED)
-    except KeyboardInterrupt:
-        _interrupt(store, job, JobState.INTERRUPTED)
-    except TieoutError as error:
-        store.jobs.fail(job.id, str(error))
-        store.repairs.set_state(plan.id, RepairState.FAILED, error=str(error))
-        raise
 
+    def ended(how: JobState, error: str | None) -> None:
+        """A plan that was stopped stays as it is, half-way: apply or undo goes on from there."""
+        if how is JobState.FAILED:
+            store.repairs.set_state(plan.id, RepairState.FAILED, error=error)
 
-def _interrupt(store: MetaStore, job: Job, state: JobState) -> NoReturn:
-    """The plan stays as it is, half-way: apply or undo goes on from there."""
-    store.jobs.stop(job.id, state)
-    raise Interrupted(job.id, state) from None
+    with runtime.running(store.jobs, job.id, ended):
+        yield Running(store, plan, direction, job.id)
 
 
 def restate(store: MetaStore, plan: RepairPlan, before: ChangeState, after: ChangeState) -> None:
