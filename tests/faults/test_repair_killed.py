@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.repairing import Pair
 from tieout.meta import ChangeAction, ChangeState, RepairState
-from tieout.verify.repair.passes import IN_FLIGHT
+from tieout.repair.passes import IN_FLIGHT
 
 BATCH = 4
 
@@ -22,7 +22,7 @@ import os, signal, sys
 from tieout.config.urls import parse_url
 from tieout.meta import open_store
 from tieout.verify import repair
-from tieout.verify.repair import sides
+from tieout.repair.from_differences import sides
 
 meta, source, target, action, point, count, batch = sys.argv[1:]
 left = int(count)

@@ -14,7 +14,8 @@ from tieout.connectors.registry import open_writer
 from tieout.errors import AccessError, UsageError
 from tieout.meta import ChangeState, JobKind, RepairState
 from tieout.model.requests import TableRequest
-from tieout.verify.repair import apply_repair, sides, transaction
+from tieout.repair import transaction
+from tieout.repair.from_differences import apply_repair, sides
 
 FIXTURES = {"mariadb": ("mysql_db", "mysql_db_b"), "postgres": ("pg_db", "pg_db_b")}
 

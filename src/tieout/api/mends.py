@@ -32,7 +32,7 @@ def plan_mends(
     columns are set to where a value is replaced or a parent inserted. A table with triggers is left alone, unless
     `choose` has {"triggers": "run"}.
     """
-    from tieout.scrub.repair import plan_mends
+    from tieout.repair.from_failures import plan_mends
 
     chosen = dict(choose or {})
     triggers = chosen.pop("triggers", None)
@@ -46,7 +46,7 @@ def plan_mends(
 
 def apply_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listener = silence) -> RepairResult:
     """Changes the database as planned; looks again before each change. Interrupted if asked to stop."""
-    from tieout.scrub.repair import apply_mends
+    from tieout.repair.from_failures import apply_mends
 
     with open_store(meta) as store:
         return apply_mends(store, plan, parse_url(url), listener=listener)
@@ -54,7 +54,7 @@ def apply_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Liste
 
 def undo_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listener = silence) -> RepairResult:
     """Puts rows and values back, where they are still as the repair left them. Interrupted if asked to stop."""
-    from tieout.scrub.repair import undo_mends
+    from tieout.repair.from_failures import undo_mends
 
     with open_store(meta) as store:
         return undo_mends(store, plan, parse_url(url), listener=listener)
@@ -62,7 +62,7 @@ def undo_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listen
 
 def write_mend_sql(plan: str, url: str, out: TextIO, *, meta: str = DEFAULT_URL) -> int:
     """Writes a plan as statements, in order; returns how many changes they make."""
-    from tieout.scrub.repair import mend_statements
+    from tieout.repair.from_failures import mend_statements
 
     with open_store(meta) as store:
         return mend_statements(store, plan, parse_url(url), out)

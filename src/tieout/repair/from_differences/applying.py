@@ -1,0 +1,91 @@
+"""Applying a plan, and undoing it."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from tieout.config.urls import EndpointUrl
+from tieout.meta import ChangeState, MetaStore, RepairPlan, RepairState
+from tieout.model.differences import Difference
+from tieout.model.progress import Listener, silence
+from tieout.model.repairs import RepairResult
+from tieout.repair.from_differences.checking import still_different
+from tieout.repair.from_differences.sides import Sides, opened, verification
+from tieout.repair.job import LISTED, messages_of, restate, running
+from tieout.repair.passes import BACKWARDS, FORWARDS, Passes, settle_in_flight
+from tieout.repair.transaction import End
+
+BATCH = 200
+"""Changes in one transaction."""
+
+
+def apply_repair(
+    store: MetaStore,
+    plan_ref: str,
+    source_url: EndpointUrl,
+    target_url: EndpointUrl,
+    *,
+    listener: Listener = silence,
+    batch: int = BATCH,
+) -> RepairResult:
+    """Changes the target as planned, then looks whether the plan's rows are equal.
+
+    A row that is not as it was when the plan was made is left alone. Applied again after a crash or a failure,
+    a plan goes on: what is done is not done twice, and what failed is tried again. Raises Interrupted if another
+    terminal wants that.
+    """
+    plan = store.repairs.get(plan_ref)
+    expected = (RepairState.PLANNED, RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED)
+    with running(store, plan, FORWARDS, expected, RepairState.APPLYING) as work:
+        with opened(verification(store, plan.job_id), source_url, target_url) as sides:
+            if plan.state is not RepairState.PLANNED:
+                settle_in_flight(store, plan, sides)
+                restate(store, plan, ChangeState.FAILED, ChangeState.PLANNED)
+            Passes(store, plan, sides, FORWARDS, batch, work.between(listener)).run()
+            # What is still planned after the last pass was refused; its message says why.
+            restate(store, plan, ChangeState.PLANNED, ChangeState.FAILED)
+            return work.finish(_checked(store, plan, sides))
+
+
+def undo_repair(
+    store: MetaStore,
+    plan_ref: str,
+    source_url: EndpointUrl,
+    target_url: EndpointUrl,
+    *,
+    listener: Listener = silence,
+    batch: int = BATCH,
+) -> RepairResult:
+    """Puts back what the plan has changed on the target, the last change first.
+
+    A row that is not as the repair left it stays as it is, and counts as skipped.
+    """
+    plan = store.repairs.get(plan_ref)
+    expected = (RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED, RepairState.UNDOING, RepairState.UNDONE)
+    with running(store, plan, BACKWARDS, expected, RepairState.UNDOING) as work:
+        with opened(verification(store, plan.job_id), source_url, target_url) as sides:
+            settle_in_flight(store, plan, sides)
+            passes = Passes(store, plan, sides, BACKWARDS, batch, work.between(listener))
+            passes.run()
+            counts = store.repairs.count(plan.id)
+            skipped, failed = passes.left[End.CHANGED], passes.left[End.REFUSED]
+            messages = messages_of(store, plan, ChangeState.APPLIED)
+            done = counts.get(ChangeState.UNDONE, 0)
+            return work.finish(RepairResult(plan.id, plan.job_id, "undo", done, skipped, failed, messages=messages))
+
+
+def _checked(store: MetaStore, plan: RepairPlan, sides: Sides) -> RepairResult:
+    left = still_different(store, plan, sides)
+    first: tuple[Difference, ...] = tuple(islice(left, LISTED))
+    counts = store.repairs.count(plan.id)
+    return RepairResult(
+        plan.id,
+        plan.job_id,
+        "apply",
+        done=counts.get(ChangeState.APPLIED, 0),
+        skipped=counts.get(ChangeState.SKIPPED, 0),
+        failed=counts.get(ChangeState.FAILED, 0),
+        different=len(first) + sum(1 for _ in left),
+        differences=first,
+        messages=messages_of(store, plan, ChangeState.FAILED) + messages_of(store, plan, ChangeState.SKIPPED),
+    )

@@ -1,0 +1,175 @@
+"""Undoing a repair of what a check found: rows and values are put back as they were, from quarantine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.writing import Refused, Row
+from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, MetaStore, RepairChange, RepairPlan, RepairState
+from tieout.model.progress import Listener, silence
+from tieout.model.repairs import RepairResult
+from tieout.repair.from_differences.looking import Unwritable
+from tieout.repair.from_failures.changing import Ended, transact
+from tieout.repair.from_failures.database import Database, check_job, opened
+from tieout.repair.from_failures.referring import referred_to
+from tieout.repair.from_failures.rows import RowTable, row_table
+from tieout.repair.from_failures.triggers import Triggers
+from tieout.repair.job import messages_of, running
+from tieout.repair.passes import BACKWARDS
+from tieout.repair.quarantine import Copy, Quarantine
+from tieout.repair.transaction import End
+
+_KEPT = {
+    ChangeAction.REBUILD: "kept: the rebuilt index is right, nothing is lost by it, its old entries are in quarantine",
+    ChangeAction.ADVANCE: "kept: nothing is lost by a sequence that is ahead",
+}
+_COMPUTED = "kept: a generated value can't be written"
+
+
+def undo_mends(store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: Listener = silence) -> RepairResult:
+    """Puts back what the plan has changed, the last change first, where it is still as the repair left it."""
+    plan = store.repairs.get(plan_ref)
+    job = check_job(store, plan.job_id)
+    expected = (RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED, RepairState.UNDOING, RepairState.UNDONE)
+    with (
+        running(store, plan, BACKWARDS, expected, RepairState.UNDOING) as work,
+        opened(job, url, lawful=False) as database,
+    ):
+        undoing = Undoing(store, plan, database, work.between(listener))
+        undoing.run()
+        done = store.repairs.count(plan.id).get(ChangeState.UNDONE, 0)
+        result = RepairResult(
+            plan.id,
+            plan.job_id,
+            "undo",
+            done,
+            undoing.left[End.CHANGED],
+            undoing.left[End.REFUSED],
+            messages=messages_of(store, plan, ChangeState.APPLIED),
+            kept=undoing.kept,
+            notes=tuple(undoing.notes),
+        )
+        return work.finish(result)
+
+
+@dataclass
+class Undoing:
+    store: MetaStore
+    plan: RepairPlan
+    database: Database
+    between: Callable[[str, int], None]
+    left: Counter[End] = field(default_factory=Counter)
+    kept: int = 0
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """In passes, as long as one undoes something: rows may stand in each other's way."""
+        repairer = self.database.repairer
+        self._triggers = Triggers(repairer)
+        self._quarantine = Quarantine(repairer, self.database.endpoint.default_schema(), self.plan.id)
+        undone = True
+        while undone:
+            undone = False
+            self.left, self.kept = Counter(), 0
+            for change in self._done():
+                end, message = self._undo(change)
+                state = ChangeState.UNDONE if end in (End.DONE, End.ALREADY) else ChangeState.APPLIED
+                self.store.repairs.record(self.plan.id, [ChangeOutcome(change.sequence, state, message)])
+                undone |= state is ChangeState.UNDONE
+                self.between(change.table, 1)
+
+    def _done(self) -> list[RepairChange]:
+        """What was applied; and what a crash kept from being recorded: quarantine knows it."""
+        states = (ChangeState.APPLIED, ChangeState.PLANNED)
+        changes = self.store.repairs.changes(self.plan.id, newest_first=True)
+        return [change for change in changes if change.state in states]
+
+    def _undo(self, change: RepairChange) -> Ended:
+        why = _KEPT.get(change.action)
+        if (change.details or {}).get("touch") and not change.new_row:
+            why = _COMPUTED
+        if why is not None or change.action is ChangeAction.NONE:
+            self.kept += change.state is ChangeState.APPLIED
+            return End.CHANGED, why if change.state is ChangeState.APPLIED else change.message
+        table = self.database.table(change.table)
+        rows = row_table(table, self.database.repairer, tuple(change.key)) if table else "the table is gone"
+        if isinstance(rows, str):
+            return self._count(End.REFUSED, rows)
+        self._quarantine.make()
+        end, message = transact(self.database.repairer, lambda: self._attempt(change, rows))
+        if end is End.REFUSED and change.state is ChangeState.PLANNED:
+            return End.CHANGED, change.message
+        return self._count(end, message)
+
+    def _count(self, end: End, message: str | None) -> Ended:
+        self.left[end] += 1
+        return end, f"not undone: {message}" if message and end in (End.CHANGED, End.REFUSED) else None
+
+    def _attempt(self, change: RepairChange, rows: RowTable) -> Ended:
+        copy = self._quarantine.kept(change.sequence).get(0)
+        if copy is None:
+            return End.REFUSED, "there is no copy of it in quarantine"
+        if copy.undone:
+            return End.ALREADY, None
+        runs = self._triggers.at_undo(rows.table, change)
+        if runs is not None:
+            return End.REFUSED, runs
+        reason = self._has_changed(change, copy, rows) or referred_to(self.database, change, copy, rows)
+        if reason is not None:
+            return End.CHANGED, reason
+        self._put_back(change, copy, rows)
+        self._quarantine.mark_undone(copy)
+        return End.DONE, None
+
+    def _has_changed(self, change: RepairChange, copy: Copy, rows: RowTable) -> str | None:
+        """Why the row is not as the repair left it."""
+        by_place = not set(rows.key) <= set(rows.exact)
+        if by_place:  # a deleted row that had no key: nothing can stand where it was
+            return None
+        key = rows.key_of(change.key)
+        assert key is not None, "it was changed by it"
+        found = rows.find(self.database.repairer, [key], lock=True)
+        places = found.places.get(key, [])
+        try:
+            there = [rows.exact_row(found, place) for place in places]
+        except Unwritable as reason:
+            return str(reason)
+        left = [] if copy.left is None else [copy.left]
+        return None if there == left else "the row has changed since the repair"
+
+    def _put_back(self, change: RepairChange, copy: Copy, rows: RowTable) -> None:
+        repairer = self.database.repairer
+        statement = self._statement(change, copy, rows)
+        try:
+            changed = repairer.execute(statement)
+        except Refused:
+            suspension = repairer.suspension(rows.table, (change.details or {}).get("constraints", []))
+            if not suspension.before:
+                raise
+            for each in suspension.before:
+                repairer.execute(each)
+            changed = repairer.execute(statement)
+            for each in suspension.after:
+                repairer.execute(each)
+            if suspension.note:
+                self.notes[suspension.note] = None
+        if changed != 1:
+            raise Refused(f"{changed} rows would be changed")
+
+    def _statement(self, change: RepairChange, copy: Copy, rows: RowTable) -> str:
+        statements = self.database.repairer.statements
+        if change.action is ChangeAction.INSERT:
+            return statements.delete(rows.table, self._key(change, copy.left))
+        if change.action is ChangeAction.DELETE:
+            return statements.insert(rows.table, copy.values or {})
+        old, left = copy.values or {}, copy.left or {}
+        generated = {column.name for column in rows.table.columns if column.generated}
+        differs: Row = {n: value for n, value in old.items() if value != left.get(n) and n not in generated}
+        return statements.update(rows.table, self._key(change, copy.left), differs or old)
+
+    @staticmethod
+    def _key(change: RepairChange, row: Row | None) -> Row:
+        return {name: (row or {}).get(name, text) for name, text in change.key.items()}
