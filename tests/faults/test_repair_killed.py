@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.repairing import Pair
 from tieout.meta import ChangeAction, ChangeState, RepairState
-from tieout.repair.passes import IN_FLIGHT
+from tieout.repair.from_differences.execute import IN_FLIGHT
 
 BATCH = 4
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 
 from tieout.config.urls import EndpointUrl
@@ -10,9 +11,10 @@ from tieout.model.differences import Difference
 from tieout.model.progress import Listener, silence
 from tieout.model.repairs import RepairResult
 from tieout.repair.from_differences.checking import still_different
+from tieout.repair.from_differences.execute import RowWork, settle_in_flight
 from tieout.repair.from_differences.sides import Sides, opened, verification
 from tieout.repair.job import LISTED, messages_of, restate, running
-from tieout.repair.passes import BACKWARDS, FORWARDS, Passes, settle_in_flight
+from tieout.repair.passes import BACKWARDS, FORWARDS, Direction, Passes
 from tieout.repair.transaction import End
 
 BATCH = 200
@@ -41,7 +43,7 @@ def apply_repair(
             if plan.state is not RepairState.PLANNED:
                 settle_in_flight(store, plan, sides)
                 restate(store, plan, ChangeState.FAILED, ChangeState.PLANNED)
-            Passes(store, plan, sides, FORWARDS, batch, work.between(listener)).run()
+            _passes(store, plan, sides, FORWARDS, batch, work.between(listener)).run()
             # What is still planned after the last pass was refused; its message says why.
             restate(store, plan, ChangeState.PLANNED, ChangeState.FAILED)
             return work.finish(_checked(store, plan, sides))
@@ -65,13 +67,25 @@ def undo_repair(
     with running(store, plan, BACKWARDS, expected, RepairState.UNDOING) as work:
         with opened(verification(store, plan.job_id), source_url, target_url) as sides:
             settle_in_flight(store, plan, sides)
-            passes = Passes(store, plan, sides, BACKWARDS, batch, work.between(listener))
+            passes = _passes(store, plan, sides, BACKWARDS, batch, work.between(listener))
             passes.run()
             counts = store.repairs.count(plan.id)
             skipped, failed = passes.left[End.CHANGED], passes.left[End.REFUSED]
             messages = messages_of(store, plan, ChangeState.APPLIED)
             done = counts.get(ChangeState.UNDONE, 0)
             return work.finish(RepairResult(plan.id, plan.job_id, "undo", done, skipped, failed, messages=messages))
+
+
+def _passes(
+    store: MetaStore,
+    plan: RepairPlan,
+    sides: Sides,
+    direction: Direction,
+    batch: int,
+    between: Callable[[str, int], None],
+) -> Passes:
+    work = RowWork(store, plan, sides, direction, batch)
+    return Passes(store, plan, direction, work, between, redacts=sides.redacts)
 
 
 def _checked(store: MetaStore, plan: RepairPlan, sides: Sides) -> RepairResult:

@@ -1,4 +1,4 @@
-"""Rows that want each other's unique values: no order of updates can do it, so they are deleted and inserted."""
+"""Updates that want each other's unique values, in circles: no order of them can be carried out."""
 
 from __future__ import annotations
 
@@ -6,33 +6,10 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from tieout.canonical.numbers import plain_number
-from tieout.connectors.writing import Refused, Row, Writer
+from tieout.connectors.writing import Row
 from tieout.model.tables import Column, Table
 from tieout.model.types import TypeName
 from tieout.repair.from_differences.steps import Step
-from tieout.repair.transaction import End, Intend, Outcome, not_deleted, transact
-
-
-def exchange(writer: Writer, steps: Sequence[Step], intend: Intend) -> Iterator[list[Outcome]]:
-    """Each circle of updates in a transaction of its own, all of it or nothing."""
-    for circle in circles(steps):
-        if len(circle) == 1:
-            continue  # what it wants is held by a row that is to keep it
-        try:
-            yield transact(writer, circle, intend, lambda ready: _replace(writer, ready), deferred=True)
-        except Refused as refusal:
-            yield [Outcome(step, End.REFUSED, refusal.message) for step in circle]
-
-
-def _replace(writer: Writer, steps: Sequence[Step]) -> list[Outcome]:
-    statements = writer.statements
-    for step in steps:
-        changed = writer.execute(statements.delete(step.table.table, step.target_key, step.table.losing))
-        if changed != 1:
-            raise Refused(not_deleted(step) if changed == 0 else f"{changed} rows have this key: it is not unique")
-    for step in steps:
-        writer.execute(statements.insert(step.table.table, step.whole))
-    return [Outcome(step, End.DONE) for step in steps]
 
 
 def circles(steps: Sequence[Step]) -> list[list[Step]]:

@@ -1,4 +1,4 @@
-"""A plan as a file of statements, for those who want to read before they run."""
+"""A plan that ends differences as a file of statements, in one transaction."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairPlan
 from tieout.repair.from_differences.exchange import held, wanted
 from tieout.repair.from_differences.sides import Sides, opened, verification
 from tieout.repair.from_differences.steps import Step
+from tieout.repair.sql_file import SqlFile
 
 
 def repair_statements(
@@ -24,26 +25,30 @@ def repair_statements(
     job = verification(store, plan.job_id)
     with opened(job, source_url, target_url) as sides:
         counts = store.repairs.count(plan.id)
-        planned = counts.get(ChangeState.PLANNED, 0)
-        for line in (
-            f"Tieout repair plan {plan.id} of verification {job.id}, made {plan.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        planned, skipped = counts.get(ChangeState.PLANNED, 0), counts.get(ChangeState.SKIPPED, 0)
+        file, session, written = SqlFile(out), sides.writer.statements, 0
+        file.heading(
+            plan,
+            job,
             f"source: {job.source}",
             f"target: {job.target}",
-            f"rows to change: {planned:,}; left alone: {counts.get(ChangeState.SKIPPED, 0):,}",
+            f"rows to change: {planned:,}; left alone: {skipped:,}",
             "One transaction: run it with a client that stops at the first error.",
-        ):
-            out.write(comment(line))
-        begun = [*sides.writer.statements.opening(), *sides.writer.statements.begin()]
-        out.writelines(f"{statement};\n" for statement in begun)
-        written = 0
-        for step, statement in _File(store, plan, sides).statements():
-            out.write(_refusal(step, statement) if isinstance(statement, Refused) else f"{statement};\n")
-            written += not isinstance(statement, Refused)
-        out.writelines(f"{statement};\n" for statement in ["COMMIT", *sides.writer.statements.closing()])
+        )
+        file.statements([*session.opening(), *session.begin()])
+        for step, statement in _Ordered(store, plan, sides).statements():
+            if isinstance(statement, Refused):
+                file.refused(statement, step.change)
+            else:
+                file.statements([statement])
+                written += 1
+        file.statements(["COMMIT", *session.closing()])
         return written
 
 
-class _File:
+class _Ordered:
+    """The steps of a plan in an order in which one transaction can carry them out."""
+
     def __init__(self, store: MetaStore, plan: RepairPlan, sides: Sides) -> None:
         self._store = store
         self._plan = plan
@@ -91,13 +96,3 @@ class _File:
             return removed, self._statements.insert(table.table, step.whole)
         except Refused as refusal:
             return refusal
-
-
-def _refusal(step: Step, refusal: Refused) -> str:
-    key = ", ".join(f"{name} = {value}" for name, value in step.change.key.items())
-    return comment(f"NOT WRITTEN: {step.change.action} {step.change.table} ({key}): {refusal.message}")
-
-
-def comment(text: str) -> str:
-    """One line, of which nothing can run: a name or a value may hold anything."""
-    return "-- " + "".join(c if c.isprintable() else "?" for c in text) + "\n"

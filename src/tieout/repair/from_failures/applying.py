@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.writing import Refused
-from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, Job, MetaStore, RepairChange, RepairPlan, RepairState
+from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange, RepairPlan, RepairState
 from tieout.model.progress import Listener, silence
 from tieout.model.repairs import RepairResult
 from tieout.model.tables import Table
 from tieout.repair.from_failures.changing import Ended, RowChanges, transact
 from tieout.repair.from_failures.database import Database, check_job, opened
+from tieout.repair.from_failures.details import IndexEntry, details_of
 from tieout.repair.job import messages_of, restate, running
-from tieout.repair.passes import FORWARDS
+from tieout.repair.passes import FORWARDS, Outcome, Passes
 from tieout.repair.quarantine import Copy, Quarantine
 from tieout.repair.transaction import End
 
 BATCH = 200
 """Entries that are copied in one transaction."""
-
-_STATES = {
-    End.DONE: ChangeState.APPLIED,
-    End.ALREADY: ChangeState.SKIPPED,
-    End.CHANGED: ChangeState.SKIPPED,
-    End.REFUSED: ChangeState.PLANNED,
-}
 
 
 def apply_mends(store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: Listener = silence) -> RepairResult:
@@ -36,7 +30,7 @@ def apply_mends(store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: 
     expected = (RepairState.PLANNED, RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED)
     with running(store, plan, FORWARDS, expected, RepairState.APPLYING) as work, opened(job, url) as database:
         restate(store, plan, ChangeState.FAILED, ChangeState.PLANNED)
-        Mending(store, plan, database, work.between(listener)).run()
+        Passes(store, plan, FORWARDS, Mending(store, plan, database), work.between(listener)).run()
         # What is still planned after the last pass was refused; its message says why.
         restate(store, plan, ChangeState.PLANNED, ChangeState.FAILED)
         return work.finish(_result(store, plan, job))
@@ -60,33 +54,35 @@ def _result(store: MetaStore, plan: RepairPlan, job: Job) -> RepairResult:
 
 @dataclass
 class Mending:
-    """`between` is called after every change with how many were settled; it may raise to stop."""
+    """Changes of rows, indexes and sequences, each in a transaction of its own."""
 
     store: MetaStore
     plan: RepairPlan
     database: Database
-    between: Callable[[str, int], None]
-    settled: int = 0
+    alternates: bool = False  # parents come before those that refer to them
     _doubted: set[str] = field(default_factory=set)
 
-    def run(self) -> None:
-        """In passes, until one moves nothing: what is refused in one may find its way free in the next."""
+    def __post_init__(self) -> None:
         self._quarantine = Quarantine(self.database.repairer, self.database.endpoint.default_schema(), self.plan.id)
         self._rows = RowChanges(self.database, self._quarantine, lambda table: table in self._doubted)
+
+    def attempt(self, changes: Iterator[RepairChange]) -> Iterator[Sequence[Outcome]]:
+        planned = list(changes)
+        for change in planned:
+            self._rows.expect(change)
         self._doubted = self._unmended()
-        before = -1
-        while self.settled != before:
-            before = self.settled
-            planned = list(self.store.repairs.changes(self.plan.id, state=ChangeState.PLANNED))
-            for change in planned:
-                self._rows.expect(change)
-            for change in planned:
-                self._record(change, self._carry_out(change))
+        for change in planned:
+            yield [Outcome(change, *self._carry_out(change))]
+            if change.action is ChangeAction.REBUILD:
+                self._doubted = self._unmended()
+
+    def unblock(self) -> Iterator[Sequence[Outcome]]:
+        return iter(())
 
     def _unmended(self) -> set[str]:
         """Tables of which an index is wrong, as far as the plan knows."""
         changes = self.store.repairs.changes(self.plan.id)
-        wrong = [c for c in changes if c.state is not ChangeState.APPLIED and (c.details or {}).get("indexes")]
+        wrong = [c for c in changes if c.state is not ChangeState.APPLIED and details_of(c).indexes]
         return {change.table for change in wrong}
 
     def _carry_out(self, change: RepairChange) -> Ended:
@@ -95,15 +91,6 @@ class Mending:
         if change.action is ChangeAction.ADVANCE:
             return self._advance(change)
         return self._rows.carry_out(change)
-
-    def _record(self, change: RepairChange, ended: Ended) -> None:
-        end, message = ended
-        state = _STATES[end]
-        self.store.repairs.record(self.plan.id, [ChangeOutcome(change.sequence, state, message)])
-        self.settled += state is not ChangeState.PLANNED
-        if change.action is ChangeAction.REBUILD:
-            self._doubted = self._unmended()
-        self.between(change.table, self.settled)
 
     def _rebuild(self, change: RepairChange) -> Ended:
         """No row is touched, and what old entries told is in quarantine before they go: done twice, it is the same."""
@@ -115,9 +102,9 @@ class Mending:
             return copied
         try:
             # Several are of an engine that mends all indexes of a table at once.
-            self.database.repairer.rebuild(table, (change.details or {})["indexes"][0])
+            self.database.repairer.rebuild(table, details_of(change).indexes[0])
         except Refused as refusal:
-            told = self._duplicates(table, (change.details or {})["indexes"]) if refusal.collides else ""
+            told = self._duplicates(table, details_of(change).indexes) if refusal.collides else ""
             return End.REFUSED, refusal.message + told
         return End.DONE, None
 
@@ -132,18 +119,18 @@ class Mending:
         return f"; several rows have {'; '.join(found)}: check the constraints, and decide about them" if found else ""
 
     def _copy_entries(self, change: RepairChange) -> Ended:
-        entries = list((change.details or {})["entries"])
+        entries = details_of(change).entries
         if not entries:
             return End.DONE, None
         self._quarantine.make()
         for start in range(0, len(entries), BATCH):
             some = {1 + start + number: each for number, each in enumerate(entries[start : start + BATCH])}
 
-            def copy(parts: dict[int, dict[str, object]] = some) -> Ended:
+            def copy(parts: dict[int, IndexEntry] = some) -> Ended:
                 known = self._quarantine.kept(change.sequence, list(parts))
                 for part, each in parts.items():
                     if part not in known:
-                        self._quarantine.keep(_entry(change, part, each))
+                        self._quarantine.keep(copy_of_entry(change, part, each))
                 return End.DONE, None
 
             end = transact(self.database.repairer, copy)
@@ -153,15 +140,13 @@ class Mending:
 
     def _advance(self, change: RepairChange) -> Ended:
         try:
-            for statement in (change.details or {})["statements"]:
+            for statement in details_of(change).statements:
                 self.database.repairer.run(statement)
         except Refused as refusal:
             return End.REFUSED, refusal.message
         return End.DONE, None
 
 
-def _entry(change: RepairChange, part: int, entry: dict[str, object]) -> Copy:
-    values = entry["values"]
-    assert isinstance(values, dict), "as planned"
-    key = {"index": str(entry["index"]), "place": None if entry["place"] is None else str(entry["place"])}
-    return Copy(change.sequence, part, str(entry["failure"]), "entry", change.table, key, values)
+def copy_of_entry(change: RepairChange, part: int, entry: IndexEntry) -> Copy:
+    key = {"index": entry.index, "place": entry.address}
+    return Copy(change.sequence, part, entry.failure, "entry", change.table, key, entry.values)

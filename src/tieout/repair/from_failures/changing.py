@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from tieout.connectors.repairing import Repairer
-from tieout.connectors.writing import Refused, Row, TryAgain
+from tieout.connectors.writing import Refused, Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.repair.from_differences.looking import Unwritable
 from tieout.repair.from_failures.database import Database
+from tieout.repair.from_failures.details import Condition, HasDuplicate, IsReferredTo, LacksEntry, NoParent, details_of
 from tieout.repair.from_failures.entries import places_in
 from tieout.repair.from_failures.rows import RowTable, row_table
 from tieout.repair.from_failures.triggers import Triggers
 from tieout.repair.quarantine import Copy, Quarantine
-from tieout.repair.transaction import ATTEMPTS, End
+from tieout.repair.transaction import End, in_transaction
 
 Ended = tuple[End, str | None]
 
@@ -42,9 +41,9 @@ class RowChanges:
 
     def expect(self, change: RepairChange) -> None:
         """Entries that will have to be looked at: an index is read once for all of them."""
-        for each in _still(change):
-            if "missing_in" in each:
-                self._wanted.setdefault((change.table, each["missing_in"]), set()).add(each["place"])
+        for each in details_of(change).conditions:
+            if isinstance(each, LacksEntry):
+                self._wanted.setdefault((change.table, each.index), set()).add(each.address)
 
     def carry_out(self, change: RepairChange) -> Ended:
         table = self.database.table(change.table)
@@ -106,30 +105,29 @@ class RowChanges:
         return self._gone(change, rows.shown_row(found, places[0]))
 
     def _gone(self, change: RepairChange, row: Row) -> Ended | None:
-        for each in _still(change):
+        for each in details_of(change).conditions:
             reason = self._is_gone(change, each, row)
             if reason is not None:
                 return End.CHANGED, reason
         return None
 
-    def _is_gone(self, change: RepairChange, still: Mapping[str, Any], row: Row) -> str | None:
-        if "orphan" in still:
-            return self._has_parent(still, row)
-        if "duplicate" in still:
-            key = {name: row[name] for name in still["duplicate"]}
-            return None if self._count(change.table, key) > 1 else f"{_GONE}: no other row has the same values"
-        if "missing_in" in still:
-            found = self._entries_of(change.table, still["missing_in"])
-            return f"{_GONE}: {still['missing_in']} has an entry of the row now" if still["place"] in found else None
-        if not self._count(still["refers"], still["key"], still["values"]):
-            return f"{_GONE}: the row that refers to it is another now"
-        return None
+    def _is_gone(self, change: RepairChange, condition: Condition, row: Row) -> str | None:
+        match condition:
+            case NoParent():
+                return f"{_GONE}: the parent is there" if self._has_parent(condition, row) else None
+            case HasDuplicate(columns):
+                same = self._count(change.table, {name: row[name] for name in columns})
+                return None if same > 1 else f"{_GONE}: no other row has the same values"
+            case LacksEntry(index, address):
+                found = address in self._entries_of(change.table, index)
+                return f"{_GONE}: {index} has an entry of the row now" if found else None
+            case IsReferredTo(table, key, values):
+                refers = self._count(table, key, values)
+                return None if refers else f"{_GONE}: the row that refers to it is another now"
 
-    def _has_parent(self, still: Mapping[str, Any], row: Row) -> str | None:
-        key = dict(zip(still["to"], (row[name] for name in still["columns"]), strict=True))
-        if None in key.values() or not self._count(still["orphan"], key):
-            return None
-        return f"{_GONE}: the parent is there"
+    def _has_parent(self, condition: NoParent, row: Row) -> bool:
+        key = dict(zip(condition.to, (row[name] for name in condition.columns), strict=True))
+        return None not in key.values() and self._count(condition.table, key) > 0
 
     def _count(self, name: str, key: Row, values: Row | None = None) -> int:
         """Rows of this key, and of these values; read past the indexes, one of which may be wrong."""
@@ -181,7 +179,7 @@ class RowChanges:
         return rows.exact_row(found, place)
 
     def _copy(self, change: RepairChange, left: Row | None) -> None:
-        failure = str((change.details or {}).get("failures", [""])[0])
+        failure = next(iter(details_of(change).failures), "")
         what = "inserted" if change.action is ChangeAction.INSERT else "row"
         self.quarantine.keep(Copy(change.sequence, 0, failure, what, change.table, change.key, change.old_row, left))
 
@@ -190,14 +188,13 @@ def _is_changed_so(change: RepairChange, rows: RowTable, row: Row) -> bool:
     """Whether a row is as an update would leave it, as far as that is known: not what the engine computes."""
     if change.action is not ChangeAction.UPDATE or not change.new_row:
         return False
-    unknown = {*(change.details or {}).get("defaults", ()), *(c.name for c in rows.table.columns if c.generated)}
+    unknown = {*details_of(change).defaults, *(c.name for c in rows.table.columns if c.generated)}
     planned = {**(change.old_row or {}), **change.new_row}
     return all(row.get(name) == value for name, value in planned.items() if name not in unknown)
 
 
 def statements_of(change: RepairChange, rows: RowTable, repairer: Repairer) -> list[str]:
-    details = change.details or {}
-    table = rows.table
+    details, table = details_of(change), rows.table
     # As the row itself spells it.
     key: Row = {name: (change.old_row or {}).get(name, text) for name, text in change.key.items()}
     if change.action is ChangeAction.INSERT:
@@ -208,38 +205,16 @@ def statements_of(change: RepairChange, rows: RowTable, repairer: Repairer) -> l
     statements = []
     if change.new_row:
         statements.append(repairer.statements.update(table, key, change.new_row))
-    if details.get("defaults"):
-        statements.append(repairer.default(table, key, details["defaults"]))
-    if details.get("touch") and not statements:
+    if details.defaults:
+        statements.append(repairer.default(table, key, details.defaults))
+    if details.touch and not statements:
         statements += repairer.rewriting(table, key, change.old_row or {})
     return statements
 
 
 def transact(repairer: Repairer, do: Callable[[], Ended]) -> Ended:
-    """`do` in a transaction that is committed if it did something, and begun anew if it had to give way to others."""
-    for attempt in range(ATTEMPTS):
-        try:
-            repairer.begin()
-            end = do()
-            if end[0] is End.DONE:
-                repairer.commit()
-            else:
-                repairer.rollback()
-        except TryAgain as contention:
-            repairer.rollback()
-            if attempt == ATTEMPTS - 1:
-                return End.REFUSED, f"another transaction is in the way: {contention}"
-            time.sleep(0.1 * 2**attempt)
-        except Refused as refusal:
-            repairer.rollback()
-            return End.REFUSED, refusal.message
-        except BaseException:
-            repairer.rollback()
-            raise
-        else:
-            return end
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _still(change: RepairChange) -> list[dict[str, Any]]:
-    return list((change.details or {}).get("still", ()))
+    """`do` in a transaction that is committed if it did something."""
+    try:
+        return in_transaction(repairer, do, commits=lambda ended: ended[0] is End.DONE)
+    except Refused as refusal:
+        return End.REFUSED, refusal.message

@@ -10,6 +10,7 @@ from tieout.meta import ChangeAction, ChangeState, RepairChange
 from tieout.model.mends import Decisions, OpenFailure
 from tieout.repair.from_failures.database import Database
 from tieout.repair.from_failures.deciding import Decided
+from tieout.repair.from_failures.details import Details
 from tieout.repair.from_failures.ghosts import Ghost
 from tieout.repair.from_failures.wishes import Wish
 
@@ -59,7 +60,7 @@ class Draft:
                 by_id[each.id].primary_key or {},
                 state=state,
                 message=f"{each.failure} {each.where}: {each.reason}",
-                details={"failures": [each.id], "indexes": list(filter(None, [by_id[each.id].index]))},
+                details=Details((each.id,), tuple(filter(None, [by_id[each.id].index]))).document(),
             )
             for each in failures.values()
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from tieout.connectors.repairing import Repairer
 from tieout.connectors.writing import Row
@@ -12,6 +11,7 @@ from tieout.model.remedies import Choice
 from tieout.model.tables import Table
 from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
 from tieout.repair.from_failures.deciding import Decided
+from tieout.repair.from_failures.details import Child, Details, IsReferredTo, details_of
 from tieout.repair.from_failures.draft import Draft
 from tieout.repair.from_failures.wishes import Impossible, given_value, parent_of, row_key
 
@@ -26,12 +26,16 @@ def parents(draft: Draft) -> list[RepairChange]:
             except Impossible as reason:
                 draft.wait(each, str(reason))
                 continue
-            first = made.setdefault((change.table, tuple(map(str, change.key.values()))), change)
-            if first is not change:
-                assert first.details is not None
-                first.details["failures"].append(each.id)
-                first.details["children"].extend((change.details or {})["children"])
+            row = change.table, tuple(map(str, change.key.values()))
+            made[row] = _for_both(made[row], change) if row in made else change
     return list(made.values())
+
+
+def _for_both(first: RepairChange, second: RepairChange) -> RepairChange:
+    """The first, for the children of both."""
+    one, other = details_of(first), details_of(second)
+    both = replace(one, failures=one.failures + other.failures, children=one.children + other.children)
+    return replace(first, details=both.document())
 
 
 def restored(draft: Draft) -> list[RepairChange]:
@@ -40,8 +44,7 @@ def restored(draft: Draft) -> list[RepairChange]:
             ghost.table,
             {name: ghost.known[name] for name in ghost.table.key},
             dict(ghost.known),
-            [entry.id for entry in ghost.entries],
-            [],
+            Details(tuple(entry.id for entry in ghost.entries)),
         )
         for ghost in draft.ghosts
         if ghost.choice is Choice.RESTORE and all(draft.is_planned(entry) for entry in ghost.entries)
@@ -71,19 +74,19 @@ def _parent(draft: Draft, each: Decided) -> RepairChange:
         raise Impossible(f"the parent needs a value of {', '.join(lacking)}: {needed}")
     key = {name: row[name] for name in reference.to}
     child = dict(zip(reference.columns, values, strict=True))
-    still = [{"refers": each.failure.table, "key": dict(each.failure.primary_key or {}), "values": child}]
-    change = _insert(parent, key, row, [each.id], [] if each.failure.primary_key is None else still)
-    return replace(change, details={**(change.details or {}), "children": _named(each, table, draft.repairer)})
+    own_key = each.failure.primary_key
+    refers = () if own_key is None else (IsReferredTo(each.failure.table, dict(own_key), child),)
+    details = Details((each.id,), conditions=refers, children=_children(each, table, draft.repairer))
+    return _insert(parent, key, row, details)
 
 
-def _insert(table: Table, key: Row, row: Row, failures: list[str], still: list[dict[str, Any]]) -> RepairChange:
-    details = {"failures": failures, "still": still}
-    return RepairChange(str(table.name), ChangeAction.INSERT, key, None, dict(row), details=details)
+def _insert(table: Table, key: Row, row: Row, details: Details) -> RepairChange:
+    return RepairChange(str(table.name), ChangeAction.INSERT, key, None, dict(row), details=details.document())
 
 
-def _named(each: Decided, table: Table, repairer: Repairer) -> list[dict[str, Any]]:
+def _children(each: Decided, table: Table, repairer: Repairer) -> tuple[Child, ...]:
     """The row that lacks a parent, if it can be told from others."""
     try:
-        return [{"table": str(table.name), "key": dict(row_key(each, table, repairer))}]
+        return (Child(str(table.name), row_key(each, table, repairer)),)
     except Impossible:
-        return []
+        return ()

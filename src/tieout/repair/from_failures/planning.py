@@ -13,6 +13,7 @@ from tieout.model.mends import Decisions, MendSummary, PlannedMend
 from tieout.model.progress import Listener, silence
 from tieout.repair.from_failures.database import check_job, opened
 from tieout.repair.from_failures.deciding import decide
+from tieout.repair.from_failures.details import details_of
 from tieout.repair.from_failures.draft import Draft
 from tieout.repair.from_failures.ghosts import ghosts
 from tieout.repair.from_failures.inserting import parents, restored
@@ -20,7 +21,6 @@ from tieout.repair.from_failures.rebuilding import rebuilds, wait_for_each_other
 from tieout.repair.from_failures.refusing import refuse
 from tieout.repair.from_failures.row_changes import row_changes
 from tieout.repair.from_failures.sequences import advanced
-from tieout.repair.from_failures.triggers import ACCEPTED
 from tieout.wording import plural
 
 
@@ -67,7 +67,7 @@ def _changes(draft: Draft, listener: Listener) -> list[RepairChange]:
     others = [change for wish, change in rows if not wish.goes_first]
     planned = [*first, *indexes, *parents(draft), *others, *restored(draft), *advanced(draft)]
     if draft.decisions.triggers:
-        planned = [replace(each, details={**(each.details or {}), ACCEPTED: True}) for each in planned]
+        planned = [replace(c, details=replace(details_of(c), triggers=True).document()) for c in planned]
     return [*planned, *draft.undone()]
 
 
@@ -101,12 +101,12 @@ def _summary(draft: Draft, plan: str, job: Job, changes: Sequence[RepairChange],
 
 
 def _told(change: RepairChange) -> PlannedMend:
-    details = change.details or {}
+    details = details_of(change)
     words = " ".join(f"{name}={value}" for name, value in change.key.items())
     if change.action is ChangeAction.REBUILD:
-        words = ", ".join(details["indexes"])
+        words = ", ".join(details.indexes)
     elif change.action is ChangeAction.UPDATE:
         new = [f"{name} = {'NULL' if value is None else value}" for name, value in (change.new_row or {}).items()]
-        new += [f"{name} = DEFAULT" for name in details["defaults"]]
+        new += [f"{name} = DEFAULT" for name in details.defaults]
         words += f": {', '.join(new) or 'written again'}"
-    return PlannedMend(change.action.value, change.table, words, tuple(details["failures"]))
+    return PlannedMend(change.action.value, change.table, words, details.failures)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.remedies import Choice
 from tieout.repair.from_failures.deciding import Decided
+from tieout.repair.from_failures.details import Details, IndexEntry
 from tieout.repair.from_failures.draft import Draft
 
 _MENDS_INDEX = {Choice.REBUILD, Choice.CREATE, Choice.QUARANTINE}
@@ -58,15 +59,13 @@ def _rebuild(statements: Sequence[str], indexes: Sequence[tuple[str, Sequence[De
     failures = [each for _, found in indexes for each in found]
     # A chosen restore brings back a row that entries told of; what they told is kept all the same.
     entries = [
-        {"failure": each.id, "index": each.failure.index, "place": each.failure.place, "values": each.entry}
-        for each in failures
-        if each.entry
+        IndexEntry(each.id, each.failure.index or "", each.failure.place, each.entry) for each in failures if each.entry
     ]
-    details = {
-        "failures": [each.id for each in failures if each.choice is not Choice.DELETE],
-        "indexes": [name for name, _ in indexes],
-        "statements": list(statements),
-        "entries": entries,
-    }
+    details = Details(
+        tuple(each.id for each in failures if each.choice is not Choice.DELETE),
+        tuple(name for name, _ in indexes),
+        statements=tuple(statements),
+        entries=tuple(entries),
+    )
     key = {"index": ", ".join(name for name, _ in indexes)}
-    return RepairChange(failures[0].failure.table, ChangeAction.REBUILD, key, details=details)
+    return RepairChange(failures[0].failure.table, ChangeAction.REBUILD, key, details=details.document())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.repairing import Repairer
@@ -14,6 +13,7 @@ from tieout.model.keys import Key
 from tieout.model.tables import Table
 from tieout.repair.from_differences.looking import look_up
 from tieout.repair.from_failures.database import Database
+from tieout.repair.from_failures.details import details_of
 from tieout.repair.from_failures.rows import RowTable, found_by
 from tieout.repair.quarantine import Copy
 from tieout.wording import plural
@@ -70,10 +70,9 @@ def _others(database: Database, change: RepairChange, reference: Reference, valu
     )
 
 
-def _orphans(change: RepairChange, table: str) -> list[Mapping[str, Any]]:
+def _orphans(change: RepairChange, table: str) -> list[Row]:
     """The rows for which a parent was inserted: without it, they are what they were."""
-    children = (change.details or {}).get("children", ())
-    return [child["key"] for child in children if child["table"] == table]
+    return [child.key for child in details_of(change).children if child.table == table]
 
 
 def _scan(table: Table, columns: Sequence[str], names: Sequence[str], repairer: Repairer) -> Scan:

@@ -9,6 +9,7 @@ from tieout.model.progress import Listener, Progress
 from tieout.model.remedies import Choice
 from tieout.repair.from_differences.looking import Found, Unwritable
 from tieout.repair.from_failures.deciding import Decided
+from tieout.repair.from_failures.details import Details
 from tieout.repair.from_failures.draft import Draft
 from tieout.repair.from_failures.rows import RowTable, row_table
 from tieout.repair.from_failures.twins import KEEPS_ONE, all_but_one
@@ -95,13 +96,13 @@ def _change(draft: Draft, each: Wish, rows: RowTable, found: Found) -> RepairCha
         dict(each.key),
         old,
         None if each.delete else dict(each.values),
-        details={
-            "failures": [decided.id for decided in each.failures],
-            "constraints": sorted({d.failure.constraint for d in each.failures if d.failure.constraint}),
-            "still": each.still,
-            "defaults": [] if each.delete else each.defaults,
-            "touch": each.touch and not each.delete,
-        },
+        details=Details(
+            tuple(decided.id for decided in each.failures),
+            constraints=tuple(sorted({d.failure.constraint for d in each.failures if d.failure.constraint})),
+            conditions=tuple(each.conditions),
+            defaults=() if each.delete else tuple(each.defaults),
+            touch=each.touch and not each.delete,
+        ).document(),
     )
 
 

@@ -1,18 +1,20 @@
-"""A plan that mends what a check found, as statements: for those who want to read before they run."""
+"""A plan that ends failures as a file of statements, a transaction for each change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TextIO
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.writing import Refused
 from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairChange, RepairPlan
-from tieout.repair.from_differences.sqlfile import comment
+from tieout.repair.from_failures.applying import copy_of_entry
 from tieout.repair.from_failures.changing import statements_of
 from tieout.repair.from_failures.database import Database, check_job, opened
+from tieout.repair.from_failures.details import details_of
 from tieout.repair.from_failures.rows import row_table
 from tieout.repair.quarantine import Copy, Quarantine
+from tieout.repair.sql_file import SqlFile, shown
 
 
 def mend_statements(store: MetaStore, plan_ref: str, url: EndpointUrl, out: TextIO) -> int:
@@ -25,52 +27,42 @@ def mend_statements(store: MetaStore, plan_ref: str, url: EndpointUrl, out: Text
     with opened(job, url) as database:
         counts = store.repairs.count(plan.id)
         left = counts.get(ChangeState.SKIPPED, 0) + counts.get(ChangeState.UNDECIDED, 0)
-        for line in (
-            f"Tieout repair plan {plan.id} of check {job.id}, made {plan.created_at:%Y-%m-%d %H:%M:%S} UTC",
-            f"database: {job.source}",
-            f"changes: {counts.get(ChangeState.PLANNED, 0):,}; left alone: {left:,}",
-        ):
-            out.write(comment(line))
-        return _File(store, plan, database, out).write()
+        planned = counts.get(ChangeState.PLANNED, 0)
+        file = SqlFile(out)
+        file.heading(plan, job, f"database: {job.source}", f"changes: {planned:,}; left alone: {left:,}")
+        return _Changes(store, plan, database, file).write()
 
 
-class _File:
-    def __init__(self, store: MetaStore, plan: RepairPlan, database: Database, out: TextIO) -> None:
+class _Changes:
+    def __init__(self, store: MetaStore, plan: RepairPlan, database: Database, file: SqlFile) -> None:
         self._store = store
         self._plan = plan
         self._database = database
         self._repairer = database.repairer
         self._schema = database.endpoint.default_schema()
         self._quarantine = Quarantine(self._repairer, self._schema, plan.id)
-        self._out = out
+        self._file = file
 
     def write(self) -> int:
         written = 0
         session = self._repairer.statements
-        self._run([*session.opening(), self._repairer.make_quarantine(self._schema)])
+        self._file.statements([*session.opening(), self._repairer.make_quarantine(self._schema)])
         for change in self._store.repairs.changes(self._plan.id, state=ChangeState.PLANNED):
-            key = ", ".join(f"{name} = {value}" for name, value in change.key.items())
-            self._out.write(comment(f"{change.action} {change.table} ({key})"))
+            self._file.comment(shown(change))
             try:
-                self._run(list(self._statements(change)))
+                self._file.statements(list(self._statements(change)))
                 written += 1
             except Refused as refusal:
-                self._out.write(comment(f"NOT WRITTEN: {refusal.message}"))
-        self._run(session.closing())
+                self._file.refused(refusal)
+        self._file.statements(session.closing())
         return written
 
-    def _run(self, statements: Sequence[str]) -> None:
-        self._out.writelines(f"{statement};\n" for statement in statements)
-
     def _statements(self, change: RepairChange) -> Iterator[str]:
-        details = change.details or {}
+        details = details_of(change)
         if change.action in (ChangeAction.REBUILD, ChangeAction.ADVANCE):
-            for part, entry in enumerate(details.get("entries", ()), 1):
-                key = {"index": entry["index"], "place": entry["place"]}
-                yield self._quarantine.statement(
-                    Copy(change.sequence, part, entry["failure"], "entry", change.table, key, entry["values"])
-                )
-            yield from details["statements"]
+            for part, entry in enumerate(details.entries, 1):
+                yield self._quarantine.statement(copy_of_entry(change, part, entry))
+            yield from details.statements
             return
         table = self._database.table(change.table)
         rows = row_table(table, self._repairer, tuple(change.key)) if table else "the table is not there any more"
@@ -79,7 +71,7 @@ class _File:
         what = "inserted" if change.action is ChangeAction.INSERT else "row"
         yield from self._repairer.statements.begin()
         yield self._quarantine.statement(
-            Copy(change.sequence, 0, details["failures"][0], what, change.table, change.key, change.old_row)
+            Copy(change.sequence, 0, details.failures[0], what, change.table, change.key, change.old_row)
         )
         yield from statements_of(change, rows, self._repairer)
         yield "COMMIT"

@@ -8,9 +8,7 @@ from tieout.connectors.repairing import Repairer, Trigger
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.remedies import Choice
 from tieout.model.tables import Table
-
-ACCEPTED = "triggers"
-"""The detail of a change that says: people know of triggers, and want it all the same."""
+from tieout.repair.from_failures.details import details_of
 
 _DOES = {ChangeAction.DELETE: "DELETE", ChangeAction.INSERT: "INSERT", ChangeAction.UPDATE: "UPDATE"}
 _UNDOES = {ChangeAction.DELETE: "INSERT", ChangeAction.INSERT: "DELETE", ChangeAction.UPDATE: "UPDATE"}
@@ -40,14 +38,14 @@ class Triggers:
         return _or_accept(self._running(table, [_CHOSEN[choice]])) if choice in _CHOSEN else None
 
     def at_apply(self, table: Table, change: RepairChange) -> str | None:
-        details = change.details or {}
-        if details.get(ACCEPTED):
+        details = details_of(change)
+        if details.triggers:
             return None
-        touched = details.get("touch") and not (change.new_row or details.get("defaults"))
+        touched = details.touch and not (change.new_row or details.defaults)
         return _or_accept(self._running(table, self._repairer.rewritten_by if touched else [_DOES[change.action]]))
 
     def at_undo(self, table: Table, change: RepairChange) -> str | None:
-        return None if (change.details or {}).get(ACCEPTED) else self._running(table, [_UNDOES[change.action]])
+        return None if details_of(change).triggers else self._running(table, [_UNDOES[change.action]])
 
     def _running(self, table: Table, events: Iterable[str]) -> str | None:
         name = str(table.name)

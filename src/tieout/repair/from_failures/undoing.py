@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.writing import Refused, Row
-from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, MetaStore, RepairChange, RepairPlan, RepairState
+from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairChange, RepairPlan, RepairState
 from tieout.model.progress import Listener, silence
 from tieout.model.repairs import RepairResult
 from tieout.repair.from_differences.looking import Unwritable
 from tieout.repair.from_failures.changing import Ended, transact
 from tieout.repair.from_failures.database import Database, check_job, opened
+from tieout.repair.from_failures.details import details_of
 from tieout.repair.from_failures.referring import referred_to
 from tieout.repair.from_failures.rows import RowTable, row_table
 from tieout.repair.from_failures.triggers import Triggers
 from tieout.repair.job import messages_of, running
-from tieout.repair.passes import BACKWARDS
+from tieout.repair.passes import BACKWARDS, Outcome, Passes
 from tieout.repair.quarantine import Copy, Quarantine
 from tieout.repair.transaction import End
 
@@ -26,6 +26,8 @@ _KEPT = {
     ChangeAction.REBUILD: "kept: the rebuilt index is right, nothing is lost by it, its old entries are in quarantine",
     ChangeAction.ADVANCE: "kept: nothing is lost by a sequence that is ahead",
 }
+UNDO = replace(BACKWARDS, takes=(ChangeState.APPLIED, ChangeState.PLANNED))
+"""Quarantine knows of a change that was made, and that a crash kept from being recorded."""
 _COMPUTED = "kept: a generated value can't be written"
 
 
@@ -38,18 +40,19 @@ def undo_mends(store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: L
         running(store, plan, BACKWARDS, expected, RepairState.UNDOING) as work,
         opened(job, url, lawful=False) as database,
     ):
-        undoing = Undoing(store, plan, database, work.between(listener))
-        undoing.run()
+        undoing = Undoing(plan, database)
+        passes = Passes(store, plan, UNDO, undoing, work.between(listener))
+        passes.run()
         done = store.repairs.count(plan.id).get(ChangeState.UNDONE, 0)
         result = RepairResult(
             plan.id,
             plan.job_id,
             "undo",
             done,
-            undoing.left[End.CHANGED],
-            undoing.left[End.REFUSED],
+            passes.left[End.CHANGED],
+            passes.left[End.REFUSED],
             messages=messages_of(store, plan, ChangeState.APPLIED),
-            kept=undoing.kept,
+            kept=passes.left[End.KEPT],
             notes=tuple(undoing.notes),
         )
         return work.finish(result)
@@ -57,56 +60,41 @@ def undo_mends(store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: L
 
 @dataclass
 class Undoing:
-    store: MetaStore
+    """Puts back rows, each in a transaction of its own."""
+
     plan: RepairPlan
     database: Database
-    between: Callable[[str, int], None]
-    left: Counter[End] = field(default_factory=Counter)
-    kept: int = 0
+    alternates: bool = False
     notes: dict[str, None] = field(default_factory=dict)
 
-    def run(self) -> None:
-        """In passes, as long as one undoes something: rows may stand in each other's way."""
+    def __post_init__(self) -> None:
         repairer = self.database.repairer
         self._triggers = Triggers(repairer)
         self._quarantine = Quarantine(repairer, self.database.endpoint.default_schema(), self.plan.id)
-        undone = True
-        while undone:
-            undone = False
-            self.left, self.kept = Counter(), 0
-            for change in self._done():
-                end, message = self._undo(change)
-                state = ChangeState.UNDONE if end in (End.DONE, End.ALREADY) else ChangeState.APPLIED
-                self.store.repairs.record(self.plan.id, [ChangeOutcome(change.sequence, state, message)])
-                undone |= state is ChangeState.UNDONE
-                self.between(change.table, 1)
 
-    def _done(self) -> list[RepairChange]:
-        """What was applied; and what a crash kept from being recorded: quarantine knows it."""
-        states = (ChangeState.APPLIED, ChangeState.PLANNED)
-        changes = self.store.repairs.changes(self.plan.id, newest_first=True)
-        return [change for change in changes if change.state in states]
+    def attempt(self, changes: Iterator[RepairChange]) -> Iterator[Sequence[Outcome]]:
+        for change in changes:
+            end, message = self._undo(change)
+            if change.state is ChangeState.PLANNED and end not in (End.DONE, End.ALREADY):
+                continue  # it was never made
+            left = message and end in (End.CHANGED, End.REFUSED)
+            yield [Outcome(change, end, f"not undone: {message}" if left else message)]
+
+    def unblock(self) -> Iterator[Sequence[Outcome]]:
+        return iter(())
 
     def _undo(self, change: RepairChange) -> Ended:
         why = _KEPT.get(change.action)
-        if (change.details or {}).get("touch") and not change.new_row:
+        if details_of(change).touch and not change.new_row:
             why = _COMPUTED
         if why is not None or change.action is ChangeAction.NONE:
-            self.kept += change.state is ChangeState.APPLIED
-            return End.CHANGED, why if change.state is ChangeState.APPLIED else change.message
+            return End.KEPT, why or change.message
         table = self.database.table(change.table)
         rows = row_table(table, self.database.repairer, tuple(change.key)) if table else "the table is gone"
         if isinstance(rows, str):
-            return self._count(End.REFUSED, rows)
+            return End.REFUSED, rows
         self._quarantine.make()
-        end, message = transact(self.database.repairer, lambda: self._attempt(change, rows))
-        if end is End.REFUSED and change.state is ChangeState.PLANNED:
-            return End.CHANGED, change.message
-        return self._count(end, message)
-
-    def _count(self, end: End, message: str | None) -> Ended:
-        self.left[end] += 1
-        return end, f"not undone: {message}" if message and end in (End.CHANGED, End.REFUSED) else None
+        return transact(self.database.repairer, lambda: self._attempt(change, rows))
 
     def _attempt(self, change: RepairChange, rows: RowTable) -> Ended:
         copy = self._quarantine.kept(change.sequence).get(0)
@@ -146,7 +134,7 @@ class Undoing:
         try:
             changed = repairer.execute(statement)
         except Refused:
-            suspension = repairer.suspension(rows.table, (change.details or {}).get("constraints", []))
+            suspension = repairer.suspension(rows.table, details_of(change).constraints)
             if not suspension.before:
                 raise
             for each in suspension.before:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from tieout.connectors.repairing import Parent, Repairer
 from tieout.connectors.writing import Row
@@ -15,6 +14,7 @@ from tieout.model.remedies import Choice
 from tieout.model.tables import Table
 from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
 from tieout.repair.from_failures.deciding import Decided
+from tieout.repair.from_failures.details import Condition, HasDuplicate, LacksEntry, NoParent
 
 DUPLICATES = (FailureKind.UNIQUE_VIOLATION, FailureKind.PRIMARY_KEY_VIOLATION)
 
@@ -25,10 +25,7 @@ class Impossible(Exception):
 
 @dataclass
 class Wish:
-    """`still` is what must be so besides the row itself, when the change is made: else the failure is gone.
-
-    `seen` are columns as the check saw them.
-    """
+    """`seen` are columns as the check saw them."""
 
     table: Table
     key: Row
@@ -36,7 +33,7 @@ class Wish:
     values: dict[str, str | None] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
     touch: bool = False
-    still: list[dict[str, Any]] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
     seen: dict[str, str | None] = field(default_factory=dict)
     failures: list[Decided] = field(default_factory=list)
 
@@ -89,23 +86,23 @@ def wish(decided: Decided, table: Table, repairer: Repairer, decisions: Decision
         raise Impossible("the table has no key by which the changed row would be found again: it can only be deleted")
     if any(table.column(name).generated for name in (*made.values, *made.defaults)):
         raise Impossible("a generated column takes no value: change what it is computed from")
-    made.still = _still(decided, table, repairer, columns)
+    made.conditions = _conditions(decided, table, repairer, columns)
     return made
 
 
-def _still(decided: Decided, table: Table, repairer: Repairer, columns: list[str]) -> list[dict[str, Any]]:
+def _conditions(decided: Decided, table: Table, repairer: Repairer, columns: list[str]) -> list[Condition]:
     kind = decided.failure.kind
     if kind is FailureKind.FOREIGN_KEY_VIOLATION:
         parent = parent_of(decided, table, repairer)
-        return [{"orphan": str(parent.table), "columns": list(parent.columns), "to": list(parent.to)}]
+        return [NoParent(str(parent.table), tuple(parent.columns), tuple(parent.to))]
     if kind in DUPLICATES:
         if not columns or len(columns) < len(decided.failure.columns):
             raise Impossible("its key has an expression: whether another row is the same can't be looked at again")
-        return [{"duplicate": columns}]
+        return [HasDuplicate(tuple(columns))]
     if kind is FailureKind.MISSING_INDEX_ENTRY:
-        if decided.failure.place is None:
+        if decided.failure.place is None or decided.failure.index is None:
             raise Impossible("the engine tells no place of an entry: whether it is still missing can't be looked at")
-        return [{"missing_in": decided.failure.index, "place": decided.failure.place}]
+        return [LacksEntry(decided.failure.index, decided.failure.place)]
     return []
 
 
@@ -149,7 +146,7 @@ def merged(wishes: Iterable[Wish]) -> list[Wish]:
         first.values |= {name: value for name, value in each.values.items() if name not in first.values}
         first.defaults += [name for name in each.defaults if name not in first.defaults]
         first.touch |= each.touch
-        first.still += each.still
+        first.conditions += each.conditions
         first.seen |= each.seen
         first.failures += each.failures
     for each in by_row.values():

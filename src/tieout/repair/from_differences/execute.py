@@ -1,0 +1,149 @@
+"""Carries out changes of rows, some in a transaction: look at the locked rows, change what is as planned, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from tieout.connectors.writing import Refused
+from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, MetaStore, RepairChange, RepairPlan
+from tieout.meta.batches import in_batches
+from tieout.repair.from_differences.exchange import circles
+from tieout.repair.from_differences.looking import on_target
+from tieout.repair.from_differences.sides import Sides
+from tieout.repair.from_differences.steps import Look, Step
+from tieout.repair.passes import FORWARDS, Direction, Outcome
+from tieout.repair.transaction import End, in_transaction
+
+IN_FLIGHT = "being written"
+"""The message of a planned change from before it can be committed until what became of it is recorded."""
+
+_UNREADY = {
+    (Look.DONE, False): (End.ALREADY, "the target's row was already as it should be"),
+    (Look.CHANGED, False): (End.CHANGED, "the target's row has changed since the plan was made"),
+    (Look.DONE, True): (End.ALREADY, "the target's row was already as before"),
+    (Look.CHANGED, True): (End.CHANGED, "not undone: the target's row has changed since the repair"),
+}
+
+
+@dataclass
+class RowWork:
+    """Changes of a plan's rows, forwards or backwards, so many in a transaction."""
+
+    store: MetaStore
+    plan: RepairPlan
+    sides: Sides
+    direction: Direction
+    batch: int
+    alternates: bool = True  # a row of values that each move on by one ends with the second pass
+    _collided: list[Step] = field(default_factory=list)
+
+    def attempt(self, changes: Iterator[RepairChange]) -> Iterator[Sequence[Outcome]]:
+        self._collided = []
+        for name, of_table in groupby(changes, key=lambda change: change.table):
+            table = self.sides.tables.get(name)
+            if table is None:
+                yield self._without_table(name, of_table)
+                continue
+            steps = (Step(table, change, self.direction.backwards) for change in of_table)
+            for some in in_batches(steps, self.batch, lambda step: step.change.size):
+                outcomes = self._carry_out(some)
+                stuck = {o.change.sequence for o in outcomes if o.collides}
+                self._collided += [s for s in some if s.change.sequence in stuck and s.action is ChangeAction.UPDATE]
+                yield outcomes
+
+    def unblock(self) -> Iterator[Sequence[Outcome]]:
+        """Rows that want each other's unique values are deleted and inserted: no order of updates can do it."""
+        for _, of_table in groupby(self._collided, key=lambda step: step.table.name):
+            for circle in circles(list(of_table)):
+                if len(circle) == 1:
+                    continue  # what it wants is held by a row that is to keep it
+                try:
+                    yield self._transact(circle, self._replace, deferred=True)
+                except Refused as refusal:
+                    yield [_refused(step, refusal) for step in circle]
+
+    def _without_table(self, name: str, changes: Iterator[RepairChange]) -> list[Outcome]:
+        reason = self.sides.refused.get(name, "the table is not there any more")
+        end = End.REFUSED if self.direction is FORWARDS else End.CHANGED
+        return [Outcome(change, end, reason) for change in changes]
+
+    def _carry_out(self, steps: Sequence[Step]) -> list[Outcome]:
+        """Each step by itself: one that is refused leaves the others alone."""
+        try:
+            return self._transact(steps, lambda ready: [self._attempt(step) for step in ready])
+        except Refused as refusal:
+            # Refused at its end, a transaction does not say which step it was.
+            if len(steps) == 1:
+                return [_refused(steps[0], refusal)]
+        return [outcome for step in steps for outcome in self._carry_out([step])]
+
+    def _transact(
+        self, steps: Sequence[Step], do: Callable[[Sequence[Step]], list[Outcome]], *, deferred: bool = False
+    ) -> list[Outcome]:
+        """`do` with the steps whose rows, now locked, are as they should be."""
+
+        def work() -> list[Outcome]:
+            found = on_target(steps[0].table, self.sides.writer, [step.key for step in steps], lock=True)
+            looks = [(step, step.look(found)) for step in steps]
+            ready = [step for step, look in looks if look is Look.READY]
+            self._intend(ready)
+            unready = [
+                Outcome(step.change, *_UNREADY[look, step.backwards]) for step, look in looks if look is not Look.READY
+            ]
+            return [*unready, *(do(ready) if ready else [])]
+
+        return in_transaction(self.sides.writer, work, deferred=deferred)
+
+    def _intend(self, steps: Sequence[Step]) -> None:
+        """Kept before the target can commit: after a crash, these are looked at, and the others were not touched."""
+        if self.direction is FORWARDS and steps:
+            flying = [ChangeOutcome(step.change.sequence, ChangeState.PLANNED, IN_FLIGHT) for step in steps]
+            self.store.repairs.record(self.plan.id, flying)
+
+    def _attempt(self, step: Step) -> Outcome:
+        writer = self.sides.writer
+        try:
+            changed = writer.execute(step.statement(writer.statements))
+        except Refused as refusal:
+            return _refused(step, refusal)
+        if changed > 1:
+            # Of no use to say so and go on: the transaction has changed rows that it must not.
+            raise Refused(f"{changed} rows have this key: it is not unique")
+        if changed == 1:
+            return Outcome(step.change, End.DONE)
+        deleted = step.action is ChangeAction.DELETE
+        return Outcome(step.change, End.REFUSED, _not_deleted(step) if deleted else "the engine changed no row")
+
+    def _replace(self, steps: Sequence[Step]) -> list[Outcome]:
+        writer = self.sides.writer
+        for step in steps:
+            changed = writer.execute(writer.statements.delete(step.table.table, step.target_key, step.table.losing))
+            if changed != 1:
+                raise Refused(_not_deleted(step) if changed == 0 else f"{changed} rows have this key: it is not unique")
+        for step in steps:
+            writer.execute(writer.statements.insert(step.table.table, step.whole))
+        return [Outcome(step.change, End.DONE) for step in steps]
+
+
+def settle_in_flight(store: MetaStore, plan: RepairPlan, sides: Sides) -> None:
+    """Finds out, after a crash, which changes were committed before that could be recorded."""
+    planned = store.repairs.changes(plan.id, state=ChangeState.PLANNED)
+    for change in (each for each in planned if each.message == IN_FLIGHT):
+        table = sides.tables.get(change.table)
+        if table is None:
+            continue
+        step = Step(table, change)
+        if step.look(on_target(table, sides.writer, [step.key])) is Look.DONE:
+            store.repairs.record(plan.id, [ChangeOutcome(change.sequence, ChangeState.APPLIED)])
+
+
+def _not_deleted(step: Step) -> str:
+    """Why a row that was there, and locked, was not deleted: the statement looks for rows that refer to it."""
+    names = ", ".join(f"{r.child} ({r.name}, ON DELETE {r.on_delete})" for r in step.table.losing)
+    return f"rows that refer to it would be lost with it: {names}" if names else "the engine deleted no row"
+
+
+def _refused(step: Step, refusal: Refused) -> Outcome:
+    return Outcome(step.change, End.REFUSED, refusal.message, refusal.collides)
