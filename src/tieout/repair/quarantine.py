@@ -12,7 +12,7 @@ from tieout.connectors.repairing import Repairer, quarantine_table
 from tieout.connectors.writing import Row
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Table
-from tieout.repair.from_differences.looking import look_up
+from tieout.repair.rows import look_up
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.writing import Reference, Writer
-from tieout.model.kinds import Kind, common_kind
+import pyarrow as pa
+
+from tieout.config.urls import EndpointUrl, parse_url
+from tieout.connectors.base import Reader, Scan, ScanColumn, reading
+from tieout.connectors.registry import open_endpoint, open_writer
+from tieout.connectors.writing import Reference, Row, Writer
+from tieout.errors import UnsupportedError, UsageError
+from tieout.meta import Job, JobKind, MetaStore
+from tieout.model.keys import Key
+from tieout.model.kinds import Form, Kind, common_kind
+from tieout.model.redaction import values_hidden
+from tieout.model.request_documents import request_from_document
 from tieout.model.tables import Column, Table
+from tieout.model.truncated import is_whole
+from tieout.repair.rows import Found, look_up
 from tieout.verify.plan import TablePlan
-from tieout.verify.planning import PlannedTable
+from tieout.verify.planning import PlannedTable, plan_tables
+from tieout.verify.rows import look_up_rows
+
+_SPELT = {
+    Form.DATE,
+    Form.TIMESTAMP,
+    Form.TIME,
+    Form.UUID,
+    Form.JSON,
+    Form.ARRAY,
+    Form.JSON_ARRAY,
+    Form.NUMBER,
+    Form.SET,
+}
+"""Forms of which one value may be written in several ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +173,119 @@ def _named(name: str, columns: Sequence[Column]) -> Column | None:
     found = [column for column in columns if column.name == name]
     folded = found or [column for column in columns if column.name.casefold() == name.casefold()]
     return folded[0] if len(folded) == 1 else None
+
+
+def key_of(table: RepairTable, names: Mapping[str, str | None]) -> Key | None:
+    """The key of a difference or of a change; None if no row is found by it: a part is NULL, or was truncated."""
+    texts = [names.get(name) for name in table.plan.key_names]
+    if None in texts or not is_whole(names):
+        return None
+    return tuple(text for text in texts if text is not None)
+
+
+def on_source(table: RepairTable, keys: Sequence[Key]) -> Found:
+    def look(some: Sequence[Key]) -> list[pa.RecordBatch]:
+        return reading(table.plan.source.reader, lambda reader: list(reader.lookup(table.source, some)))
+
+    return _in_every_spelling(look_up(table.source, keys, look), table.plan.source.reader, keys)
+
+
+def on_target(table: RepairTable, writer: Writer, keys: Sequence[Key], *, lock: bool = False) -> Found:
+    found = look_up(table.target, keys, lambda some: writer.rows(table.target, some, lock=lock))
+    return _in_every_spelling(found, table.plan.target.reader, keys)
+
+
+def _in_every_spelling(found: Found, reader: Reader, keys: Sequence[Key]) -> Found:
+    """The same. A key that a literal did not find, and that a row has in another spelling, could not be asked for.
+
+    JSON or a date in a text has many spellings. What is not found is inserted or deleted: it must not be there.
+    """
+    scan, absent = found.scan, [key for key in keys if key not in found.places and key not in found.failed]
+    if not absent or reader.finds(scan) or not any(c.kind.form in _SPELT for c in scan.key_columns):
+        return found
+    keys_alone = replace(scan, columns=scan.key_columns, key=tuple(range(len(scan.key))), ordered_by=())
+    rows = look_up_rows(reader, keys_alone, absent)
+    spelt = {key for row in range(len(rows)) if (key := rows.key(row, keys_alone.key)) is not None}
+    return replace(found, failed={**found.failed, **dict.fromkeys(spelt, "a row has it in another spelling")})
+
+
+def within_condition(table: RepairTable, writer: Writer, keys: Sequence[Key]) -> set[Key]:
+    """Those of the target's rows that the verification's condition takes in."""
+    scan = table.plan.target.scan
+    return set(look_up(scan, keys, lambda some: writer.rows(scan, some, lock=False)).places)
+
+
+def exact_row(table: RepairTable, found: Found, row: int) -> Row:
+    """Every column of a target's row, so that it can be put back as it was."""
+    return {name: found.text(row, place) for name, place in table.exact.items()}
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The tables that can be repaired, by name, parents before the tables that refer to them; why others can't.
+
+    `redacts`: the verification kept no values, and what is said of rows quotes none.
+    """
+
+    writer: Writer
+    tables: Mapping[str, RepairTable]
+    refused: Mapping[str, str]
+    redacts: bool = False
+
+
+@contextmanager
+def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterator[Sides]:
+    """Connects to both sides of a verification. The URLs must lead to where the job's did; the user may be another."""
+    _check_place("source", job.source, source_url)
+    _check_place("target", job.target or "", target_url)
+    request = request_from_document(job.request, source_url.reveal(), target_url.reveal())
+    with ExitStack() as stack:
+        stack.enter_context(values_hidden(request.options.redact_values))
+        source = stack.enter_context(closing(open_endpoint(source_url)))
+        target = stack.enter_context(closing(open_endpoint(target_url)))
+        if not target.capabilities.writable:
+            raise UnsupportedError(f"{target_url.redacted()} can't be written to, so it can't be repaired")
+        writer = stack.enter_context(closing(open_writer(target_url)))
+        same_engine = source.capabilities.family == target.capabilities.family
+        tables: dict[str, RepairTable] = {}
+        refused: dict[str, str] = {}
+        for planned in plan_tables(source, target, request):
+            name = str(planned.pair.source or planned.pair.target)
+            found = repair_table(planned, writer, same_engine=same_engine)
+            if isinstance(found, str):
+                refused[name] = found
+            else:
+                tables[name] = found
+        ordered = {table.name: table for table in parents_first(list(tables.values()))}
+        yield Sides(writer, ordered, refused, request.options.redact_values)
+
+
+def verification(store: MetaStore, reference: str) -> Job:
+    """The job that a reference means; `last` is the last verification, whatever ran after it."""
+    if reference == "last":
+        for job in store.jobs.list(limit=1000):
+            if job.kind is JobKind.VERIFICATION:
+                return job
+        raise UsageError("there is no verification to repair from", "run `tieout verify` first")
+    job = store.jobs.get(reference)
+    if job.kind is not JobKind.VERIFICATION:
+        raise UsageError(f"job {job.id} is a {job.kind}, not a verification", "see `tieout jobs list`")
+    return job
+
+
+def parents_first(tables: Sequence[RepairTable]) -> list[RepairTable]:
+    """Tables before those that refer to them; in a circle of references, the order they came in."""
+    left = list(tables)
+    ordered: list[RepairTable] = []
+    while left:
+        children = {r.child for t in left for r in t.references if r.child != t.table.name}
+        free = [table for table in left if table.table.name not in children] or left[:1]
+        ordered += free
+        left = [table for table in left if table not in free]
+    return ordered
+
+
+def _check_place(side: str, redacted: str, url: EndpointUrl) -> None:
+    known = parse_url(redacted)
+    if not known.is_same_place(url):
+        raise UsageError(f"the job's {side} was {redacted}, not {url.redacted()}", "give the same database again")

@@ -4,9 +4,9 @@
 quarantine table, `undo_mends` puts it back, `mend_statements` writes the plan as SQL. No Spark.
 """
 
-from tieout.repair.from_failures.applying import apply_mends
-from tieout.repair.from_failures.planning import plan_mends
-from tieout.repair.from_failures.sqlfile import mend_statements
-from tieout.repair.from_failures.undoing import undo_mends
+from tieout.repair.from_failures.execute import apply_mends
+from tieout.repair.from_failures.plan import plan_mends
+from tieout.repair.from_failures.sql_file import mend_statements
+from tieout.repair.from_failures.undo import undo_mends
 
 __all__ = ["apply_mends", "mend_statements", "plan_mends", "undo_mends"]

@@ -9,10 +9,9 @@ from tieout.connectors.repairing import Repairer
 from tieout.meta import ChangeAction, ChangeState, RepairChange
 from tieout.model.mends import Decisions, OpenFailure
 from tieout.repair.from_failures.database import Database
-from tieout.repair.from_failures.deciding import Decided
+from tieout.repair.from_failures.decisions import Decided
 from tieout.repair.from_failures.details import Details
-from tieout.repair.from_failures.ghosts import Ghost
-from tieout.repair.from_failures.wishes import Wish
+from tieout.repair.from_failures.rows_known_only_to_indexes import Ghost
 
 
 @dataclass
@@ -39,10 +38,9 @@ class Draft:
     def leave(self, each: Decided, reason: str) -> None:
         self.left[each.id] = each.open(reason)
 
-    def give_up(self, wishes: Iterable[Wish], reason: str) -> None:
-        for each in wishes:
-            for decided in each.failures:
-                self.leave(decided, reason)
+    def leave_all(self, failures: Iterable[Decided], reason: str) -> None:
+        for each in failures:
+            self.leave(each, reason)
 
     def is_planned(self, each: Decided) -> bool:
         return each.choice is not None and each.id not in self.open and each.id not in self.left

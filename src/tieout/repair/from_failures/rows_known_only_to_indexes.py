@@ -11,7 +11,7 @@ from tieout.model.mends import LostRow
 from tieout.model.remedies import Choice
 from tieout.model.tables import Table
 from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
-from tieout.repair.from_failures.deciding import Decided
+from tieout.repair.from_failures.decisions import Decided
 
 
 @dataclass(frozen=True)

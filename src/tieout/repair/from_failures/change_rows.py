@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
+from tieout.canonical.decode import decode
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.base import reading
+from tieout.connectors.checking import Checker
+from tieout.connectors.index_paths import Path, Unreadable
+from tieout.connectors.registry import open_checker
 from tieout.connectors.repairing import Repairer
 from tieout.connectors.writing import Refused, Row
 from tieout.meta import ChangeAction, RepairChange
-from tieout.repair.from_differences.looking import Unwritable
+from tieout.model.tables import Table
 from tieout.repair.from_failures.database import Database
 from tieout.repair.from_failures.details import Condition, HasDuplicate, IsReferredTo, LacksEntry, NoParent, details_of
-from tieout.repair.from_failures.entries import places_in
-from tieout.repair.from_failures.rows import RowTable, row_table
 from tieout.repair.from_failures.triggers import Triggers
 from tieout.repair.quarantine import Copy, Quarantine
+from tieout.repair.rows import RowTable, Unwritable, row_table
 from tieout.repair.transaction import End, in_transaction
 
 Ended = tuple[End, str | None]
@@ -218,3 +224,33 @@ def transact(repairer: Repairer, do: Callable[[], Ended]) -> Ended:
         return in_transaction(repairer, do, commits=lambda ended: ended[0] is End.DONE)
     except Refused as refusal:
         return End.REFUSED, refusal.message
+
+
+def places_in(url: EndpointUrl, table: Table, index: str, wanted: set[str]) -> set[str]:
+    """Those of the places that an entry leads to. Refused if the index can't be read."""
+    with closing(open_checker(url)) as checker:
+        (described,) = checker.describe([table.name])
+        found = [info for info in checker.indexes(described) if info.name == index]
+        if not found:
+            raise Refused(f"there is no index {index} any more")
+        if found[0].unchecked is not None:
+            raise Refused(f"{index} can't be looked at: {found[0].unchecked}")
+        path = checker.index_path(found[0])
+        if isinstance(path, Unreadable):
+            raise Refused(f"{index} can't be looked at: {path.reason}")
+        return _read(checker, path, wanted)
+
+
+def _read(checker: Checker, path: Path, wanted: set[str]) -> set[str]:
+    def consume(way: Path) -> set[str]:
+        there: set[str] = set()
+        for part in way.parts(1):
+            for batch in way.read(part):
+                address = [decode(c.kind, array) for c, array in zip(way.address, batch.columns, strict=False)]
+                for row in range(batch.num_rows):
+                    place = checker.address_text([each.text(row) for each in address])
+                    if place in wanted:
+                        there.add(place)
+        return there
+
+    return reading(path, consume)

@@ -10,10 +10,10 @@ from tieout.meta import ChangeAction, RepairChange
 from tieout.model.remedies import Choice
 from tieout.model.tables import Table
 from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
-from tieout.repair.from_failures.deciding import Decided
+from tieout.repair.from_failures.decisions import Decided
 from tieout.repair.from_failures.details import Child, Details, IsReferredTo, details_of
 from tieout.repair.from_failures.draft import Draft
-from tieout.repair.from_failures.wishes import Impossible, given_value, parent_of, row_key
+from tieout.repair.from_failures.row_edits import Impossible, given_value, parent_of, row_key
 
 
 def parents(draft: Draft) -> list[RepairChange]:

@@ -8,12 +8,12 @@ from typing import TextIO
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.writing import Refused
 from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairChange, RepairPlan
-from tieout.repair.from_failures.applying import copy_of_entry
-from tieout.repair.from_failures.changing import statements_of
+from tieout.repair.from_failures.change_rows import statements_of
 from tieout.repair.from_failures.database import Database, check_job, opened
 from tieout.repair.from_failures.details import details_of
-from tieout.repair.from_failures.rows import row_table
+from tieout.repair.from_failures.execute import copy_of_entry
 from tieout.repair.quarantine import Copy, Quarantine
+from tieout.repair.rows import row_table
 from tieout.repair.sql_file import SqlFile, shown
 
 

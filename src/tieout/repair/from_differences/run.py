@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Iterator
+from itertools import groupby, islice
 
 from tieout.config.urls import EndpointUrl
 from tieout.meta import ChangeState, MetaStore, RepairPlan, RepairState
 from tieout.model.differences import Difference
 from tieout.model.progress import Listener, silence
 from tieout.model.repairs import RepairResult
-from tieout.repair.from_differences.checking import still_different
 from tieout.repair.from_differences.execute import RowWork, settle_in_flight
-from tieout.repair.from_differences.sides import Sides, opened, verification
+from tieout.repair.from_differences.tables import Sides, key_of, opened, verification
 from tieout.repair.job import LISTED, messages_of, restate, running
 from tieout.repair.passes import BACKWARDS, FORWARDS, Direction, Passes
 from tieout.repair.transaction import End
+from tieout.runtime.ranges import Portions
+from tieout.verify.compare import compare_rows
+from tieout.verify.localise import shape_of
+from tieout.verify.rows import LOOKUP, look_up_rows
 
 BATCH = 200
 """Changes in one transaction."""
@@ -103,3 +106,19 @@ def _checked(store: MetaStore, plan: RepairPlan, sides: Sides) -> RepairResult:
         differences=first,
         messages=messages_of(store, plan, ChangeState.FAILED) + messages_of(store, plan, ChangeState.SKIPPED),
     )
+
+
+def still_different(store: MetaStore, plan: RepairPlan, sides: Sides) -> Iterator[Difference]:
+    """The differences that are left among the rows of the plan, read anew, compared as the verification does."""
+    for name, changes in groupby(store.repairs.changes(plan.id, rows=False), key=lambda change: change.table):
+        table = sides.tables.get(name)
+        if table is None:
+            continue
+        portions = Portions(LOOKUP)
+        keys = (key for change in changes if (key := key_of(table, change.key)) is not None)
+        for some in portions.of(keys):
+            source = look_up_rows(table.plan.source.reader, table.plan.source.scan, some)
+            target = look_up_rows(table.plan.target.reader, table.plan.target.scan, some)
+            shape = shape_of(table.plan)
+            yield from map(shape.shown, compare_rows(shape, source, target).differences())
+            portions.took(max(source.size, target.size))

@@ -11,16 +11,16 @@ from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange
 from tieout.meta.failures import FailureState, KeptFailure
 from tieout.model.mends import Decisions, MendSummary, PlannedMend
 from tieout.model.progress import Listener, silence
+from tieout.model.remedies import Category, Choice
 from tieout.repair.from_failures.database import check_job, opened
-from tieout.repair.from_failures.deciding import decide
+from tieout.repair.from_failures.decisions import Decided, decide
 from tieout.repair.from_failures.details import details_of
 from tieout.repair.from_failures.draft import Draft
-from tieout.repair.from_failures.ghosts import ghosts
-from tieout.repair.from_failures.inserting import parents, restored
-from tieout.repair.from_failures.rebuilding import rebuilds, wait_for_each_other
-from tieout.repair.from_failures.refusing import refuse
-from tieout.repair.from_failures.row_changes import row_changes
-from tieout.repair.from_failures.sequences import advanced
+from tieout.repair.from_failures.index_rebuilds import advanced, rebuilds, wait_for_each_other
+from tieout.repair.from_failures.inserted_rows import parents, restored
+from tieout.repair.from_failures.row_edits import Impossible, parent_of, row_changes
+from tieout.repair.from_failures.rows_known_only_to_indexes import ghosts
+from tieout.repair.from_failures.triggers import Triggers
 from tieout.wording import plural
 
 
@@ -110,3 +110,35 @@ def _told(change: RepairChange) -> PlannedMend:
         new += [f"{name} = DEFAULT" for name in details.defaults]
         words += f": {', '.join(new) or 'written again'}"
     return PlannedMend(change.action.value, change.table, words, details.failures)
+
+
+def refuse(draft: Draft) -> None:
+    triggers = Triggers(draft.repairer)
+    for each in draft.decided:
+        if each.choice is Choice.LEAVE:
+            draft.leave(each, "left as it is, by choice")
+        elif each.remedy.category is Category.NOT_REPAIRABLE:
+            draft.leave(each, each.remedy.suggestion)
+        elif draft.database.table(each.failure.table) is None:
+            draft.leave(each, "the table is not there any more")
+        elif each.choice is None:
+            draft.wait(each, each.remedy.suggestion)
+        elif (runs := _set_off(draft, triggers, each)) is not None:
+            draft.leave(each, runs)
+    for ghost in draft.ghosts:
+        reason = ghost.unrestorable()
+        if ghost.choice is Choice.RESTORE and reason is not None:
+            for entry in ghost.entries:
+                draft.wait(entry, f"can't be restored: {reason}")
+
+
+def _set_off(draft: Draft, triggers: Triggers, each: Decided) -> str | None:
+    table = draft.database.table(each.failure.table)
+    if draft.decisions.triggers or table is None:
+        return None
+    if each.choice is Choice.INSERT_PARENT:
+        try:
+            table = draft.database.table(str(parent_of(each, table, draft.repairer).table))
+        except Impossible:
+            return None  # said when the parent is looked for
+    return None if table is None else triggers.set_off_by(table, each.choice)

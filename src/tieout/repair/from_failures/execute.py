@@ -11,7 +11,7 @@ from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange,
 from tieout.model.progress import Listener, silence
 from tieout.model.repairs import RepairResult
 from tieout.model.tables import Table
-from tieout.repair.from_failures.changing import Ended, RowChanges, transact
+from tieout.repair.from_failures.change_rows import Ended, RowChanges, transact
 from tieout.repair.from_failures.database import Database, check_job, opened
 from tieout.repair.from_failures.details import IndexEntry, details_of
 from tieout.repair.job import messages_of, restate, running

@@ -1,19 +1,86 @@
-"""Rows of a table that is mended, found by a key or by their place, as texts that can be compared and put back."""
+"""Rows that are repaired, found by a key or by their address, as texts that can be compared and written."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
 
 from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.repairing import Repairer
-from tieout.connectors.writing import Row
+from tieout.connectors.writing import Refused, Row
+from tieout.errors import EndpointError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table
 from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.model.types import TypeName
-from tieout.repair.from_differences.looking import Found, look_up
+from tieout.verify.rows import Rows, fields_of
+
+
+class Unwritable(Exception):
+    """A value that its text does not say exactly; the message names the column."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows of a wide scan by their key in the form of the comparison. `failed`: keys that could not be asked for."""
+
+    scan: Scan
+    rows: Rows = field(default_factory=Rows)
+    places: dict[Key, list[int]] = field(default_factory=dict)
+    failed: dict[Key, str] = field(default_factory=dict)
+
+    def text(self, row: int, place: int) -> str | None:
+        """Raises Unwritable where bytes that are no text show as hexadecimal."""
+        item, at = self.rows.field_at(row, place)
+        text = item.text(at)
+        column = self.scan.columns[place]
+        shown_as_bytes = text is not None and text.startswith("0x") and column.kind.form is not Form.BYTES
+        if text and shown_as_bytes and item.values is not None and item.values[at].as_py() != text.encode():
+            raise Unwritable(f"column {column.name} holds bytes that are no text")
+        return text
+
+
+def look_up(scan: Scan, keys: Sequence[Key], look: Callable[[Sequence[Key]], Iterable[pa.RecordBatch]]) -> Found:
+    """What `look` finds for the keys; one that can't be asked for is among `failed`."""
+    if not keys:
+        return Found(scan)
+    try:
+        return _found(scan, look(keys))
+    except (EndpointError, Refused) as error:
+        if isinstance(error, EndpointError) and error.transient:
+            raise
+        if len(keys) == 1:
+            return Found(scan, failed={keys[0]: str(error)})
+    # One key that an engine can't hold (a NUL, say) must not hide the others.
+    return _one_by_one(scan, keys, look)
+
+
+def _one_by_one(scan: Scan, keys: Sequence[Key], look: Callable[[Sequence[Key]], Iterable[pa.RecordBatch]]) -> Found:
+    batches: list[pa.RecordBatch] = []
+    failed: dict[Key, str] = {}
+    for key in keys:
+        try:
+            batches += look([key])
+        except (EndpointError, Refused) as error:
+            if isinstance(error, EndpointError) and error.transient:
+                raise
+            failed[key] = str(error)
+    return _found(scan, batches, failed)
+
+
+def _found(scan: Scan, batches: Iterable[pa.RecordBatch], failed: dict[Key, str] | None = None) -> Found:
+    decoded = [fields_of(scan, batch) for batch in batches if batch.num_rows]
+    at = [(batch, row) for batch, fields in enumerate(decoded) for row in range(len(fields[0]))]
+    rows = Rows(decoded, places=np.array(at, dtype=np.int64).reshape(-1, 2))
+    places: dict[Key, list[int]] = {}
+    for row in range(len(rows)):
+        key = tuple(rows.text(row, place) or "" for place in scan.key)
+        places.setdefault(key, []).append(row)
+    return Found(scan, rows, places, failed or {})
 
 
 @dataclass(frozen=True)

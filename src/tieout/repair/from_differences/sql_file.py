@@ -8,9 +8,8 @@ from typing import TextIO
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.writing import Refused
 from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairPlan
-from tieout.repair.from_differences.exchange import held, wanted
-from tieout.repair.from_differences.sides import Sides, opened, verification
-from tieout.repair.from_differences.steps import Step
+from tieout.repair.from_differences.execute import Step, held, wanted
+from tieout.repair.from_differences.tables import Sides, opened, verification
 from tieout.repair.sql_file import SqlFile
 
 
