@@ -26,7 +26,7 @@ from tests.servers.server import Database, Server
 from tieout import api
 from tieout.canonical.bucketing import bucket_count
 from tieout.config.urls import parse_url
-from tieout.connectors.checking import Unreadable
+from tieout.connectors.protocols.check import Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.model.failures import CheckVerdict
 from tieout.model.tables import TableName

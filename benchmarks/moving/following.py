@@ -14,7 +14,7 @@ from benchmarks.sheet import Sheet, Timed
 from tests.servers.server import Database
 from tieout import api
 from tieout.config.urls import parse_url
-from tieout.connectors.moving import Merge, StagedChanges
+from tieout.connectors.protocols.move import Merge, StagedChanges
 from tieout.connectors.registry import open_endpoint, open_target
 from tieout.model.move_requests import MoveRequest
 from tieout.model.positions import Position

@@ -11,12 +11,12 @@ import pytest
 from tests.servers.certificates import Authority
 from tests.servers.rogue import rogue_mysql, rogue_postgres
 from tieout.config.urls import parse_url
-from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.mysql import session as mysql
 from tieout.connectors.mysql import snapshot
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.postgres import session as postgres
 from tieout.connectors.postgres.faults import translated
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.errors import TieoutError
 from tieout.meta import open_store
 from tieout.model.keys import EVERYTHING

@@ -20,7 +20,7 @@ from tieout import api
 from tieout.canonical.decode import decode
 from tieout.canonical.fingerprint import fingerprints
 from tieout.config.urls import parse_url
-from tieout.connectors.base import ScanColumn
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.connectors.sqlite.types import logical_type

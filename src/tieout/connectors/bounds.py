@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tieout.connectors.base import Scan
-from tieout.connectors.wire import key_of
+from tieout.connectors.protocols.endpoint import Scan
+from tieout.connectors.sql.key_decode import key_of
 from tieout.model.keys import Key, KeyRange
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tieout.connectors.progress import ProgressTables
+from tieout.connectors.sql.progress import ProgressTables
 from tieout.failpoints import reach
 from tieout.model.moving import Chunk, Fence, Held
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tieout.connectors.base import ScanColumn
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.tables import Table
 
 

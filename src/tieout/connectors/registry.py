@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import cast
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Endpoint
-from tieout.connectors.checking import Checker
-from tieout.connectors.moving import Source, Target
-from tieout.connectors.repairing import Repairer
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Source, Target
+from tieout.connectors.protocols.repair import Repairer
 from tieout.connectors.writing import Writer
 from tieout.errors import UnsupportedError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from tieout.connectors.base import ScanColumn
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.keys import Key
 from tieout.model.kinds import Kind, common_kind

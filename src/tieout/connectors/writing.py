@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from tieout.connectors.base import Scan
+from tieout.connectors.protocols.endpoint import Scan
 from tieout.model.keys import Key
 from tieout.model.kinds import Kind
 from tieout.model.tables import Column, Table, TableName

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.base import Endpoint
-from tieout.connectors.moving import ChunkReader, ChunkSource, Loader, key_scan
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import ChunkReader, ChunkSource, Loader, key_scan
 from tieout.model.keys import EVERYTHING, Key, ranges_between
 from tieout.model.moving import Chunk, Fence, Transfer
 from tieout.pace import paced

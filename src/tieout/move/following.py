@@ -17,8 +17,8 @@ import stamina
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tieout.connectors.changelog import ChangeLog
-from tieout.connectors.moving import STAGE_COLUMNS, ChunkSource, Loader, Merge, StageTable, Target
+from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.move import STAGE_COLUMNS, ChunkSource, Loader, Merge, StageTable, Target
 from tieout.errors import BusyError, SparkFailure, TieoutError
 from tieout.failpoints import reach
 from tieout.model.moving import Delivery, Fence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tieout.connectors.base import Endpoint
-from tieout.connectors.moving import Destination, Source, Target
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Destination, Source, Target
 from tieout.errors import TieoutError, UnsupportedError
 from tieout.model.forecast import Problem, Severity
 from tieout.model.move_forecast import (

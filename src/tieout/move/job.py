@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Endpoint
-from tieout.connectors.moving import Source, Target
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Source, Target
 from tieout.connectors.registry import open_target
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore

@@ -8,8 +8,8 @@ from enum import IntEnum
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.moving import Loader, Source, Target, named_as_ours
-from tieout.connectors.structure import ForeignKey, Part, Structure, Unholdable
+from tieout.connectors.protocols.move import Loader, Source, Target, named_as_ours
+from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, Unholdable
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Table, TableName

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.base import Endpoint
-from tieout.connectors.changelog import ChangeLog
-from tieout.connectors.moving import Merge, Source, StageTable, Target
+from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Merge, Source, StageTable, Target
 from tieout.errors import BusyError, LogLostError, TieoutError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.meta.moves import Moves

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tieout.connectors.moving import Target
+from tieout.connectors.protocols.move import Target
 from tieout.errors import TieoutError
 from tieout.move.status import StatusKeeper
 from tieout.runtime.control import HoldingControl

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tieout.connectors.base import Endpoint
+from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Fence, GivenUp, Transfer
 from tieout.model.tables import Index, Table, TableName

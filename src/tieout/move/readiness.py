@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Endpoint
+from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.errors import TieoutError
 from tieout.model.forecast import Preflight, Problem, Severity

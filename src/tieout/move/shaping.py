@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from tieout.connectors import tabs
-from tieout.connectors.kept import kept_open
-from tieout.connectors.moving import STAGE_COLUMNS, Loader, StageTable
+from tieout.connectors.protocols.move import STAGE_COLUMNS, Loader, StageTable
+from tieout.connectors.sql import copy_text
+from tieout.connectors.sql.connection_cache import kept_open
 from tieout.errors import SparkFailure, TieoutError, WriteError
 from tieout.model.changes import ChangeKind
 from tieout.model.moving import Chunk, Fence, Held, Transfer
@@ -54,7 +54,7 @@ class ReadChunk:
             yield ChunkBegins(self.number, reader.held)
             for block in self.copy.read(reader):
                 if block:
-                    yield Cells(self.bucket, tabs.cells(block, len(reads.columns)))
+                    yield Cells(self.bucket, copy_text.cells(block, len(reads.columns)))
             yield ChunkEnds()
 
 
@@ -124,7 +124,7 @@ class StageShaped:
                     yield _result(work, item)
                 elif wrong is None:
                     stage, new = stages[item.number], not staged[item.number]
-                    lines = tabs.lines(_changes(item, stage.transfer))
+                    lines = copy_text.lines(_changes(item, stage.transfer))
                     try:
                         staged[item.number] += self.loader.stage(stage, [lines], new=new) if lines else 0
                     except TieoutError as error:
@@ -173,7 +173,7 @@ def _passed(items: Iterator[tuple[int, Any]]) -> Iterator[bytes]:
             raise item
         passes, *columns = item.columns
         through = pc.equal(passes, "true")
-        yield tabs.lines([column.filter(through) for column in columns])
+        yield copy_text.lines([column.filter(through) for column in columns])
     raise SparkFailure("a chunk has no end", "run it again")
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from secrets import token_hex
 
-from tieout.connectors.changelog import ChangeLog
-from tieout.connectors.moving import ChunkSource, Loader, StagedChanges
+from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.move import ChunkSource, Loader, StagedChanges
 from tieout.errors import UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.model.changes import Begin, Commit, Emptied, Reached, Rows

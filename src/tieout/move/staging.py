@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tieout.connectors import tabs
-from tieout.connectors.moving import ChunkSource, Loader, StagedChanges, StageTable, TextOf
+from tieout.connectors.protocols.move import ChunkSource, Loader, StagedChanges, StageTable, TextOf
+from tieout.connectors.sql import copy_text
 from tieout.errors import UnsupportedError
 from tieout.model.changes import KEPT, Begin, Image, LogTable, Rows
 from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
@@ -208,7 +208,7 @@ class Stager:
         if self.staging.stage.transfer.shape is None:
             self._wait_for_writing()
             write = partial(self.loader.stage, new=self._pieces == 0)
-            self._writing = self.behind.submit(write, self.staging.stage, [tabs.lines(columns)])
+            self._writing = self.behind.submit(write, self.staging.stage, [copy_text.lines(columns)])
         else:
             self._staged += len(columns[0])
             self._outbox.append(Cells(self.number, columns))
@@ -267,7 +267,7 @@ def _numbers(values: list[int]) -> pa.Array:
     """As text; they are mostly the same."""
     if values.count(values[0]) == len(values):
         return pa.repeat(pa.scalar(str(values[0]), pa.large_string()), len(values))
-    return tabs.texts(values)
+    return copy_text.texts(values)
 
 
 def _size(rows: Sequence[Image]) -> int:

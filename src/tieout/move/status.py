@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tieout.connectors.changelog import LogLag
+from tieout.connectors.protocols.change_log import LogLag
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Chunk, GivenUp, Transfer, Version

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tieout.connectors.base import Endpoint
-from tieout.connectors.moving import named_as_ours
-from tieout.connectors.own_tables import is_own
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import named_as_ours
+from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import UnsupportedError, UsageError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import TABLE_NAME, Transfer

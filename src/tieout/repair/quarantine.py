@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.repairing import Repairer, quarantine_table
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.repair import Repairer, quarantine_table
 from tieout.connectors.writing import Row
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Table

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.repairing import Repairer
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.repair import Repairer
 from tieout.connectors.writing import Refused, Row
 from tieout.errors import EndpointError
 from tieout.model.keys import Key

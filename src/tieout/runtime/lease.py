@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from threading import Event, Thread
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.moving import Target
+from tieout.connectors.protocols.move import Target
 from tieout.connectors.registry import open_target
 from tieout.errors import FencedError, LogLostError, MetaStoreError, TieoutError, UsageError
 from tieout.meta.jobs import Jobs

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.moving import Target
+from tieout.connectors.protocols.move import Target
 from tieout.connectors.registry import open_target
 from tieout.model.move_requests import MoveOptions
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.checking import Checker
-from tieout.connectors.moving import Source
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.move import Source
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.check_documents import check_document
 from tieout.model.failures import ChangedSpan, CheckReport, Failure, Status

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from tieout.connectors.kept import kept_open
+from tieout.connectors.sql.connection_cache import kept_open
 from tieout.errors import SparkFailure, TieoutError
 from tieout.model.server_words import are_hidden, hidden, told
 from tieout.spark.faults import log_hint, said

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Endpoint
+from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.errors import TieoutError
 from tieout.meta import open_store
 from tieout.model.forecast import EndpointFacts, Preflight, Problem, Severity

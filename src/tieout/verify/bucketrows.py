@@ -17,7 +17,7 @@ from tieout.canonical.bucketing import buckets_of
 from tieout.canonical.fields import Field, kept_text
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.numbers import within
-from tieout.connectors.base import Scan, StartOver
+from tieout.connectors.protocols.endpoint import Scan, StartOver
 from tieout.errors import TieoutError
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.keys import Key, KeyRange

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Endpoint
+from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.registry import open_endpoint
 
 if TYPE_CHECKING:

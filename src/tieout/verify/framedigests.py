@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from tieout.canonical.bucketing import add_buckets
-from tieout.connectors.base import Scan
+from tieout.connectors.protocols.endpoint import Scan
 from tieout.model.digests import Digest
 from tieout.spark.lanes import Lanes, bucket_sums, digest_of
 from tieout.spark.wire import wired

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from tieout.connectors.base import Scan
+from tieout.connectors.protocols.endpoint import Scan
 from tieout.spark.lanes import KEY, ROW, bucket_of
 from tieout.spark.wire import wired
 from tieout.spark.work import SCHEMA

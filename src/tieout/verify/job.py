@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.base import Endpoint
+from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.documents import table_document, verification_document

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tieout.connectors.base import HashSpec, Reader, Scan, ScanColumn
-from tieout.connectors.session_only import SessionOnly
+from tieout.connectors.protocols.endpoint import HashSpec, Reader, Scan, ScanColumn
+from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.model.kinds import Tolerance
 from tieout.model.redaction import Redaction
 from tieout.model.results import Strategy

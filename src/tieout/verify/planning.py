@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tieout.canonical.bucketing import bucket_count
-from tieout.connectors.base import Endpoint, HashSpec
-from tieout.connectors.own_tables import is_own
+from tieout.connectors.protocols.endpoint import Endpoint, HashSpec
+from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import MissingObjectError, ReadError, TieoutError, UnsupportedError
 from tieout.model.redaction import Redaction
 from tieout.model.requests import VerifyOptions, VerifyRequest

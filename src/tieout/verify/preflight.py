@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Endpoint, reading
-from tieout.connectors.own_tables import is_own
+from tieout.connectors.protocols.endpoint import Endpoint, reading
+from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, TieoutError
 from tieout.model.forecast import Preflight, Problem, Severity, TableForecast
 from tieout.model.keys import EVERYTHING

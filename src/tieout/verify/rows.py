@@ -14,7 +14,7 @@ from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.hashing import Words
-from tieout.connectors.base import Reader, Scan, reading
+from tieout.connectors.protocols.endpoint import Reader, Scan, reading
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 
 LOOKUP = 500

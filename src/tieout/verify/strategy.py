@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tieout.connectors.base import Capabilities
+from tieout.connectors.protocols.endpoint import Capabilities
 from tieout.errors import UnsupportedError
 from tieout.model.results import Strategy
 from tieout.verify.columns import ColumnPair

@@ -10,7 +10,7 @@ from tieout.canonical.bucketing import add_buckets, buckets_of, pack_buckets
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import digest, digests_by_bucket, fingerprints
 from tieout.canonical.hashing import hash_values
-from tieout.connectors.base import HashSpec, Reader, SendsRows, reading
+from tieout.connectors.protocols.endpoint import HashSpec, Reader, SendsRows, reading
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import Key, KeyRange
 from tieout.pace import Pace

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tieout.connectors.checking import Checker
+    from tieout.connectors.protocols.check import Checker
     from tieout.connectors.violations import OnlyRows
     from tieout.model.failures import CheckReport
 

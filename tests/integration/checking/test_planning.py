@@ -16,7 +16,7 @@ from tieout.scrub.statements import parse_statement
 
 if TYPE_CHECKING:
     from tests.servers.sqlite import SqliteDatabase
-    from tieout.connectors.checking import Checker
+    from tieout.connectors.protocols.check import Checker
 
 
 @pytest.fixture

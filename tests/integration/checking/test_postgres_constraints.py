@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.servers.server import Database
-    from tieout.connectors.checking import Checker
+    from tieout.connectors.protocols.check import Checker
 
 TABLES = """
 CREATE SCHEMA other;

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.integration.moving.pairs import Moving
 from tieout.config.urls import parse_url
-from tieout.connectors.moving import Merge, Source, Target
+from tieout.connectors.protocols.move import Merge, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.model.keys import EVERYTHING
 from tieout.model.moving import Chunk, Fence, Transfer

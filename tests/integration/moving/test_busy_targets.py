@@ -12,7 +12,7 @@ from tests.servers.server import Database
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.postgres.moving.session import PostgresSession
-from tieout.connectors.target import SqlTarget
+from tieout.connectors.sql.target import SqlTarget
 from tieout.errors import BusyError
 from tieout.model.moving import Delivery
 

@@ -14,7 +14,7 @@ from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tests.integration.moving.troubles import until
 from tests.integration.moving.two_tables import ONE, TWO
-from tieout.connectors.moving import StageTable
+from tieout.connectors.protocols.move import StageTable
 from tieout.errors import UnreachableError
 from tieout.move import staging
 from tieout.move.holdings import Holdings

@@ -9,9 +9,9 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tieout.config.urls import parse_url
-from tieout.connectors.moving import Merge
+from tieout.connectors.protocols.move import Merge
 from tieout.connectors.registry import open_target
-from tieout.connectors.structure import TABLE
+from tieout.connectors.sql.ddl import TABLE
 from tieout.errors import FencedError, UnreachableError
 from tieout.model.keys import EVERYTHING
 from tieout.model.moving import Chunk

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieout.connectors.mysql.moving.own_structure import own_structure
-from tieout.connectors.structure import PARENT, TABLE
+from tieout.connectors.sql.ddl import PARENT, TABLE
 from tieout.model.tables import TableName
 
 SHOWN = r"""CREATE TABLE `t` (

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Checker
 from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.connectors.lookups import ChangedRow
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName

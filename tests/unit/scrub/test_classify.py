@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexColumn, IndexInfo
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName

@@ -6,7 +6,7 @@ import pickle
 
 import pyarrow as pa
 
-from tieout.connectors.base import Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.connectors.base import Reader, Scan, ScanColumn, reading
+from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, reading
 from tieout.connectors.registry import open_endpoint, open_writer
 from tieout.connectors.writing import Reference, Row, Writer
 from tieout.errors import UnsupportedError, UsageError

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import reading
-from tieout.connectors.checking import Checker
-from tieout.connectors.index_paths import Path, Unreadable
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.endpoint import reading
+from tieout.connectors.protocols.paths import Path, Unreadable
+from tieout.connectors.protocols.repair import Repairer
 from tieout.connectors.registry import open_checker
-from tieout.connectors.repairing import Repairer
 from tieout.connectors.writing import Refused, Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.tables import Table

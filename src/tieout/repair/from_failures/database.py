@@ -7,9 +7,9 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.connectors.base import Endpoint
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.repair import Repairer
 from tieout.connectors.registry import open_endpoint, open_repairer
-from tieout.connectors.repairing import Repairer
 from tieout.errors import MissingObjectError, UsageError
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.tables import Table, TableName

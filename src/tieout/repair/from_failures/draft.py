@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tieout.connectors.repairing import Repairer
+from tieout.connectors.protocols.repair import Repairer
 from tieout.meta import ChangeAction, ChangeState, RepairChange
 from tieout.model.mends import Decisions, OpenFailure
 from tieout.repair.from_failures.database import Database

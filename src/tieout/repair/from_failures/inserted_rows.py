@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tieout.connectors.repairing import Repairer
+from tieout.connectors.protocols.repair import Repairer
 from tieout.connectors.writing import Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.remedies import Choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tieout.connectors.repairing import Repairer, Trigger
+from tieout.connectors.protocols.repair import Repairer, Trigger
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.remedies import Choice
 from tieout.model.tables import Table

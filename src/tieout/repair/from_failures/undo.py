@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.repairing import Repairer
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.repair import Repairer
 from tieout.connectors.writing import Reference, Refused, Row
 from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairChange, RepairPlan, RepairState
 from tieout.model.keys import Key

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.checking import Checker
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.lookups import ChangedRow, Literals, Lookup
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.paths import Unreadable
 from tieout.connectors.violations import exact_key
 from tieout.errors import TieoutError
 from tieout.model.failures import CheckResult, Failure, Status

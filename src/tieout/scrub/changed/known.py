@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Checker
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.lookups import ChangedRow, Literals
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.redaction import is_hidden

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tieout.connectors.checking import Checker
 from tieout.connectors.lookups import Literals
-from tieout.connectors.moving import Source
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.move import Source
 from tieout.errors import LogLostError, UnsupportedError
 from tieout.meta import MetaStore
 from tieout.meta.checked import CheckedTable

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.index_paths import AtMoments
+from tieout.connectors.protocols.paths import AtMoments
 from tieout.errors import TieoutError
 from tieout.runtime.dispatch import deal, slots
 from tieout.runtime.recheck import RecheckPolicy, recheck

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from tieout.canonical.bucketing import bucket_count
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.index_paths import Path, TablePath
+from tieout.connectors.protocols.paths import Path, TablePath
 from tieout.errors import TieoutError
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt, slots
 from tieout.scrub.indexes.projection import TableColumns

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.index_paths import Follows
-from tieout.connectors.kept import kept_open
+from tieout.connectors.protocols.paths import Follows
+from tieout.connectors.sql.connection_cache import kept_open
 from tieout.model.truncated import LONGEST_IN_FAILURE, TruncatedText
 from tieout.scrub.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
 from tieout.scrub.indexes.projection import Projection, TableColumns

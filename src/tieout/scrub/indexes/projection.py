@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tieout.canonical.fields import PRESENT, Field
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName

@@ -15,8 +15,8 @@ from tieout.canonical.bucketing import buckets_of
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
-from tieout.connectors.base import ScanColumn, reading
-from tieout.connectors.index_paths import AtMoments, Path, TablePath, Versions
+from tieout.connectors.protocols.endpoint import ScanColumn, reading
+from tieout.connectors.protocols.paths import AtMoments, Path, TablePath, Versions
 from tieout.model.truncated import LONGEST_IN_FAILURE, stored
 from tieout.pace import paced
 from tieout.scrub.indexes.prints import BatchPrints

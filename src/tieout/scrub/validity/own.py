@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tieout.connectors.checking import Checker
+from tieout.connectors.protocols.check import Checker
 from tieout.connectors.value_checking import OwnFinding
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.statements import Family

@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.checking import Checker
-from tieout.connectors.index_paths import Unreadable
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Unreadable
 from tieout.connectors.value_checking import BrokenValue, ValuePath
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family

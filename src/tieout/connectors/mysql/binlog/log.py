@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.changelog import LogLag, Watched
 from tieout.connectors.mysql.binlog.continuity import identified, resumed
 from tieout.connectors.mysql.binlog.dump import dumped, log_behind
 from tieout.connectors.mysql.binlog.layout import layouts_of
@@ -20,6 +19,7 @@ from tieout.connectors.mysql.binlog.wanted import Wanted
 from tieout.connectors.mysql.binlog.xa import last_read
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
+from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.changes import LogItem, Reached
 from tieout.model.positions import Position

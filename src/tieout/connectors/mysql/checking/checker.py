@@ -6,11 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.mysql.checking.catalog import has_ascending_key, indexes_of, is_clustered, partitions_of
 from tieout.connectors.mysql.checking.constraints import constraints_of
@@ -24,11 +20,15 @@ from tieout.connectors.mysql.checking.validity import rules_of
 from tieout.connectors.mysql.checking.violations import find_violations
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
-from tieout.connectors.scan_path import ScanPath
-from tieout.connectors.scan_values import ScanValues
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.sql import select
+from tieout.connectors.sql.index_scan import ScanPath
+from tieout.connectors.sql.key_decode import canonical_text
+from tieout.connectors.sql.rows_to_arrow import batch_of
+from tieout.connectors.sql.values import ScanValues
 from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
-from tieout.connectors.wire import canonical_text
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind
@@ -107,7 +107,7 @@ class MySQLChecker:
     def _with_rows(self, index: IndexInfo, scan: Scan) -> ScanPath | Unreadable:
         """An index of beginnings alone, which the server uses only to get at rows."""
         scan = replace(scan, where=everything(self._dialect, index.table.column(index.shortened[0][0])))
-        plan = self._endpoint.explain(sql.select(self._dialect, scan, ""))
+        plan = self._endpoint.explain(select.select(self._dialect, scan, ""))
         words = f"key {plan['key']}, {plan['type']}, with the rows"
         if plan["key"] != index.name or plan["type"] != "range":
             return Unreadable(f"the server would not go through all of it: {words}")
@@ -129,7 +129,7 @@ class MySQLChecker:
     def _explained(self, table: Table, columns: Sequence[ScanColumn], through: str) -> tuple[Scan, dict[str, object]]:
         """The scan, and what the server says of how it would go about it."""
         scan = Scan(table, (*_address(table), *columns), through=through)
-        return scan, self._endpoint.explain(sql.select(self._dialect, scan, ""))
+        return scan, self._endpoint.explain(select.select(self._dialect, scan, ""))
 
     def lookup(
         self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.driver_rows import batch_of
-from tieout.connectors.index_paths import Disorder
-from tieout.connectors.kept import lease
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.plans import plan_of
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
-from tieout.connectors.neighbours import MOST, ComparesNeighbours, neighbours
-from tieout.connectors.scan_path import ScanPath
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.paths import Disorder
+from tieout.connectors.sql import select
+from tieout.connectors.sql.adjacent_order import MOST, ComparesNeighbours, neighbours
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.index_scan import ScanPath
+from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import UnsupportedError
 from tieout.model.types import TypeName
 
@@ -79,7 +79,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
             wrong += f" AND {_done({f'f{n}': f'@d{n}' for n in places})} >= 0"
             kept |= {f"d{n}": wire for n, wire in enumerate(self._wires)}
         condition = f"IF({wrong}, 1, 0) + 0 * {_done({**kept, 'seen': '@seen + 1'})}"
-        return sql.aggregate(self._dialect, part, condition, listed)
+        return select.aggregate(self._dialect, part, condition, listed)
 
     @property
     def _keys(self) -> tuple[ScanColumn, ...]:
@@ -115,7 +115,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         values = [self._compared(place) for place in places] + 2 * self._wires
         names = ", ".join(f"@{letter}{place}" for letter in "kdf" for place in places)
         with connection.cursor() as cursor:
-            cursor.execute(f"{sql.aggregate(self._dialect, part, '', ', '.join(values))} LIMIT 1 INTO {names}")
+            cursor.execute(f"{select.aggregate(self._dialect, part, '', ', '.join(values))} LIMIT 1 INTO {names}")
             cursor.execute("SET @seen := 0")
             self._require(cursor, statement)
             cursor.execute(statement)

@@ -10,11 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.kept import lease
 from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
@@ -23,6 +19,10 @@ from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.plans import plan_of
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.sql import select
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import UnsupportedError
 from tieout.model.tables import Column, Table
 from tieout.model.types import TypeName
@@ -58,7 +58,7 @@ class MySQLLookup:
         columns = (*self.address, *self.columns)
         name = self._dialect.table(self.table.name)
         statement = (
-            f"SELECT {sql.wires(self._dialect, columns)}, '' FROM {name} {_PRIMARY} WHERE {self._among(keys, name)}"
+            f"SELECT {select.wires(self._dialect, columns)}, '' FROM {name} {_PRIMARY} WHERE {self._among(keys, name)}"
         )
         with translated(self.url), self._connection() as connection:
             yield from self._batches(connection, statement, columns)

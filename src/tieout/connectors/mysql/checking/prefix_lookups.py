@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.index_paths import Unfound, Values
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.wire import canonical_text
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Unfound, Values
+from tieout.connectors.sql.key_decode import canonical_text
+from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import UnsupportedError
 from tieout.model.kinds import Kind, common_kind
 

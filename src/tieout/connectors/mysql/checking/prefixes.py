@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_paths import Unfound, UnfoundRows
 from tieout.connectors.mysql.checking.prefix_lookups import Crowd, PrefixLookups
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.plans import plan_of
 from tieout.connectors.mysql.session import AT_ONE_MOMENT, connect
-from tieout.connectors.scan_path import ScanPath
+from tieout.connectors.protocols.paths import Unfound, UnfoundRows
+from tieout.connectors.sql.index_scan import ScanPath
 from tieout.errors import UnsupportedError
 from tieout.model.tables import Column
 from tieout.model.types import TypeName

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import changes
 from tieout.connectors.mysql.checking.catalog import is_clustered
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.shown import keys_of, parts_of
 from tieout.connectors.mysql.writer import MySQLWriter, open_writer
-from tieout.connectors.repairing import (
+from tieout.connectors.protocols.repair import (
     Parent,
     Suspension,
     Trigger,
@@ -21,6 +20,7 @@ from tieout.connectors.repairing import (
     quarantine_table,
     refused_if_in_the_way,
 )
+from tieout.connectors.sql import dml
 from tieout.connectors.writing import Refused, Row
 from tieout.model.tables import Column, Table, TableName
 
@@ -136,7 +136,7 @@ class MySQLRepairer(MySQLWriter):
         return Parent(TableName(*found[0][:2]), tuple(row[2] for row in found), tuple(row[3] for row in found))
 
     def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
-        return changes.assign(self.statements.dialect, table, key, dict.fromkeys(columns, "DEFAULT"))
+        return dml.assign(self.statements.dialect, table, key, dict.fromkeys(columns, "DEFAULT"))
 
     def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
         # An UPDATE that changes nothing writes nothing, and leaves what is generated.

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.driver_rows import batch_of
-from tieout.connectors.index_paths import Unreadable
-from tieout.connectors.kept import lease
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
-from tieout.connectors.violation_spelling import as_parent, named_source, plainly_grouped
-from tieout.connectors.violation_statements import Asked, question, unaskable
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.sql import select
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.constraint_dialect import as_parent, named_source, plainly_grouped
+from tieout.connectors.sql.constraint_sql import Asked, question, unaskable
+from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.connectors.violations import OnlyRows, Violations, exact_columns, exact_key
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
@@ -106,7 +106,7 @@ class MySQLSpelling:
         )
         same = " AND ".join(f"{key} = tieout.{name}" for key, name in zip(keys, names, strict=True))
         return (
-            f"SELECT {sql.wires(self.dialect, columns)}, tieout_group FROM {source} "
+            f"SELECT {select.wires(self.dialect, columns)}, tieout_group FROM {source} "
             f"JOIN ({groups} HAVING COUNT(*) > 1) AS tieout ON {same} WHERE {condition}"
         )
 

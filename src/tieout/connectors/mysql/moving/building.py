@@ -8,7 +8,7 @@ from contextlib import closing
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.moving.session import MODE, MySQLSession
-from tieout.connectors.structure import spelled
+from tieout.connectors.sql.ddl import spelled
 from tieout.model.tables import TableName
 
 # Whatever the sql_mode is, SHOW CREATE TABLE writes a backslash for a backslash, and two of them are one.

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.moving import TextOf, canonical_keys, key_scan
 from tieout.connectors.mysql.binlog.continuity import identified
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
@@ -18,6 +16,8 @@ from tieout.connectors.mysql.moving import watermarks
 from tieout.connectors.mysql.moving.lines import tab_lines
 from tieout.connectors.mysql.moving.texts import rendered, texts_of, unreadable
 from tieout.connectors.mysql.session import PATIENT, connect
+from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
+from tieout.connectors.sql import select
 from tieout.errors import ReadError, UnsupportedError
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moving import Held, Transfer
@@ -42,7 +42,7 @@ class MySQLChunkSource:
         return texts_of(transfer)
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
-        statement = sql.places_among(
+        statement = select.places_among(
             MySQLDialect(self.flavour), key_scan(transfer), bounds, canonical_keys(transfer, keys)
         )
         with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
@@ -59,7 +59,7 @@ class MySQLChunkReader:
 
     def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
         columns, fields = rendered(self.dialect, transfer)
-        condition = sql.within(self.dialect, key_scan(transfer), keys)
+        condition = select.within(self.dialect, key_scan(transfer), keys)
         rows = f"FROM {self.dialect.table(transfer.source.name)}{f' WHERE {condition}' if condition else ''}"
         # Here: whoever takes the lines would take an error for its own.
         with translated(self.url):

@@ -11,7 +11,7 @@ from hashlib import blake2s
 from tieout.connectors.defaults import DefaultKind, plain_default
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.moving.column_types import INDEXED_BYTES, column_types, text_bytes, unholdable_name
-from tieout.connectors.structure import PARENT, TABLE, ForeignKey, Part, Reference, Structure, Unholdable, Wiring
+from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Reference, Structure, Unholdable, Wiring
 from tieout.model.tables import Column, Index, Table
 from tieout.model.types import TypeName
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from tieout.connectors.mysql.shown import NAME, parts_of, unquoted
-from tieout.connectors.structure import PARENT, TABLE, ForeignKey, Part, Structure
+from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Structure
 from tieout.model.tables import TableName
 
 _INDEX = re.compile(rf"(?P<kind>(UNIQUE |FULLTEXT |SPATIAL )?)KEY (?P<name>{NAME})")

@@ -22,7 +22,7 @@ from tieout.connectors.mysql.moving.own_structure import own_structure
 from tieout.connectors.mysql.moving.source_readiness import source_problems
 from tieout.connectors.mysql.moving.wiring import wiring
 from tieout.connectors.mysql.session import connect
-from tieout.connectors.structure import Structure, Wiring
+from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Consistency
 from tieout.model.positions import Position

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.last_rows import LastRows
-from tieout.connectors.moving import Destination, StageTable
 from tieout.connectors.mysql.moving.building import build
 from tieout.connectors.mysql.moving.loader import CLOCK, MySQLLoader
 from tieout.connectors.mysql.moving.other_structure import structure_of
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.mysql.moving.target_readiness import target_problems
-from tieout.connectors.own_tables import PREFIX
-from tieout.connectors.structure import TABLE, Built, Structure, Unholdable, Wiring
-from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
+from tieout.connectors.protocols.move import Destination, StageTable
+from tieout.connectors.sql.ddl import TABLE, Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.internal_tables import PREFIX
+from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import UnsupportedError
 from tieout.model.forecast import Problem, Severity
 from tieout.model.tables import Column, Table, TableName

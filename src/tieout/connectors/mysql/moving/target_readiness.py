@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tieout.connectors.moving import Destination
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.moving.grants import Grants
 from tieout.connectors.mysql.moving.loader import takes_files
 from tieout.connectors.mysql.moving.session import MySQLSession
+from tieout.connectors.protocols.move import Destination
 from tieout.errors import AccessError
 from tieout.model.forecast import Problem, Severity
 

@@ -7,14 +7,14 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from tieout.connectors import tabs
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.lengths import MARK, marked, most_letters
-from tieout.connectors.moving import TextOf
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.moving.addresses import address_text
 from tieout.connectors.mysql.moving.lines import RAW, Fields
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.move import TextOf
+from tieout.connectors.sql import copy_text
 from tieout.model.kinds import Form, Kind
 from tieout.model.moving import Transfer
 from tieout.model.tables import Column
@@ -101,9 +101,9 @@ def texts_of(transfer: Transfer) -> Sequence[TextOf]:
 def _text_of(source: Column, target: Column) -> TextOf:
     name, wanted = source.type.name, target.type.name
     if name in _BYTES:
-        return _each(bytes.hex) if wanted is TypeName.UUID else tabs.texts
+        return _each(bytes.hex) if wanted is TypeName.UUID else copy_text.texts
     if name is TypeName.UUID:
-        return tabs.texts if wanted is TypeName.BINARY else _each(lambda value: str(UUID(bytes=value)))
+        return copy_text.texts if wanted is TypeName.BINARY else _each(lambda value: str(UUID(bytes=value)))
     if source.type.native.lower() in ("inet4", "inet6"):
         return _each(address_text)
     if name is TypeName.BITS and wanted in _NUMBERS:
@@ -111,7 +111,7 @@ def _text_of(source: Column, target: Column) -> TextOf:
     if name is wanted is TypeName.YEAR:
         return _each("{:04d}".format)  # 0 would be taken for 2000
     most = most_letters(source, target)
-    return tabs.texts if most is None else _each(lambda value: marked(value, most))
+    return copy_text.texts if most is None else _each(lambda value: marked(value, most))
 
 
 def _may_be_long(column: Column) -> bool:

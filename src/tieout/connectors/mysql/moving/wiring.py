@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tieout.connectors.structure import Reference, Wiring
+from tieout.connectors.sql.ddl import Reference, Wiring
 from tieout.model.tables import TableName
 
 _NUMBERS = """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.kinds import Form, Incomparable, Kind, common_kind
 from tieout.model.tables import Column, Table
 

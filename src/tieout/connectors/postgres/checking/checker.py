@@ -6,10 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.constraints import constraints_of
@@ -27,9 +24,12 @@ from tieout.connectors.postgres.checking.validity import rules_of
 from tieout.connectors.postgres.checking.violations import find_violations
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.sql.key_decode import canonical_text
+from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.connectors.value_checking import OwnCheck
 from tieout.connectors.violations import OnlyRows, Violations
-from tieout.connectors.wire import canonical_text
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName
 

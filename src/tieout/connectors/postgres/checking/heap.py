@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS, HeapVersions, heap_versions
 from tieout.connectors.postgres.checking.moment import cursor_at
@@ -19,7 +18,8 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import unwrapped
-from tieout.connectors.sql import wires
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.sql.select import wires
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, TableName
 from tieout.model.types import LogicalType, TypeName

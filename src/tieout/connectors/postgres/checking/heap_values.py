@@ -10,16 +10,16 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.index_paths import Unreadable
-from tieout.connectors.kept import lease
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.heap import HEAP_ONLY, block_parts
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import first_line, translated
 from tieout.connectors.postgres.session import connect, libpq_url
-from tieout.connectors.sql import wires
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.select import wires
 from tieout.connectors.value_checking import BrokenValue, CantRead, Judged, ValueRule, shown_text
 from tieout.errors import ReadError
 from tieout.model.failures import FailureKind

@@ -14,14 +14,14 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexColumn, IndexInfo
-from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.postgres.checking.heap import ADDRESS_SQL
 from tieout.connectors.postgres.checking.moment import cursor_at
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.snapshot import unwrapped
-from tieout.connectors.sql import wires
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.sql.select import wires
 from tieout.errors import AccessError
 
 _DIALECT = PostgresDialect()

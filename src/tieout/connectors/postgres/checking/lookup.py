@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
 from tieout.connectors.postgres import quoting
@@ -22,7 +21,8 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import unwrapped
-from tieout.connectors.sql import reference, wires
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.sql.select import reference, wires
 from tieout.errors import UnsupportedError
 from tieout.model.tables import Column, Table
 from tieout.model.types import TypeName

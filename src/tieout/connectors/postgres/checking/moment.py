@@ -7,10 +7,10 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.kept import lease
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
+from tieout.connectors.sql.connection_cache import lease
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # The session that holds a snapshot does nothing else, for as long as others read.

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.index_paths import Disorder, Values
 from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.key_order import KeyOrder
 from tieout.connectors.postgres.checking.reader import Entries, IndexReader
 from tieout.connectors.postgres.checking.spans import Places
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Disorder, Values
 from tieout.model.truncated import LONGEST_IN_FAILURE
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.kept import lease
 from tieout.connectors.postgres.checking.btree import BTree, blocks_of, find_btree
 from tieout.connectors.postgres.checking.pages import LeafPages, Leaves, leaves, pages_statement
 from tieout.connectors.postgres.checking.spans import Places
 from tieout.connectors.postgres.checking.tuples import decode
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
+from tieout.connectors.sql.connection_cache import lease
 from tieout.model.tables import TableName
 
 

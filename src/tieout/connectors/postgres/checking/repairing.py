@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import changes
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import connect, users_path
 from tieout.connectors.postgres.writer import PostgresWriter
-from tieout.connectors.repairing import (
+from tieout.connectors.protocols.repair import (
     Parent,
     Suspension,
     Trigger,
@@ -21,6 +20,7 @@ from tieout.connectors.repairing import (
     quarantine_table,
     refused_if_in_the_way,
 )
+from tieout.connectors.sql import dml
 from tieout.connectors.writing import Refused, Row, TryAgain
 from tieout.errors import AccessError
 from tieout.model.tables import Column, Table, TableName
@@ -147,12 +147,12 @@ class PostgresRepairer(PostgresWriter):
         return None
 
     def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
-        return changes.assign(_DIALECT, table, key, dict.fromkeys(columns, "DEFAULT"))
+        return dml.assign(_DIALECT, table, key, dict.fromkeys(columns, "DEFAULT"))
 
     def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
         # Only what is computed from a column that is written is computed anew; an identity column takes no value.
         own = [c.name for c in table.columns if not c.generated and c.name not in key] or list(key)
-        return [changes.assign(_DIALECT, table, key, {name: _DIALECT.quote(name) for name in own})]
+        return [dml.assign(_DIALECT, table, key, {name: _DIALECT.quote(name) for name in own})]
 
     def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         name, own = _DIALECT.table(table.name), _DIALECT.quote(column)

@@ -9,8 +9,6 @@ from itertools import chain, islice
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.changelog import LogLag, Watched
-from tieout.connectors.kept import lease
 from tieout.connectors.postgres.decoding import noted, wal
 from tieout.connectors.postgres.decoding.batch import Batch
 from tieout.connectors.postgres.decoding.copying import copied
@@ -19,6 +17,8 @@ from tieout.connectors.postgres.decoding.faults import REFUSED, START_ANEW, log_
 from tieout.connectors.postgres.decoding.state import slot_state
 from tieout.connectors.postgres.decoding.waiting import when_free
 from tieout.connectors.postgres.session import connect
+from tieout.connectors.protocols.change_log import LogLag, Watched
+from tieout.connectors.sql.connection_cache import lease
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.changes import LogItem, Reached
 from tieout.model.positions import Position, lsn

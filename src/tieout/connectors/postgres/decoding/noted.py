@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tieout.connectors.changelog import Watched
+from tieout.connectors.protocols.change_log import Watched
 from tieout.model.tables import TableName
 
 # A partition's file is another one once it is truncated, and the log tells that of whole tables alone. What an altered

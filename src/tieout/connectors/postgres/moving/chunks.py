@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.moving import TextOf, canonical_keys, key_scan
 from tieout.connectors.postgres.copy_lines import copied_lines
 from tieout.connectors.postgres.decoding import wal
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.moving.texts import rendered, texts_of
 from tieout.connectors.postgres.session import connect
+from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
+from tieout.connectors.sql import select
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moving import Held, Transfer
 from tieout.model.positions import Position
@@ -49,7 +49,7 @@ class PostgresChunkSource:
         return texts_of(transfer, alike=alike)
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
-        statement = sql.places_among(_DIALECT, key_scan(transfer), bounds, canonical_keys(transfer, keys))
+        statement = select.places_among(_DIALECT, key_scan(transfer), bounds, canonical_keys(transfer, keys))
         with translated(self.url), connect(self.url, "tieout mover") as connection:
             return [int(count) for _, count in connection.execute(statement).fetchall()]
 
@@ -63,7 +63,7 @@ class PostgresChunkReader:
     def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
         columns = rendered(_DIALECT, transfer, alike=alike)
         statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
-        if condition := sql.within(_DIALECT, key_scan(transfer), keys):
+        if condition := select.within(_DIALECT, key_scan(transfer), keys):
             statement += f" WHERE {condition}"
         # Here: whoever takes the lines would take an error for its own.
         with translated(self.url):

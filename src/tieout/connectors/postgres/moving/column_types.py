@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tieout.connectors.structure import Unholdable
+from tieout.connectors.sql.ddl import Unholdable
 from tieout.model.tables import Column, Table
 from tieout.model.types import LogicalType, TypeName
 

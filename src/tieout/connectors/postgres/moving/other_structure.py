@@ -10,7 +10,7 @@ from hashlib import blake2s
 from tieout.connectors.defaults import DefaultKind, plain_default
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.moving.column_types import NAME_BYTES, column_types
-from tieout.connectors.structure import (
+from tieout.connectors.sql.ddl import (
     PARENT,
     SCHEMA,
     TABLE,

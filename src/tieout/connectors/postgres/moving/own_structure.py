@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.moving.own_types import needed_types, own_types
 from tieout.connectors.postgres.moving.sequences import Sequence, sequences
-from tieout.connectors.structure import PARENT, TABLE, ForeignKey, Part, Structure
+from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Structure
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 

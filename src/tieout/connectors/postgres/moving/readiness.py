@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tieout.connectors.moving import Destination
 from tieout.connectors.postgres.moving.loader import SCHEMA
-from tieout.connectors.sessions import Session
+from tieout.connectors.protocols.move import Destination
+from tieout.connectors.sql.session import Session
 from tieout.model.forecast import Problem, Severity
 
 # Whether triggers sleep was tried when the session began: it is not a privilege that could be asked for.

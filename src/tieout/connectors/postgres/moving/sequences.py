@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.connectors.postgres import quoting
-from tieout.connectors.structure import TABLE, Reference, Wiring, as_text
+from tieout.connectors.sql.ddl import TABLE, Reference, Wiring, as_text
 from tieout.model.tables import TableName
 
 # Those of identities (deptype i), those that belong to a column (a) and those that its default just takes from (n).

@@ -19,7 +19,7 @@ from tieout.connectors.postgres.moving.given import given
 from tieout.connectors.postgres.moving.own_structure import own_structure
 from tieout.connectors.postgres.moving.sequences import wiring
 from tieout.connectors.postgres.session import connect
-from tieout.connectors.structure import Structure, Wiring
+from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.model.forecast import Problem
 from tieout.model.moving import Consistency
 from tieout.model.positions import Position

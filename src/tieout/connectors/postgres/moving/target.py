@@ -7,9 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.last_rows import LastRows
-from tieout.connectors.moving import Destination, StageTable
-from tieout.connectors.own_tables import PREFIX
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving import gauges
@@ -17,8 +14,11 @@ from tieout.connectors.postgres.moving.loader import CLOCK, SCHEMA, UNSYNCED, Po
 from tieout.connectors.postgres.moving.other_structure import structure_of
 from tieout.connectors.postgres.moving.readiness import target_problems
 from tieout.connectors.postgres.moving.session import PostgresSession
-from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
-from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
+from tieout.connectors.protocols.move import Destination, StageTable
+from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.internal_tables import PREFIX
+from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import AccessError
 from tieout.model.forecast import Problem
 from tieout.model.moving import Transfer

@@ -8,13 +8,13 @@ from struct import pack, unpack
 
 import pyarrow as pa
 
-from tieout.connectors import tabs
 from tieout.connectors.lengths import MARK, marked, most_letters
-from tieout.connectors.moving import TextOf
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving.arrays import array_json
 from tieout.connectors.postgres.moving.clocks import clock_sql, clock_text
+from tieout.connectors.protocols.move import TextOf
+from tieout.connectors.sql import copy_text
 from tieout.model.moving import Transfer
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
@@ -34,7 +34,7 @@ class _Writing:
 
     def texts(self) -> TextOf:
         text = self.text
-        return tabs.texts if text is None else lambda values: _each(text, values)
+        return copy_text.texts if text is None else lambda values: _each(text, values)
 
 
 _AS_IT_IS = _Writing()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.changelog import LogLag, Watched
+from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.capture import capturing
 from tieout.connectors.sqlite.capture.real import real

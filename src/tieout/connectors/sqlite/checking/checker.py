@@ -9,13 +9,13 @@ from pathlib import Path
 
 from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.index_paths import Unreadable
 from tieout.connectors.inspecting import Inspection
-from tieout.connectors.scan_path import ScanPath
-from tieout.connectors.scan_values import ScanValues
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.sql import select
+from tieout.connectors.sql.index_scan import ScanPath
+from tieout.connectors.sql.values import ScanValues
 from tieout.connectors.sqlite.checking.catalog import (
     address_of,
     indexes_of,
@@ -138,7 +138,7 @@ class SQLiteChecker:
     def _path(self, table: Table, columns: Sequence[ScanColumn], where: str | None, through: str) -> ScanPath:
         address = address_of(self._endpoint, table)
         scan = Scan(table, (*address, *columns), where=where, through=through)
-        plan = self._endpoint.all(f"EXPLAIN QUERY PLAN {sql.select(_DIALECT, scan, '')}")
+        plan = self._endpoint.all(f"EXPLAIN QUERY PLAN {select.select(_DIALECT, scan, '')}")
         return ScanPath(self._endpoint.reader(), scan, len(address), "; ".join(str(row[3]) for row in plan))
 
     def lookup(

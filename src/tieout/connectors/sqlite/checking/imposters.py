@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.scan_path import ScanPath
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect

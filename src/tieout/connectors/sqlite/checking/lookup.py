@@ -12,10 +12,10 @@ from typing import ClassVar
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.sql import select
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
@@ -79,7 +79,7 @@ class SQLiteLookup:
         columns = (*self.address, *self.columns)
         # What quote() makes of a value is that value again.
         told = " || ',' || ".join(f"quote({_quote(column.name)})" for column in self.address)
-        statement = self._joined(wanted, names, f"{sql.wires(_DIALECT, columns)}, {told} AS told")
+        statement = self._joined(wanted, names, f"{select.wires(_DIALECT, columns)}, {told} AS told")
         with translated(self.url), closing(connect(self.url)) as connection:
             yield from _batches(connection, statement, columns)
 
@@ -120,7 +120,7 @@ class SQLiteLookup:
             yield " UNION ALL ".join(parts[start : start + _AT_ONCE])
 
     def _values(self, index: IndexInfo) -> list[str]:
-        return [sql.reference(_DIALECT, column.read) for column in index.columns]
+        return [select.reference(_DIALECT, column.read) for column in index.columns]
 
     def _through(self, index: IndexInfo) -> str:
         return f"INDEXED BY {_quote(index.name)}"

@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import changes
-from tieout.connectors.repairing import (
+from tieout.connectors.protocols.repair import (
     Parent,
     Suspension,
     Trigger,
@@ -17,6 +16,7 @@ from tieout.connectors.repairing import (
     quarantine_table,
     refused_if_in_the_way,
 )
+from tieout.connectors.sql import dml
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect
@@ -116,11 +116,11 @@ class SQLiteRepairer(SQLiteWriter):
 
     def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
         defaults = {name: f"({table.column(name).default or 'NULL'})" for name in columns}
-        return changes.assign(_DIALECT, table, key, defaults)
+        return dml.assign(_DIALECT, table, key, defaults)
 
     def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
         own = {c.name: _DIALECT.quote(c.name) for c in table.columns if not c.generated and c.name not in key}
-        return [changes.assign(_DIALECT, table, key, own or {name: _DIALECT.quote(name) for name in key})]
+        return [dml.assign(_DIALECT, table, key, own or {name: _DIALECT.quote(name) for name in key})]
 
     def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         name, highest = _DIALECT.table(table.name), f"max({_DIALECT.quote(column)})"

@@ -10,10 +10,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.index_paths import Disorder
-from tieout.connectors.neighbours import MOST, ComparesNeighbours, neighbours
-from tieout.connectors.scan_path import ScanPath
+from tieout.connectors.protocols.paths import Disorder
+from tieout.connectors.sql import select
+from tieout.connectors.sql.adjacent_order import MOST, ComparesNeighbours, neighbours
+from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
@@ -46,7 +46,7 @@ class TreePath(ScanPath, ComparesNeighbours):
         """SQL: neighbours of which the second should be first, the columns of one and then of the other."""
         names = [_DIALECT.quote(column.name) for column in self.columns]
         listed = [f"{name} AS b{place}, LAG({name}) OVER () AS a{place}" for place, name in enumerate(names)]
-        source = sql.aggregate(_DIALECT, self.scan, "", f"{', '.join(listed)}, ROW_NUMBER() OVER () AS place")
+        source = select.aggregate(_DIALECT, self.scan, "", f"{', '.join(listed)}, ROW_NUMBER() OVER () AS place")
         both = ", ".join(f"{side}{place}" for side in "ab" for place in range(len(names)))
         return f"SELECT {both} FROM ({source}) WHERE place > 1 AND ({_is_after(self.keys)}) LIMIT {MOST + 1}"
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.index_paths import Unreadable
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.sql.constraint_dialect import named_source, numbered, plainly_grouped
+from tieout.connectors.sql.constraint_sql import Asked, question, unaskable
 from tieout.connectors.sqlite.checking.catalog import address_of, indexes_of, is_without_rowid, rows_alone, scan_column
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.violation_spelling import named_source, numbered, plainly_grouped
-from tieout.connectors.violation_statements import Asked, question, unaskable
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo

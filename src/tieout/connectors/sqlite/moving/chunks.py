@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql, tabs
-from tieout.connectors.moving import TextOf, key_scan
+from tieout.connectors.protocols.move import TextOf, key_scan
+from tieout.connectors.sql import copy_text, select
 from tieout.connectors.sqlite.capture.tables import end
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
@@ -53,7 +53,7 @@ class SQLiteChunkReader:
 
     def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
         columns = ", ".join(_DIALECT.quote(column.name) for column in transfer.source_columns)
-        condition = sql.within(_DIALECT, key_scan(transfer), keys)
+        condition = select.within(_DIALECT, key_scan(transfer), keys)
         statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
         texts = texts_of(transfer)
         # Here: whoever takes the lines would take an error for its own.
@@ -61,6 +61,6 @@ class SQLiteChunkReader:
             cursor = self.connection.execute(f"{statement} WHERE {condition}" if condition else statement)
             while rows := cursor.fetchmany(_ROWS):
                 values = (list(column) for column in zip(*rows, strict=True))
-                yield tabs.lines([text(column) for text, column in zip(texts, values, strict=True)])
+                yield copy_text.lines([text(column) for text, column in zip(texts, values, strict=True)])
             # Without a write-ahead log nobody can write as long as somebody reads.
             self.connection.execute("COMMIT")

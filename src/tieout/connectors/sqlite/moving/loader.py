@@ -10,14 +10,14 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.chunk_writing import write_chunk
-from tieout.connectors.moving import STAGE_COLUMNS, StageTable, stages_again
-from tieout.connectors.progress import ProgressTables
-from tieout.connectors.sessions import Session
+from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
+from tieout.connectors.sql.ddl import spelled
+from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.session import Session
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.moving.own_structure import NAME
 from tieout.connectors.sqlite.moving.session import SQLiteSession, transaction
 from tieout.connectors.sqlite.moving.texts import Undecodable, rows_of
-from tieout.connectors.structure import spelled
 from tieout.errors import UnsupportedError, WriteError
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
+from tieout.connectors.sql.ddl import TABLE, Part, Structure
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.tokens import Token, joined, name_of, split_at_commas, stripped, tokens
-from tieout.connectors.structure import TABLE, Part, Structure
 from tieout.model.tables import Table
 
 NAME = "\0name\0"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.connectors.sqlite.capture import capturing
 from tieout.connectors.sqlite.capture.described import refused
 from tieout.connectors.sqlite.capture.log import SQLiteLog
@@ -15,7 +16,6 @@ from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.moving.chunks import SQLiteChunkSource
 from tieout.connectors.sqlite.moving.own_structure import own_structure
 from tieout.connectors.sqlite.session import connect
-from tieout.connectors.structure import Structure, Wiring
 from tieout.errors import UnsupportedError
 from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Consistency

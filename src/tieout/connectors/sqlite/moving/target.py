@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.moving import Destination, StageTable
-from tieout.connectors.own_tables import PREFIX
+from tieout.connectors.protocols.move import Destination, StageTable
+from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.internal_tables import PREFIX
+from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
 from tieout.connectors.sqlite.capture.described import rowid_of
 from tieout.connectors.sqlite.moving.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
 from tieout.connectors.sqlite.moving.session import SQLiteSession
-from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
-from tieout.connectors.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
 from tieout.errors import UnsupportedError
 from tieout.model.forecast import Problem, Severity
 from tieout.model.moving import Fence, Transfer

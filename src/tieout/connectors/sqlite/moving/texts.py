@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tieout.connectors.moving import TextOf
+from tieout.connectors.protocols.move import TextOf
 from tieout.errors import UnsupportedError
 from tieout.model.moving import Transfer
 from tieout.model.tables import TableName

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tieout.connectors.base import Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.model.keys import Key, KeyRange
 from tieout.model.tables import Column, TableName
 

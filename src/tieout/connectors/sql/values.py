@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors import sql
-from tieout.connectors.base import Reader, Scan, ScanColumn, reading
+from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, reading
+from tieout.connectors.sql import select
 from tieout.connectors.value_checking import BrokenValue, CantRead, Judged, ValueRule, shown_text
 from tieout.errors import ReadError
 from tieout.model.keys import EVERYTHING, Key, KeyRange, ranges_between
@@ -33,7 +33,7 @@ class ScanValues:
     """
 
     reader: Reader
-    dialect: sql.Dialect
+    dialect: select.Dialect
     table: Table
     rules: tuple[ValueRule, ...]
     key_columns: tuple[ScanColumn, ...]
@@ -128,7 +128,7 @@ class ScanValues:
         return Scan(self.table, self.order, places, places, through=self.within)
 
     def _read(self, piece: KeyRange, columns: Sequence[ScanColumn], where: str | None = None) -> list[pa.RecordBatch]:
-        parts = [sql.within(self.dialect, self._ordered, piece), f"({where})" if where else ""]
+        parts = [select.within(self.dialect, self._ordered, piece), f"({where})" if where else ""]
         condition = " AND ".join(part for part in parts if part)
         through = self.through if piece == EVERYTHING else self.within
         scan = Scan(self.table, tuple(columns), where=condition or None, through=through)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tieout.connectors.base import Freezes, Reader, Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import Freezes, Reader, Scan, ScanColumn
 from tieout.model.keys import Key, KeyRange, ranges_between
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tieout.connectors.moving import StagedChanges
-from tieout.connectors.progress import ProgressTables
-from tieout.connectors.sessions import Session
+from tieout.connectors.protocols.move import StagedChanges
+from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.session import Session
 from tieout.model.moving import Chunk, Fence, Transfer
 from tieout.model.tables import TableName
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tieout.connectors import sql
-from tieout.connectors.base import ScanColumn
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.sql import select
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, TableName
 
@@ -15,7 +15,7 @@ class Spelling(Protocol):
     """How an engine writes what these statements are made of."""
 
     @property
-    def dialect(self) -> sql.Dialect: ...
+    def dialect(self) -> select.Dialect: ...
 
     def source(self, table: TableName, alias: str | None = None) -> str:
         """A table in FROM, such that its rows are read and no index."""
@@ -46,24 +46,24 @@ class Spelling(Protocol):
 
 
 def numbered(
-    dialect: sql.Dialect, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]
+    dialect: select.Dialect, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]
 ) -> str:
     """`Spelling.alike` of engines that sort by all of a value."""
     listed = ", ".join(keys)
     each = (
-        f"SELECT {sql.wires(dialect, columns)}, COUNT(*) OVER (PARTITION BY {listed}) AS n, "
+        f"SELECT {select.wires(dialect, columns)}, COUNT(*) OVER (PARTITION BY {listed}) AS n, "
         f"DENSE_RANK() OVER (ORDER BY {listed}) AS g FROM {source} WHERE {condition}"
     )
     names = ", ".join([*(f"c{place}" for place in range(len(columns))), "g"])
     return f"SELECT {names} FROM ({each}) AS w WHERE n > 1"
 
 
-def as_parent(dialect: sql.Dialect, compared: str, parent: str, child: Column, value: str) -> str:
+def as_parent(dialect: select.Dialect, compared: str, parent: str, child: Column, value: str) -> str:
     """`Spelling.refers` of engines of which `compared` begins with the parent's column."""
     return dialect.literal(child, value) + compared.removeprefix(f"p.{dialect.quote(parent)}")
 
 
-def named_source(dialect: sql.Dialect, table: TableName, alias: str | None) -> str:
+def named_source(dialect: select.Dialect, table: TableName, alias: str | None) -> str:
     """A table in FROM, however it is read."""
     named = dialect.table(table)
     return named if alias is None else f"{named} AS {alias}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tieout.connectors import sql
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.violation_spelling import Spelling
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.sql import select
+from tieout.connectors.sql.constraint_dialect import Spelling
 from tieout.connectors.violations import OnlyRows, Part, exact_columns
 from tieout.model.constraints import ConstraintInfo, ConstraintKind, Match
 from tieout.model.keys import Key
@@ -71,7 +71,7 @@ def _of_rows(spelling: Spelling, asked: Asked, ranges: Sequence[str]) -> Questio
     )
     anything = " OR ".join(f"({each})" for each in broken)
     source = _source(spelling, asked)
-    columns = sql.wires(spelling.dialect, (*asked.columns, *marks))
+    columns = select.wires(spelling.dialect, (*asked.columns, *marks))
     parts = []
     for within in ranges:
         where = f"{within} AND {_among(spelling, asked)}"
@@ -150,7 +150,7 @@ def _of_reference(spelling: Spelling, asked: Asked) -> Question:
     broken = [f"{complete} AND {orphan}"]
     if constraint.reference.match is Match.FULL and len(nulls) > 1:
         broken.append(f"({' OR '.join(nulls)}) AND NOT ({' AND '.join(nulls)})")
-    columns, among = sql.wires(spelling.dialect, asked.columns), _among_or_referring(spelling, asked, constraint)
+    columns, among = select.wires(spelling.dialect, asked.columns), _among_or_referring(spelling, asked, constraint)
     probe = f"SELECT COUNT(*), COUNT(*) FROM {source} WHERE {among} AND "
     asks = [complete, broken[-1]]
     parts = [
@@ -187,7 +187,7 @@ def _among(spelling: Spelling, asked: Asked) -> str:
     if not asked.only.keys:
         return "1 = 0"
     scan = Scan(asked.table, asked.key, tuple(range(len(asked.key))))
-    return sql.among(spelling.dialect, scan, asked.only.keys)
+    return select.among(spelling.dialect, scan, asked.only.keys)
 
 
 def _among_or_referring(spelling: Spelling, asked: Asked, constraint: ConstraintInfo) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tieout.connectors.sessions import Session
+from tieout.connectors.sql.session import Session
 from tieout.model.tables import TableName
 
 # No SQL holds a NUL: whatever a default or a comment says, it is not taken for one of these.

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors.base import Scan
+from tieout.connectors.protocols.endpoint import Scan
 from tieout.model.keys import Key
 from tieout.model.kinds import Incomparable, common_kind
 from tieout.model.tables import Column

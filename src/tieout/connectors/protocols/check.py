@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
-from tieout.connectors.base import ScanColumn
 from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.index_paths import Path, TablePath, Unreadable
 from tieout.connectors.inspecting import Inspection
 from tieout.connectors.lookups import Lookup
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Path, TablePath, Unreadable
 from tieout.connectors.value_checking import OwnCheck, ValuePath
 from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo

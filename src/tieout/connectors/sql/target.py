@@ -9,12 +9,20 @@ from contextlib import AbstractContextManager, suppress
 from hashlib import blake2s
 from typing import ClassVar
 
-from tieout.connectors.last_rows import LastRows
-from tieout.connectors.moving import STAGE_COLUMNS, Destination, Loader, Merge, StagedChanges, StageTable, stages_again
-from tieout.connectors.own_tables import STAGE
-from tieout.connectors.progress import ProgressTables
-from tieout.connectors.sessions import Session
-from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
+from tieout.connectors.protocols.move import (
+    STAGE_COLUMNS,
+    Destination,
+    Loader,
+    Merge,
+    StagedChanges,
+    StageTable,
+    stages_again,
+)
+from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.internal_tables import STAGE
+from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.session import Session
 from tieout.errors import AccessError, UnreachableError, WriteError
 from tieout.failpoints import reach
 from tieout.model.changes import ChangeKind

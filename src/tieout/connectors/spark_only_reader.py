@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from tieout.connectors.base import HashSpec, Scan
+from tieout.connectors.protocols.endpoint import HashSpec, Scan
 from tieout.errors import UnsupportedError
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from tieout.connectors import sql
-from tieout.connectors.own_tables import QUARANTINE
+from tieout.connectors.sql import select
+from tieout.connectors.sql.internal_tables import QUARANTINE
 from tieout.connectors.writing import Refused, Row, TryAgain, Writer
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
@@ -102,7 +102,7 @@ def named_sequence(shown: str) -> TableName:
     return found
 
 
-def duplicates_of(dialect: sql.Dialect, table: Table, columns: Sequence[str], through: str | None) -> str:
+def duplicates_of(dialect: select.Dialect, table: Table, columns: Sequence[str], through: str | None) -> str:
     """`through` forces a read of the rows themselves."""
     names = [dialect.quote(name) for name in columns]
     source = " ".join(filter(None, [dialect.table(table.name), through]))

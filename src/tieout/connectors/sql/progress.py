@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tieout.connectors.own_tables import PREFIX, PROGRESS, VERSION
-from tieout.connectors.sessions import Session
+from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
+from tieout.connectors.sql.session import Session
 from tieout.errors import EndpointError, FencedError, UnreachableError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange

@@ -1,6 +1,6 @@
 """What a connector offers to move rows: chunks read at one moment, and a target that takes them.
 
-Rows travel in tab form (tieout.connectors.tabs).
+Rows travel in tab form (tieout.connectors.sql.copy_text).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.changelog import ChangeLog
-from tieout.connectors.progress import ProgressTables
-from tieout.connectors.structure import Built, Structure, Unholdable, Wiring
+from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.progress import ProgressTables
 from tieout.errors import MissingObjectError, UnreachableError
 from tieout.model.forecast import Problem
 from tieout.model.keys import Key, KeyRange

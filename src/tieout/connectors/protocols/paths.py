@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
-from tieout.connectors.base import ScanColumn
+from tieout.connectors.protocols.endpoint import ScanColumn
 
 if TYPE_CHECKING:
     import numpy as np

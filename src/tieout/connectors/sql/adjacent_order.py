@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.index_paths import Disorder, Values
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Disorder, Values
 from tieout.model.truncated import LONGEST_IN_FAILURE
 
 PLACE = "one after the other"
