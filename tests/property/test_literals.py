@@ -16,8 +16,8 @@ from tieout.connectors.mysql.literals import MySQLChangeDialect
 from tieout.connectors.postgres.arrays import array_literal
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.years import from_postgres, to_postgres
+from tieout.connectors.protocols.repair import Refused
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect, real
-from tieout.connectors.writing import Refused
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName
 

@@ -11,8 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target
-from tieout.connectors.protocols.repair import Repairer
-from tieout.connectors.writing import Writer
+from tieout.connectors.protocols.repair import Repairer, Writer
 from tieout.errors import UnsupportedError
 
 _FOLDERS = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from tieout.connectors.defaults import DefaultKind, plain_default
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target, named_as_ours
-from tieout.connectors.sql.ddl import TABLE, Structure
+from tieout.connectors.sql.ddl import TABLE, DefaultKind, Structure, plain_default
 from tieout.errors import TieoutError
 from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Column, Table

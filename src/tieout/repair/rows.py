@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.repair import Repairer
-from tieout.connectors.writing import Refused, Row
+from tieout.connectors.protocols.repair import Refused, Repairer, Row
 from tieout.errors import EndpointError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from tieout.connectors.writing import Refused
+from tieout.connectors.protocols.repair import Refused
 from tieout.meta import Job, RepairChange, RepairPlan
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import stamina
 
-from tieout.connectors.writing import Refused, TryAgain, Writer
+from tieout.connectors.protocols.repair import Refused, TryAgain, Writer
 
 T = TypeVar("T")
 

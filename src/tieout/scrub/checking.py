@@ -8,9 +8,8 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.moments import let_go_after
-from tieout.connectors.protocols.check import Checker
-from tieout.connectors.violations import exact_key
+from tieout.connectors.protocols.check import Checker, let_go_after
+from tieout.connectors.protocols.paths import exact_key
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
 from tieout.model.statements import EngineChecker, Family
 from tieout.model.tables import Table

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tieout.config.nearest import suggestion
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.check import Checker, IndexInfo
 from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError, UsageError
 from tieout.model.constraints import ConstraintInfo

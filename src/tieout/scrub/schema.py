@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tieout.connectors.inspecting import Defect, Inspection
-from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.check import Checker, Defect, Inspection
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family
 from tieout.model.tables import TableName

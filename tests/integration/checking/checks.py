@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tieout.connectors.protocols.check import Checker
-    from tieout.connectors.violations import OnlyRows
+    from tieout.connectors.protocols.paths import OnlyRows
     from tieout.model.failures import CheckReport
 
 

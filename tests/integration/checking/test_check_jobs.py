@@ -16,6 +16,7 @@ from tieout.connectors.registry import open_checker
 from tieout.errors import UsageError
 from tieout.meta import JobState
 from tieout.model.failures import CheckVerdict, Status
+from tieout.runtime.control import JobControl
 from tieout.runtime.job import Interrupted
 from tieout.scrub.indexes import digesting
 
@@ -167,7 +168,7 @@ def test_sessions_change_nothing(shop: Database) -> None:
 @pytest.mark.usefixtures("_small_waves")
 def test_it_rests_between_batches(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
     rests: list[float] = []
-    monkeypatch.setattr("tieout.scrub.job.CheckJob._rest", lambda self, job, seconds: rests.append(seconds))
+    monkeypatch.setattr(JobControl, "wait", lambda self, seconds: rests.append(seconds))
     checking.run("CHECK TABLE orders INDEX by_a, by_b, by_c", pause=1.5)
     assert rests.count(1.5) == 1
 

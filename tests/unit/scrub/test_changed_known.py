@@ -6,9 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from tieout.connectors.index_info import IndexColumn, IndexInfo
-from tieout.connectors.lookups import ChangedRow
-from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.check import ChangedRow, Checker, IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Form, Kind

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tieout.connectors.index_info import IndexColumn, IndexInfo
+from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Form, Kind

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.value_checking import OwnCheck
+from tieout.connectors.protocols.check import IndexInfo
+from tieout.connectors.protocols.paths import OwnCheck
 from tieout.model.check_documents import result_document, result_from
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
 from tieout.model.failures import CheckResult, Status

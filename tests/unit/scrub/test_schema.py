@@ -7,8 +7,7 @@ from typing import cast
 
 import pytest
 
-from tieout.connectors.inspecting import Defect, Inspection, Trouble, troubles
-from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.check import Checker, Defect, Inspection, Trouble, troubles
 from tieout.model.failures import FailureKind, Status
 from tieout.model.tables import TableName
 from tieout.scrub.checked import Checked

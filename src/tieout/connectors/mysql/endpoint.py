@@ -10,7 +10,6 @@ from timeit import repeat
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.keys import choose_key
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dives import is_worth_it, sampled_keys
 from tieout.connectors.mysql.faults import translated
@@ -20,6 +19,7 @@ from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import MySQLReader
 from tieout.connectors.mysql.types import logical_type, order_of
 from tieout.connectors.protocols.endpoint import Capabilities
+from tieout.connectors.sql.keys import choose_key
 from tieout.errors import AccessError, ConfigError, MissingObjectError
 from tieout.model.tables import Column, Constraint, Index, Table, TableName
 

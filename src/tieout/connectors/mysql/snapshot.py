@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.bounds import cut
 from tieout.connectors.mysql.arrow import arrow_batches
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import DriverPanic, translated
@@ -21,6 +20,7 @@ from tieout.connectors.mysql.sent import sent_rows
 from tieout.connectors.mysql.session import AT_ONE_MOMENT, SETTINGS, connect
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, StartOver
 from tieout.connectors.sql import select
+from tieout.connectors.sql.select import cut
 from tieout.errors import ReadError
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange

@@ -19,9 +19,9 @@ from tieout.connectors.mysql.literals import MySQLChangeDialect
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
 from tieout.connectors.sql import dml, select
 from tieout.connectors.sql.rows_to_arrow import batch_of
-from tieout.connectors.writing import Reference, Refused, Row, TryAgain
 from tieout.errors import AccessError, MissingObjectError, UnreachableError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind

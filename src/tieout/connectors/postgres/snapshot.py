@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.bounds import cut
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url, set_path, users_path
 from tieout.connectors.protocols.endpoint import HashSpec, Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.select import cut
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
 

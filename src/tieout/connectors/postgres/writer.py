@@ -16,9 +16,9 @@ from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import connect, set_path, users_path
 from tieout.connectors.postgres.years import from_postgres
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
 from tieout.connectors.sql import dml, select
 from tieout.connectors.sql.rows_to_arrow import batch_of
-from tieout.connectors.writing import Reference, Refused, Row, TryAgain
 from tieout.errors import AccessError, MissingObjectError, UnreachableError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind

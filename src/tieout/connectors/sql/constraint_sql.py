@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.paths import OnlyRows, Part, exact_columns
 from tieout.connectors.sql import select
 from tieout.connectors.sql.constraint_dialect import Spelling
-from tieout.connectors.violations import OnlyRows, Part, exact_columns
 from tieout.model.constraints import ConstraintInfo, ConstraintKind, Match
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from tieout.connectors.writing import Reference, Row
+from tieout.connectors.protocols.repair import Reference, Row
 from tieout.model.tables import Column, Table, TableName
 
 
@@ -75,3 +76,22 @@ def _not_referred_to(dialect: ChangeDialect, table: Table, reference: Reference)
         for c, p in pairs
     )
     return f"NOT EXISTS (SELECT 1 FROM {child} AS tieout_child WHERE {same})"
+
+
+# In our sessions a backslash is a letter like any other.
+_PARTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^'"`]+|.""", re.DOTALL)
+_NAMES = ('"', "`")
+
+
+def with_names(statement: str) -> str:
+    """The same for a driver that takes %s: of a name it sees %%. A text says it so by itself ('50%%')."""
+    if '"' not in statement and "`" not in statement:
+        return statement
+    return "".join(part.replace("%", "%%") if part.startswith(_NAMES) else part for part in _PARTS.findall(statement))
+
+
+def with_question_marks(statement: str) -> str:
+    """The same for a driver that takes ?, which knows by itself what stands in quotes."""
+    return "".join(
+        part if part.startswith(("'", *_NAMES)) else part.replace("%s", "?") for part in _PARTS.findall(statement)
+    )

@@ -463,3 +463,27 @@ def _held(position: str, view: str | None) -> Held:
     if view is not None and view.startswith(_SETTLED):
         return Held(Position(position), settled=Position(view.removeprefix(_SETTLED)))
     return Held(Position(position), view)
+
+
+def write_chunk(
+    progress: ProgressTables,
+    lock: str,
+    fence: Fence,
+    chunk: Chunk,
+    held: Held,
+    load: Callable[[], int],
+    commit: Callable[[], None],
+) -> int:
+    """Rows written. `lock`: how the fence is read by many at once. FencedError if another mover has taken over."""
+    progress.session.begin()
+    progress.check(fence, lock)
+    done = progress.copied(fence, chunk)
+    if done is not None:
+        return done  # the answer to an earlier try was lost
+    reach("chunk-before-load")
+    rows = load()
+    progress.finish_chunk(fence, chunk, held, rows)
+    reach("chunk-before-commit")
+    commit()
+    reach("chunk-after-commit")
+    return rows

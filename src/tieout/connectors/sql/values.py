@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, reading
+from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, ValueRule, shown_text
 from tieout.connectors.sql import select
-from tieout.connectors.value_checking import BrokenValue, CantRead, Judged, ValueRule, shown_text
 from tieout.errors import ReadError
 from tieout.model.keys import EVERYTHING, Key, KeyRange, ranges_between
 from tieout.model.kinds import Form, Kind

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.keys import choose_key
 from tieout.connectors.protocols.endpoint import Capabilities
+from tieout.connectors.sql.keys import choose_key
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect

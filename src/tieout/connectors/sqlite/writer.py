@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Scan
+from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
 from tieout.connectors.sql import dml, select
 from tieout.connectors.sqlite.faults import error_name, translated
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.writing import Reference, Refused, Row, TryAgain
 from tieout.errors import AccessError, WriteError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind

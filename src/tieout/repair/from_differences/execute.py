@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import groupby
 
 from tieout.canonical.numbers import plain_number, within
-from tieout.connectors.writing import Refused, Row, Statements
+from tieout.connectors.protocols.repair import Refused, Row, Statements
 from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, MetaStore, RepairChange, RepairPlan
 from tieout.meta.batches import in_batches
 from tieout.model.keys import Key

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from typing import TextIO
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.writing import Refused
+from tieout.connectors.protocols.repair import Refused
 from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairPlan
 from tieout.repair.from_differences.execute import Step, held, wanted
 from tieout.repair.from_differences.tables import Sides, opened, verification

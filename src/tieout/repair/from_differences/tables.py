@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, reading
+from tieout.connectors.protocols.repair import Reference, Row, Writer
 from tieout.connectors.registry import open_endpoint, open_writer
-from tieout.connectors.writing import Reference, Row, Writer
 from tieout.errors import UnsupportedError, UsageError
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.keys import Key

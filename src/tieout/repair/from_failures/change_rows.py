@@ -11,9 +11,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import reading
 from tieout.connectors.protocols.paths import Path, Unreadable
-from tieout.connectors.protocols.repair import Repairer
+from tieout.connectors.protocols.repair import Refused, Repairer, Row
 from tieout.connectors.registry import open_checker
-from tieout.connectors.writing import Refused, Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.tables import Table
 from tieout.repair.from_failures.database import Database

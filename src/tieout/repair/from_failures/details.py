@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tieout.connectors.writing import Row
+from tieout.connectors.protocols.repair import Row
 from tieout.meta import RepairChange
 
 

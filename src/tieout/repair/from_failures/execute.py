@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.writing import Refused
+from tieout.connectors.protocols.repair import Refused
 from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange, RepairPlan, RepairState
 from tieout.model.progress import Listener, silence
 from tieout.model.repairs import RepairResult

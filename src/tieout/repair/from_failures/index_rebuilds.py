@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tieout.connectors.writing import Refused
+from tieout.connectors.protocols.repair import Refused
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.remedies import Choice
 from tieout.repair.from_failures.decisions import Decided

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tieout.connectors.protocols.repair import Repairer
-from tieout.connectors.writing import Row
+from tieout.connectors.protocols.repair import Repairer, Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.remedies import Choice
 from tieout.model.tables import Table

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tieout.connectors.protocols.repair import Parent, Repairer
-from tieout.connectors.writing import Row
+from tieout.connectors.protocols.repair import Parent, Repairer, Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.failures import FailureKind
 from tieout.model.mends import Decisions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tieout.connectors.writing import Row
+from tieout.connectors.protocols.repair import Row
 from tieout.model.failures import FailureKind
 from tieout.model.mends import LostRow
 from tieout.model.remedies import Choice

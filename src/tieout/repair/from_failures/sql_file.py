@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.writing import Refused
+from tieout.connectors.protocols.repair import Refused
 from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairChange, RepairPlan
 from tieout.repair.from_failures.change_rows import statements_of
 from tieout.repair.from_failures.database import Database, check_job, opened

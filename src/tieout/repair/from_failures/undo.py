@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.repair import Repairer
-from tieout.connectors.writing import Reference, Refused, Row
+from tieout.connectors.protocols.repair import Reference, Refused, Repairer, Row
 from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairChange, RepairPlan, RepairState
 from tieout.model.keys import Key
 from tieout.model.progress import Listener, silence

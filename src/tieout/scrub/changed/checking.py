@@ -9,11 +9,8 @@ from typing import Protocol
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.lookups import ChangedRow, Literals, Lookup
-from tieout.connectors.protocols.check import Checker
-from tieout.connectors.protocols.paths import Unreadable
-from tieout.connectors.violations import exact_key
+from tieout.connectors.protocols.check import ChangedRow, Checker, IndexInfo, Literals, Lookup
+from tieout.connectors.protocols.paths import Unreadable, exact_key
 from tieout.errors import TieoutError
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family

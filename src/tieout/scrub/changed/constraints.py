@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tieout.connectors.violations import OnlyRows
+from tieout.connectors.protocols.paths import OnlyRows
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
 from tieout.model.failures import Failure, Status
 from tieout.model.keys import Key

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.lookups import ChangedRow, Literals
-from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.check import ChangedRow, Checker, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Kind, common_kind

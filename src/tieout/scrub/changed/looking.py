@@ -11,7 +11,7 @@ import pyarrow as pa
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
-from tieout.connectors.lookups import AtAddresses, ChangedRow, Literals, Lookup
+from tieout.connectors.protocols.check import AtAddresses, ChangedRow, Literals, Lookup
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.errors import TieoutError
 from tieout.model.truncated import LONGEST_IN_FAILURE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tieout.connectors.lookups import Literals
+from tieout.connectors.protocols.check import Literals
 from tieout.model.failures import ChangedSpan, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.lookups import ChangedRow, Literals
+from tieout.connectors.protocols.check import ChangedRow, IndexInfo, Literals
 from tieout.model.changes import KEPT, ChangeKind, Emptied, Image, LogItem, Rows, Statement
 from tieout.model.tables import Column, Table, TableName
 

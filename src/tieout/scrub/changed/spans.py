@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tieout.connectors.lookups import Literals
-from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.check import Checker, Literals
 from tieout.connectors.protocols.move import Source
 from tieout.errors import LogLostError, UnsupportedError
 from tieout.meta import MetaStore

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.check import Checker
-from tieout.connectors.violations import OnlyRows, Violations
+from tieout.connectors.protocols.paths import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import CheckResult, Status
 from tieout.model.statements import Family

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import PRESENT, Field
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.violations import Part, Violations
+from tieout.connectors.protocols.paths import Part, Violations
 from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.pace import Pace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from tieout.connectors.violations import Violations
+from tieout.connectors.protocols.paths import Violations
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
 from tieout.model.failures import Failure, FailureKind
 from tieout.scrub.constraints.looking import Breaker, Values

@@ -8,7 +8,7 @@ from itertools import count
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.violations import Violations
+from tieout.connectors.protocols.paths import Violations
 from tieout.errors import TieoutError
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt
 from tieout.runtime.recheck import Rechecked, RecheckPolicy, by_identity, recheck

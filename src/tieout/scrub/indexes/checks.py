@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.protocols.check import Checker
-from tieout.connectors.protocols.paths import Follows, TablePath, Unreadable
-from tieout.connectors.sql.adjacent_order import MOST as MOST_DISORDERS
+from tieout.connectors.protocols.check import Checker, IndexInfo
+from tieout.connectors.protocols.paths import Follows, TablePath, Unreadable, exact_key
 from tieout.connectors.sql.connection_cache import kept_open
-from tieout.connectors.violations import exact_key
+from tieout.connectors.sql.index_scan import MOST as MOST_DISORDERS
 from tieout.errors import DamagedIndexError
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.statements import Family

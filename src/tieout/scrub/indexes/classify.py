@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.model.failures import Failure, FailureKind
 from tieout.scrub.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
 

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tieout.canonical.bucketing import bucket_count
-from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Path, TablePath
 from tieout.errors import TieoutError
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt, slots

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Follows
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.model.truncated import LONGEST_IN_FAILURE, TruncatedText

@@ -8,9 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Disorder, Ordered, Path
-from tieout.connectors.sql.adjacent_order import MOST
+from tieout.connectors.sql.index_scan import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind
 from tieout.runtime.dispatch import run_dealt, slots

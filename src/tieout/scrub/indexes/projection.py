@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tieout.canonical.fields import PRESENT, Field
-from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Path, Sought, Unfound, UnfoundRows
-from tieout.connectors.sql.adjacent_order import MOST
+from tieout.connectors.sql.index_scan import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind
 from tieout.runtime.dispatch import run_dealt

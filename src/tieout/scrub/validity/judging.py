@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tieout.connectors.value_checking import BrokenValue, CantRead, ValuePath
+from tieout.connectors.protocols.paths import BrokenValue, CantRead, ValuePath
 from tieout.model.failures import FailureKind
 from tieout.pace import Pace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from tieout.connectors.protocols.check import Checker
-from tieout.connectors.value_checking import OwnFinding
+from tieout.connectors.protocols.paths import OwnFinding
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table

@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import Unreadable
-from tieout.connectors.value_checking import BrokenValue, ValuePath
+from tieout.connectors.protocols.paths import BrokenValue, Unreadable, ValuePath
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.statements import Family
 from tieout.model.tables import Table

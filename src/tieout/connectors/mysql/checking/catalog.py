@@ -7,8 +7,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.connectors.mysql.endpoint import MySQLEndpoint
+from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.kinds import Incomparable, common_kind
 from tieout.model.tables import Table

@@ -6,8 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.inspecting import Inspection
 from tieout.connectors.mysql.checking.catalog import has_ascending_key, indexes_of, is_clustered, partitions_of
 from tieout.connectors.mysql.checking.constraints import constraints_of
 from tieout.connectors.mysql.checking.key_order import KeyOrderPath
@@ -20,15 +18,14 @@ from tieout.connectors.mysql.checking.validity import rules_of
 from tieout.connectors.mysql.checking.violations import find_violations
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
+from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import OnlyRows, OwnCheck, Unreadable, Violations
 from tieout.connectors.sql import select
 from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sql.key_decode import canonical_text
 from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.connectors.sql.values import ScanValues
-from tieout.connectors.value_checking import OwnCheck
-from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind

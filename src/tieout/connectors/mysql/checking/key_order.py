@@ -20,9 +20,8 @@ from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.paths import Disorder
 from tieout.connectors.sql import select
-from tieout.connectors.sql.adjacent_order import MOST, ComparesNeighbours, neighbours
 from tieout.connectors.sql.connection_cache import lease
-from tieout.connectors.sql.index_scan import ScanPath
+from tieout.connectors.sql.index_scan import MOST, ComparesNeighbours, ScanPath, neighbours
 from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import UnsupportedError
 from tieout.model.types import TypeName

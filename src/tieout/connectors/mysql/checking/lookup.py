@@ -10,8 +10,6 @@ from uuid import UUID
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import translated
@@ -19,6 +17,7 @@ from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.plans import plan_of
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
+from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
-from tieout.connectors.value_checking import OwnCheck, OwnFinding
+from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
 
 _NAME = "CHECK TABLE"
 MARKS = "the engine's own CHECK TABLE was not run, since it marks what it finds as corrupted"

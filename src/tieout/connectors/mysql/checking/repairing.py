@@ -12,6 +12,8 @@ from tieout.connectors.mysql.shown import keys_of, parts_of
 from tieout.connectors.mysql.writer import MySQLWriter, open_writer
 from tieout.connectors.protocols.repair import (
     Parent,
+    Refused,
+    Row,
     Suspension,
     Trigger,
     duplicates_of,
@@ -21,7 +23,6 @@ from tieout.connectors.protocols.repair import (
     refused_if_in_the_way,
 )
 from tieout.connectors.sql import dml
-from tieout.connectors.writing import Refused, Row
 from tieout.model.tables import Column, Table, TableName
 
 _REBUILT = "tieout_rebuilt"

@@ -8,7 +8,7 @@ from typing import Any
 
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint
-from tieout.connectors.value_checking import SHOWN_BYTES, ValueRule
+from tieout.connectors.protocols.paths import SHOWN_BYTES, ValueRule
 from tieout.model.failures import FailureKind
 from tieout.model.tables import Column, Table
 from tieout.model.types import TypeName

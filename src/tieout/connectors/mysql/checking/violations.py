@@ -14,13 +14,12 @@ from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations, exact_columns, exact_key
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
 from tieout.connectors.sql.constraint_dialect import as_parent, named_source, plainly_grouped
 from tieout.connectors.sql.constraint_sql import Asked, question, unaskable
 from tieout.connectors.sql.rows_to_arrow import batch_of
-from tieout.connectors.violations import OnlyRows, Violations, exact_columns, exact_key
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.chunk_writing import write_chunk
 from tieout.connectors.mysql.moving.building import build
 from tieout.connectors.mysql.moving.inserting import insert
 from tieout.connectors.mysql.moving.session import MySQLSession
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
-from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.errors import UnsupportedError, WriteError
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.server_words import told

@@ -8,10 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import blake2s
 
-from tieout.connectors.defaults import DefaultKind, plain_default
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.moving.column_types import INDEXED_BYTES, column_types, text_bytes, unholdable_name
-from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Reference, Structure, Unholdable, Wiring
+from tieout.connectors.sql.ddl import (
+    PARENT,
+    TABLE,
+    DefaultKind,
+    ForeignKey,
+    Part,
+    Reference,
+    Structure,
+    Unholdable,
+    Wiring,
+    plain_default,
+)
 from tieout.model.tables import Column, Index, Table
 from tieout.model.types import TypeName
 

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from tieout.connectors.lengths import MARK, marked, most_letters
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.moving.addresses import address_text
@@ -15,6 +14,7 @@ from tieout.connectors.mysql.moving.lines import RAW, Fields
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.move import TextOf
 from tieout.connectors.sql import copy_text
+from tieout.connectors.sql.char_overflow import MARK, marked, most_letters
 from tieout.model.kinds import Form, Kind
 from tieout.model.moving import Transfer
 from tieout.model.tables import Column

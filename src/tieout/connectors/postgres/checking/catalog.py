@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
+from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.kinds import Form, Incomparable, Kind, common_kind
 from tieout.model.tables import Column, Table

@@ -6,8 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.inspecting import Inspection
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.constraints import constraints_of
 from tieout.connectors.postgres.checking.heap import HeapPath, explain_heap
@@ -24,12 +22,11 @@ from tieout.connectors.postgres.checking.validity import rules_of
 from tieout.connectors.postgres.checking.violations import find_violations
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
+from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import OnlyRows, OwnCheck, Unreadable, Violations
 from tieout.connectors.sql.key_decode import canonical_text
 from tieout.connectors.sql.rows_to_arrow import batch_of
-from tieout.connectors.value_checking import OwnCheck
-from tieout.connectors.violations import OnlyRows, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.model.constraints import ConstraintInfo, ConstraintKind, Enforcement, Match, Reference
 from tieout.model.tables import Table, TableName
 

@@ -17,10 +17,9 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import first_line, translated
 from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, Unreadable, ValueRule, shown_text
 from tieout.connectors.sql.connection_cache import lease
 from tieout.connectors.sql.select import wires
-from tieout.connectors.value_checking import BrokenValue, CantRead, Judged, ValueRule, shown_text
 from tieout.errors import ReadError
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName

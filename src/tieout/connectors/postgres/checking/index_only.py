@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexColumn, IndexInfo
 from tieout.connectors.postgres.checking.heap import ADDRESS_SQL
 from tieout.connectors.postgres.checking.moment import cursor_at
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.snapshot import unwrapped
+from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import Unreadable
 from tieout.connectors.sql.select import wires

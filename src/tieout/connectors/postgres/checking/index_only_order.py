@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from tieout.connectors.index_info import IndexColumn
 from tieout.connectors.postgres.checking.index_only import ALONE, IndexOnlyScan, order_of_key
 from tieout.connectors.postgres.checking.moment import cursor_at
 from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.protocols.check import IndexColumn
 from tieout.connectors.protocols.paths import Disorder
-from tieout.connectors.sql.adjacent_order import MOST, ComparesNeighbours, neighbours
+from tieout.connectors.sql.index_scan import MOST, ComparesNeighbours, neighbours
 
 _DIALECT = PostgresDialect()
 

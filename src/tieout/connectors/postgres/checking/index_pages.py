@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexInfo
 from tieout.connectors.postgres.checking.btree import BTree
 from tieout.connectors.postgres.checking.heap import ADDRESS, MOST_BLOCKS, Blocks, block_parts
 from tieout.connectors.postgres.checking.key_order import KeyOrder, key_order
 from tieout.connectors.postgres.checking.page_order import Ends, PageOrder
 from tieout.connectors.postgres.checking.reader import IndexReader
 from tieout.connectors.postgres.checking.values import undecodable
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import Disorder, Unreadable
 from tieout.errors import AccessError, ReadError, UnsupportedError

@@ -11,8 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY
 from tieout.connectors.postgres.checking.heap_versions import OFFSETS
@@ -21,6 +19,7 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import unwrapped
+from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql.select import reference, wires
 from tieout.errors import UnsupportedError

@@ -10,7 +10,7 @@ from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import first_line, translated
 from tieout.connectors.postgres.session import connect
-from tieout.connectors.value_checking import OwnCheck, OwnFinding
+from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
 from tieout.model.tables import TableName
 
 _DAMAGE = ("XX", "22")

@@ -12,8 +12,11 @@ from tieout.connectors.postgres.session import connect, users_path
 from tieout.connectors.postgres.writer import PostgresWriter
 from tieout.connectors.protocols.repair import (
     Parent,
+    Refused,
+    Row,
     Suspension,
     Trigger,
+    TryAgain,
     duplicates_of,
     named_sequence,
     quarantine_definition,
@@ -21,7 +24,6 @@ from tieout.connectors.protocols.repair import (
     refused_if_in_the_way,
 )
 from tieout.connectors.sql import dml
-from tieout.connectors.writing import Refused, Row, TryAgain
 from tieout.errors import AccessError
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName

@@ -14,7 +14,7 @@ from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.constraints import domain_check_name, domain_not_null_name
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
-from tieout.connectors.value_checking import SHOWN_BYTES, ValueRule
+from tieout.connectors.protocols.paths import SHOWN_BYTES, ValueRule
 from tieout.model.failures import FailureKind
 from tieout.model.tables import Table
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexColumn
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.catalog import indexes_of
 from tieout.connectors.postgres.checking.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY, block_parts
@@ -16,12 +15,12 @@ from tieout.connectors.postgres.endpoint import PostgresEndpoint
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.postgres.snapshot import unwrapped
+from tieout.connectors.protocols.check import IndexColumn
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import OnlyRows, Part, Unreadable, Violations, exact_columns, exact_key
 from tieout.connectors.sql.connection_cache import lease
 from tieout.connectors.sql.constraint_dialect import as_parent, named_source, numbered
 from tieout.connectors.sql.constraint_sql import EVERY_ROW, Asked, question, unaskable
-from tieout.connectors.violations import OnlyRows, Part, Violations, exact_columns, exact_key
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, TableName

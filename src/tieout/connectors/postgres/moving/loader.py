@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.chunk_writing import write_chunk
 from tieout.connectors.postgres.faults import first_line
 from tieout.connectors.postgres.moving.session import PostgresSession
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.sql.ddl import spelled
-from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.errors import WriteError
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.server_words import are_hidden

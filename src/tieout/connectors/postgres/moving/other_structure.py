@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from hashlib import blake2s
 
-from tieout.connectors.defaults import DefaultKind, plain_default
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.moving.column_types import NAME_BYTES, column_types
 from tieout.connectors.sql.ddl import (
     PARENT,
     SCHEMA,
     TABLE,
+    DefaultKind,
     ForeignKey,
     Part,
     Reference,
@@ -21,6 +21,7 @@ from tieout.connectors.sql.ddl import (
     Unholdable,
     Wiring,
     as_text,
+    plain_default,
 )
 from tieout.model.tables import Column, Index, Table
 

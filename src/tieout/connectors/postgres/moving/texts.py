@@ -8,13 +8,13 @@ from struct import pack, unpack
 
 import pyarrow as pa
 
-from tieout.connectors.lengths import MARK, marked, most_letters
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.moving.arrays import array_json
 from tieout.connectors.postgres.moving.clocks import clock_sql, clock_text
 from tieout.connectors.protocols.move import TextOf
 from tieout.connectors.sql import copy_text
+from tieout.connectors.sql.char_overflow import MARK, marked, most_letters
 from tieout.model.moving import Transfer
 from tieout.model.tables import Column
 from tieout.model.types import TypeName

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.inspecting import Inspection
+from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import OnlyRows, OwnCheck, Unreadable, Violations
 from tieout.connectors.sql import select
 from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sql.values import ScanValues
@@ -37,8 +36,6 @@ from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
 from tieout.connectors.sqlite.faults import MALFORMED, translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.value_checking import OwnCheck
-from tieout.connectors.violations import OnlyRows, Violations
 from tieout.errors import ReadError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.checking.catalog import indexes_of, is_without_rowid
 from tieout.connectors.sqlite.checking.declarations import Declared, declared_in

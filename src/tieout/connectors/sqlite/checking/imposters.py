@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexInfo
+from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sqlite.dialect import SQLiteDialect

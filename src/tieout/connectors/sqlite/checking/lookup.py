@@ -12,8 +12,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.index_info import IndexInfo
-from tieout.connectors.lookups import ChangedRow, FoundEntries, Literals
+from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql import select
 from tieout.connectors.sqlite import quoting

@@ -8,10 +8,10 @@ import time
 from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import error_name, translated
 from tieout.connectors.sqlite.session import connect
-from tieout.connectors.value_checking import OwnCheck, OwnFinding
 from tieout.model.server_words import told
 from tieout.model.tables import TableName
 

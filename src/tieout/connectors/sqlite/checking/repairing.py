@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.repair import (
     Parent,
+    Row,
     Suspension,
     Trigger,
     duplicates_of,
@@ -22,7 +23,6 @@ from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.writer import SQLiteWriter
-from tieout.connectors.writing import Row
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.paths import Disorder
 from tieout.connectors.sql import select
-from tieout.connectors.sql.adjacent_order import MOST, ComparesNeighbours, neighbours
-from tieout.connectors.sql.index_scan import ScanPath
+from tieout.connectors.sql.index_scan import MOST, ComparesNeighbours, ScanPath, neighbours
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations
 from tieout.connectors.sql.constraint_dialect import named_source, numbered, plainly_grouped
 from tieout.connectors.sql.constraint_sql import Asked, question, unaskable
 from tieout.connectors.sqlite.checking.catalog import address_of, indexes_of, is_without_rowid, rows_alone, scan_column
@@ -18,7 +18,6 @@ from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.violations import OnlyRows, Violations
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName

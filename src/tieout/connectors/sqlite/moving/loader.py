@@ -9,10 +9,9 @@ from itertools import chain
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.chunk_writing import write_chunk
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.sql.ddl import spelled
-from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.connectors.sql.session import Session
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.moving.own_structure import NAME

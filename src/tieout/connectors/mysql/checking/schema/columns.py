@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tieout.connectors.inspecting import Defect
 from tieout.connectors.mysql.checking.schema.counters import look_at_sequence
 from tieout.connectors.mysql.checking.schema.objects import Relation
 from tieout.connectors.mysql.checking.schema.session import SchemaSession
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.protocols.check import Defect
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tieout.connectors.inspecting import Defect, Trouble
 from tieout.connectors.mysql.checking.schema.objects import Relation
 from tieout.connectors.mysql.checking.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect, Trouble
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tieout.connectors.inspecting import Defect
 from tieout.connectors.mysql.checking.schema.objects import Relation
 from tieout.connectors.mysql.checking.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 

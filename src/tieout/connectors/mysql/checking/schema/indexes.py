@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tieout.connectors.inspecting import Defect, Trouble
 from tieout.connectors.mysql.checking.schema.objects import Relation
 from tieout.connectors.mysql.checking.schema.session import SchemaSession
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.protocols.check import Defect, Trouble
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.inspecting import Inspection
 from tieout.connectors.mysql.checking.schema.columns import look_at_columns
 from tieout.connectors.mysql.checking.schema.counters import look_at_counters
 from tieout.connectors.mysql.checking.schema.foreign_keys import look_at_foreign_keys
@@ -15,6 +14,7 @@ from tieout.connectors.mysql.checking.schema.routines import look_at_triggers, r
 from tieout.connectors.mysql.checking.schema.session import schema_session
 from tieout.connectors.mysql.checking.schema.views import look_at_views
 from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.protocols.check import Inspection
 from tieout.model.tables import TableName
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tieout.connectors.inspecting import Defect, Inspection
 from tieout.connectors.mysql.checking.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect, Inspection
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tieout.connectors.inspecting import Defect, Inspection
 from tieout.connectors.mysql.checking.schema.bodies import spoken
 from tieout.connectors.mysql.checking.schema.objects import Relation
 from tieout.connectors.mysql.checking.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect, Inspection
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 

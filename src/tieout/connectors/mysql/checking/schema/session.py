@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.inspecting import Trouble
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import first_line, translated
 from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.session import connect
+from tieout.connectors.protocols.check import Trouble
 
 _SETTINGS = {
     Flavour.MARIADB: "lock_wait_timeout = 5, max_statement_time = 600",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tieout.connectors.inspecting import Defect, troubles
 from tieout.connectors.postgres.checking.schema.objects import Relation
 from tieout.connectors.postgres.checking.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect, troubles
 from tieout.model.failures import FailureKind
 
 _CHECKS = """

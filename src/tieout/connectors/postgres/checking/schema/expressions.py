@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tieout.connectors.inspecting import Defect, Trouble, troubles
 from tieout.connectors.postgres.checking.schema.objects import Relation
 from tieout.connectors.postgres.checking.schema.session import TABLE_SCANS, SchemaSession
+from tieout.connectors.protocols.check import Defect, Trouble, troubles
 from tieout.model.failures import FailureKind
 
 _EXPRESSIONS = """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tieout.connectors.inspecting import Defect
 from tieout.connectors.postgres.checking.schema.objects import Relation
 from tieout.connectors.postgres.checking.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect
 from tieout.model.failures import FailureKind
 
 # Between two plain tables four triggers ask a foreign key: two of the child, two of the parent. PostgreSQL 18 has

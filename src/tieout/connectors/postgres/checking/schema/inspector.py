@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.inspecting import Inspection
 from tieout.connectors.postgres.checking.schema.checks import look_at_checks
 from tieout.connectors.postgres.checking.schema.expressions import look_at_expressions
 from tieout.connectors.postgres.checking.schema.foreign_keys import look_at_foreign_keys
@@ -17,6 +16,7 @@ from tieout.connectors.postgres.checking.schema.sequences import look_at_sequenc
 from tieout.connectors.postgres.checking.schema.session import schema_session
 from tieout.connectors.postgres.checking.schema.tables import readable
 from tieout.connectors.postgres.checking.schema.views import look_at_views
+from tieout.connectors.protocols.check import Inspection
 from tieout.model.tables import TableName
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tieout.connectors.inspecting import Inspection
 from tieout.connectors.postgres.checking.schema.session import SchemaSession
 from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.protocols.check import Inspection
 from tieout.model.tables import TableName
 
 # A relation whose schema is gone can't be named by anybody: only here is it found.

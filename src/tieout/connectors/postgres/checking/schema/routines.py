@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tieout.connectors.inspecting import Defect, Inspection, Trouble, troubles
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.checking.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect, Inspection, Trouble, troubles
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 

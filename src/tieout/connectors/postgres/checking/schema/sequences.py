@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tieout.connectors.inspecting import Defect, Trouble
 from tieout.connectors.postgres.checking.schema.expressions import Default
 from tieout.connectors.postgres.checking.schema.objects import Relation
 from tieout.connectors.postgres.checking.schema.session import TABLE_SCANS, SchemaSession
 from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.protocols.check import Defect, Trouble
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 

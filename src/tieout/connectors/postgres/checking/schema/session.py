@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.inspecting import Trouble
 from tieout.connectors.postgres.faults import first_line, plain_line, translated
 from tieout.connectors.postgres.session import connect
+from tieout.connectors.protocols.check import Trouble
 
 TABLE_SCANS = {
     "statement_timeout": "10min",

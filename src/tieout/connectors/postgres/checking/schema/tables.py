@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tieout.connectors.inspecting import Defect, Trouble, troubles
 from tieout.connectors.postgres.checking.schema.objects import Relation
 from tieout.connectors.postgres.checking.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect, Trouble, troubles
 from tieout.model.failures import FailureKind
 
 _AT_ONCE = 50

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tieout.connectors.inspecting import Defect, Trouble, troubles
 from tieout.connectors.postgres.checking.schema.objects import Relation
 from tieout.connectors.postgres.checking.schema.session import SchemaSession, spread
+from tieout.connectors.protocols.check import Defect, Trouble, troubles
 from tieout.model.failures import FailureKind
 
 _TEXTS = "SELECT v.oid, pg_get_viewdef(v.oid) FROM unnest(%s::oid[]) AS v(oid)"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from tieout.connectors.inspecting import Defect
+from tieout.connectors.protocols.check import Defect
 from tieout.connectors.sqlite.checking.schema.objects import Relation
 from tieout.connectors.sqlite.checking.schema.session import SchemaSession
 from tieout.model.failures import FailureKind

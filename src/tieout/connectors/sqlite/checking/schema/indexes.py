@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieout.connectors.inspecting import Defect
+from tieout.connectors.protocols.check import Defect
 from tieout.connectors.sqlite.checking.catalog import index_words
 from tieout.connectors.sqlite.checking.schema.objects import Relation
 from tieout.connectors.sqlite.checking.schema.session import SchemaSession, quote

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.inspecting import Defect, Inspection
+from tieout.connectors.protocols.check import Defect, Inspection
 from tieout.connectors.sqlite.checking.schema.foreign_keys import look_at_foreign_keys
 from tieout.connectors.sqlite.checking.schema.indexes import look_at_indexes
 from tieout.connectors.sqlite.checking.schema.objects import Relation, relations, wanted

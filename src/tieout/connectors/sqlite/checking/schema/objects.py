@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from tieout.connectors.inspecting import Inspection
+from tieout.connectors.protocols.check import Inspection
 from tieout.connectors.sqlite.checking.schema.session import SchemaSession, quote
 from tieout.connectors.sqlite.tokens import Token, name_of, tokens
 from tieout.model.tables import TableName

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.inspecting import Trouble
+from tieout.connectors.protocols.check import Trouble
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect

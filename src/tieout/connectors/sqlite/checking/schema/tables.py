@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tieout.connectors.inspecting import Defect
+from tieout.connectors.protocols.check import Defect
 from tieout.connectors.sqlite.checking.schema.objects import Relation
 from tieout.connectors.sqlite.checking.schema.session import SchemaSession, quote
 from tieout.connectors.sqlite.tokens import Token, joined, name_of, split_at_commas, tokens

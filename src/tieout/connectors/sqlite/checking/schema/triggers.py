@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 
-from tieout.connectors.inspecting import Defect, Trouble
+from tieout.connectors.protocols.check import Defect, Trouble
 from tieout.connectors.sqlite.checking.schema.objects import Relation
 from tieout.connectors.sqlite.checking.schema.session import quote, trouble_of
 from tieout.model.failures import FailureKind
