@@ -1,4 +1,8 @@
-"""What a connector offers to those who check a database against itself."""
+"""What a connector offers to those who check a database against itself.
+
+Indexes as the catalog has them; what is wrong in the definitions of objects; some rows and their entries, looked up
+without reading all of a table; and the Checker, which has the rest.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
-"""How what an index holds is read.
+"""How rows are read to be checked: entries of indexes, rows that break constraints, values that break rules.
 
-Its entries are read by two paths: through the table, where they are what the index should hold, and through the index
+Entries are read by two paths: through the table, where they are what the index should hold, and through the index
 itself. Each says how it is known to have taken that path.
+
+Rows that break constraints are found by the engine itself; so are values: rules in its own SQL, all of a table's asked
+at once, and only what breaks one is sent. A value that the engine itself fails on makes an error of all that is read
+with it: the path is then asked of ever smaller parts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What a connector offers to those who mend what a check found: a writer that can do more than change rows."""
+"""What a connector offers that can be written to.
+
+A Writer carries out changes of rows, given as text, on one connection. A Repairer can do more than change rows: it ends
+what a check found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How a target's table is made: what is there before its rows, and what only gets in their way until they are."""
+"""How a target's table is made: what is there before its rows, and what only gets in their way until they are.
+
+Defaults are carried over where any two engines agree on them: numbers, texts, truth, and the present moment.
+"""
 
 from __future__ import annotations
 

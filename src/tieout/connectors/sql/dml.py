@@ -1,4 +1,7 @@
-"""The statements that every SQL engine changes a row with; how values are spelled is a dialect's business."""
+"""The statements that every SQL engine changes a row with; how values are spelled is a dialect's business.
+
+Drivers look for % everywhere in a statement, inside of quotes too: in a name it is no placeholder.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A path that a statement takes: a scan, forced to read through the table or through an index."""
+"""A path that a statement takes: a scan, forced to read through the table or through an index.
+
+The order of an index's entries is told by the engine itself: a statement compares each with the one before.
+"""
 
 from __future__ import annotations
 

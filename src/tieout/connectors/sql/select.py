@@ -1,4 +1,6 @@
-"""The statements that every SQL engine reads with; how they are spelled is a Dialect's business."""
+"""The statements that every SQL engine reads with, and where a range of keys is cut. How they are spelled is a
+Dialect's business.
+"""
 
 from __future__ import annotations
 

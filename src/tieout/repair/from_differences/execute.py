@@ -1,4 +1,8 @@
-"""Carries out changes of rows, some in a transaction: look at the locked rows, change what is as planned, commit."""
+"""Carries out changes of rows, some in a transaction: look at the locked rows, change what is as planned, commit.
+
+A step is one planned change, forwards or backwards: what must be there, and the statement. Updates that want each
+other's unique values are found as circles: no order of them can be carried out.
+"""
 
 from __future__ import annotations
 

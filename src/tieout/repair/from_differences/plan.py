@@ -1,4 +1,7 @@
-"""From a verification's differences to a plan of changes. Reads both sides; changes nothing."""
+"""From a verification's differences to a plan of changes. Reads both sides; changes nothing.
+
+`decide` is pure: a difference and what is there now, into the change that would end it.
+"""
 
 from __future__ import annotations
 

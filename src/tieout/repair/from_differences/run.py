@@ -1,4 +1,4 @@
-"""Applying a plan, and undoing it."""
+"""Applies a plan and undoes it; after an apply, looks whether the rows of the plan are equal on both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What has to be known of a table to repair it: what is written from where, and how rows are read to be written."""
+"""The tables of a verification as they are repaired: what is written from where, and how rows are read to be written.
+
+Both endpoints are opened again, and what was compared is planned anew, from the job's own request.
+"""
 
 from __future__ import annotations
 

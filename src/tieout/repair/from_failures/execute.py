@@ -1,4 +1,4 @@
-"""Applying a plan that mends what a check found."""
+"""Applies a plan that ends failures: rows, indexes and sequences, in passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes that are made anew, and the failures that wait for each other because of it."""
+"""Indexes that are rebuilt, the failures that wait for each other because of it, and sequences that are set forward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From a check's failures, and what people decided about them, to a plan of changes. Changes nothing."""
+"""From a check's failures, and what people decided about them, to a plan of changes. Changes nothing.
+
+Some failures are refused at once: by choice, by nature, by triggers, or as nobody has decided.
+"""
 
 from __future__ import annotations
 

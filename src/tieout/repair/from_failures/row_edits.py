@@ -1,4 +1,8 @@
-"""What is wished of one row: all that was decided about its failures, in one change."""
+"""Rows that are updated or deleted: all that was decided about a row's failures, in one change.
+
+Each row is looked at as it is now: one that is not as the check saw it is left alone. Of rows that are the same in what
+has to be unique, one is kept.
+"""
 
 from __future__ import annotations
 

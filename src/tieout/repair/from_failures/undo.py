@@ -1,4 +1,7 @@
-"""Undoing a repair of what a check found: rows and values are put back as they were, from quarantine."""
+"""Undoes a repair of what a check found: rows and values are put back as they were, from quarantine.
+
+Undo works with foreign keys off. So it looks for rows that refer to one that it would take away: they would be orphans.
+"""
 
 from __future__ import annotations
 
