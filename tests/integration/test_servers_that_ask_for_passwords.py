@@ -13,7 +13,7 @@ from tests.servers.rogue import rogue_mysql, rogue_postgres
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql import session as mysql
 from tieout.connectors.mysql import snapshot
-from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.postgres import session as postgres
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn

@@ -37,22 +37,22 @@ def open_checker(url: EndpointUrl) -> Checker:
     UnsupportedError if its connector can't.
     """
     guarded = replace(url, read_only=True)
-    return cast(Checker, _part(url, "checking", "checker", "checked").open_checker(guarded))
+    return cast(Checker, _part(url, "check", "checker", "checked").open_checker(guarded))
 
 
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> Repairer:
     """Connects to mend what a check found; not `lawful`: to put back what a repair has mended."""
-    return cast(Repairer, _part(url, "checking", "repairing", "repaired").open_repairer(url, lawful=lawful))
+    return cast(Repairer, _part(url, "check", "repairer", "repaired").open_repairer(url, lawful=lawful))
 
 
 def open_source(url: EndpointUrl) -> Source:
     """What rows are moved from; UnsupportedError if its connector can't."""
-    return cast(Source, _part(url, "moving", "source", "moved").open_source(url))
+    return cast(Source, _part(url, "move", "source", "moved").open_source(url))
 
 
 def open_target(url: EndpointUrl) -> Target:
     """Connects to move rows to it; UnsupportedError if its connector can't."""
-    return cast(Target, _part(url, "moving", "target", "moved").open_target(url))
+    return cast(Target, _part(url, "move", "target", "moved").open_target(url))
 
 
 def _part(url: EndpointUrl, package: str, part: str, done: str) -> ModuleType:

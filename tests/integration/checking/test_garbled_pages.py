@@ -10,12 +10,12 @@ import pytest
 
 from tests.integration.checking.holding import index_of
 from tests.servers.server import Database
-from tieout.connectors.postgres.checking.btree import BTree
-from tieout.connectors.postgres.checking.garbled import Garbled
-from tieout.connectors.postgres.checking.numerics import numerics
-from tieout.connectors.postgres.checking.pages import leaves, pages_statement
-from tieout.connectors.postgres.checking.spans import Spans
-from tieout.connectors.postgres.checking.tuples import decode
+from tieout.connectors.postgres.check.btree import BTree
+from tieout.connectors.postgres.check.numerics import numerics
+from tieout.connectors.postgres.check.page_corruption import Garbled
+from tieout.connectors.postgres.check.pages import leaves, pages_statement
+from tieout.connectors.postgres.check.spans import Spans
+from tieout.connectors.postgres.check.tuples import decode
 from tieout.errors import ReadError
 
 Pages = tuple[BTree, list[int], np.ndarray[Any, Any]]

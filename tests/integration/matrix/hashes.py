@@ -10,7 +10,7 @@ from tests.integration.matrix.engines import TestDatabase
 from tests.integration.matrix.pairs import How
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect as connect_mysql
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.session import connect as connect_postgres

@@ -13,7 +13,7 @@ from tests.integration.moving.ahead import Ahead, between, notes, only, prevents
 from tests.integration.moving.pairs import PAIRS, Moving
 from tieout import api
 from tieout.cli.main import main
-from tieout.connectors.mysql.moving.source import MySQLSource
+from tieout.connectors.mysql.move.source import MySQLSource
 from tieout.errors import UnsupportedError
 from tieout.model.move_forecast import TableState, TargetLevel
 from tieout.model.move_requests import MoveRequest

@@ -9,8 +9,8 @@ import pytest
 
 from tests.integration.security.layouts import double
 from tieout.config.urls import parse_url
-from tieout.connectors.postgres.moving.source import open_source
-from tieout.connectors.postgres.moving.target import open_target
+from tieout.connectors.postgres.move.source import open_source
+from tieout.connectors.postgres.move.target import open_target
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.connectors.sql.ddl import Structure, Wiring

@@ -10,7 +10,7 @@ import pytest
 from tests.log_items import only_told
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.binlog import kinds, types
-from tieout.connectors.mysql.binlog.decoding import spelled
+from tieout.connectors.mysql.binlog.charset_codec import spelled
 from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.layout import Layouts
 from tieout.connectors.mysql.binlog.reader import Reader

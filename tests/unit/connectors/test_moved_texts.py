@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.moving.addresses import address_text
-from tieout.connectors.postgres.moving.arrays import array_json
-from tieout.connectors.postgres.moving.clocks import clock_text
+from tieout.connectors.mysql.move.addresses import address_text
+from tieout.connectors.postgres.move.arrays import array_json
+from tieout.connectors.postgres.move.clocks import clock_text
 from tieout.connectors.sql import copy_text
 from tieout.model.types import LogicalType, TypeName
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tieout.connectors.mysql import quoting
-from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.sql.select import Comparing, reference
 from tieout.model.kinds import Form

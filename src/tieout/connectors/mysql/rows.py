@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.faults import translated
-from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect, wants_tls
 
 _BATCH = 10_000

@@ -14,8 +14,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import TOO_LONG, first_line, lost, translate, translated
-from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.literals import MySQLChangeDialect
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn

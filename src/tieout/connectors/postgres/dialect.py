@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.years import to_postgres
+from tieout.connectors.postgres.bc_dates import to_postgres
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.sql.select import aggregate, reference
 from tieout.model.kinds import Form

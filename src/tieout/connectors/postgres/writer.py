@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.bc_dates import from_postgres
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.faults import first_line, translate, translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import connect, set_path, users_path
-from tieout.connectors.postgres.years import from_postgres
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
 from tieout.connectors.sql import dml, select

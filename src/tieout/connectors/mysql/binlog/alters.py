@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tieout.connectors.mysql.binlog.words import Words
+from tieout.connectors.mysql.binlog.ddl_tokens import Words
 from tieout.model.changes import Redefined
 from tieout.model.tables import TableName
 

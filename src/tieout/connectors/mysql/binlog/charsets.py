@@ -10,7 +10,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
-from tieout.connectors.mysql.binlog.decoding import BINARY, Decoding
+from tieout.connectors.mysql.binlog.charset_codec import BINARY, Decoding
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import UnsupportedError

@@ -14,11 +14,11 @@ from types import FunctionType
 from typing import Any
 
 from tieout.connectors.mysql.binlog import temporal
+from tieout.connectors.mysql.binlog.charset_codec import spelled
+from tieout.connectors.mysql.binlog.codegen import Source
 from tieout.connectors.mysql.binlog.compressed import inflated_value
-from tieout.connectors.mysql.binlog.decoding import spelled
 from tieout.connectors.mysql.binlog.digits import DIGITS
 from tieout.connectors.mysql.binlog.image import ImageWriter, Slot
-from tieout.connectors.mysql.binlog.source import Source
 from tieout.model.changes import KEPT, Image
 
 Decoded = tuple[int, list[Image], list[Image | None]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tieout.connectors.mysql.binlog.alters import Alters
+from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotUnderstood, Rules, Unreadable, Word, Words
 from tieout.connectors.mysql.binlog.statements import whole_statement
 from tieout.connectors.mysql.binlog.wanted import Wanted
-from tieout.connectors.mysql.binlog.words import USUAL, NotUnderstood, Rules, Unreadable, Word, Words
 from tieout.model.changes import Redefined
 from tieout.model.tables import TableName
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from tieout.connectors.mysql.binlog.codegen import Source
 from tieout.connectors.mysql.binlog.forms import Form
-from tieout.connectors.mysql.binlog.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog.ddl_tokens import Rules, Unreadable
 from tieout.connectors.mysql.binlog.definitions import redefined, unread
 from tieout.connectors.mysql.binlog.events import Event, EventStream
-from tieout.connectors.mysql.binlog.groups import Groups
 from tieout.connectors.mysql.binlog.gtids import lineage_of
 from tieout.connectors.mysql.binlog.layout import Layouts
 from tieout.connectors.mysql.binlog.queries import Query, query_of
 from tieout.connectors.mysql.binlog.rollbacks import OpenLog, Rollbacks
 from tieout.connectors.mysql.binlog.statements import Meaning, meaning, savepoint, truncated
 from tieout.connectors.mysql.binlog.tables import Tables
+from tieout.connectors.mysql.binlog.transactions import Groups
 from tieout.connectors.mysql.binlog.until import Until
 from tieout.connectors.mysql.binlog.wanted import Wanted
-from tieout.connectors.mysql.binlog.words import Rules, Unreadable
 from tieout.connectors.mysql.binlog.xa import LastRead, TwoParts
 from tieout.errors import ReadError, UnreachableError, UnsupportedError
 from tieout.model.changes import Begin, Commit, Emptied, LogItem, Reached, Rows, Statement

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tieout.connectors.mysql.binlog.events import EventStream
-from tieout.connectors.mysql.binlog.groups import Groups
 from tieout.connectors.mysql.binlog.gtids import GtidState
 from tieout.connectors.mysql.binlog.server import position
+from tieout.connectors.mysql.binlog.transactions import Groups
 from tieout.model.positions import Position
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from itertools import islice
 
-from tieout.connectors.mysql.binlog.words import USUAL, NotUnderstood, Rules, Unreadable, Word, Words, words_in
+from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotUnderstood, Rules, Unreadable, Word, Words, words_in
 from tieout.errors import ReadError
 
 _CHANGES_ROWS = frozenset(

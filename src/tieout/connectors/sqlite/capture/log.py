@@ -28,7 +28,7 @@ from tieout.connectors.sqlite.capture.tables import (
 )
 from tieout.connectors.sqlite.capture.tables import Rows as Asked
 from tieout.connectors.sqlite.faults import translated
-from tieout.connectors.sqlite.moving.session import WAIT_SECONDS
+from tieout.connectors.sqlite.move.session import WAIT_SECONDS
 from tieout.connectors.sqlite.session import connect
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.changes import Begin, ChangeKind, Commit, LogItem, LogTable, Reached, Rows
