@@ -20,11 +20,11 @@ from tieout.model.request_documents import request_document
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import VerificationResult
 from tieout.repair.from_differences import apply_repair, plan_repair, repair_statements, undo_repair
-from tieout.verify.compare import compare_rows
-from tieout.verify.localise import shape_of
-from tieout.verify.plan import TablePlan
-from tieout.verify.planning import plan_tables
-from tieout.verify.rows import read_rows
+from tieout.verification.compare import compare_rows
+from tieout.verification.localise import shape_of
+from tieout.verification.plan import TablePlan
+from tieout.verification.planning import plan_tables
+from tieout.verification.rows import read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from tieout.connectors.registry import open_endpoint
 from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING
 from tieout.model.kinds import Kind, common_kind
-from tieout.verify.plan import Side
-from tieout.verify.work import DigestRange
+from tieout.verification.plan import Side
+from tieout.verification.work import DigestRange
 
 TABLE = """CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, f FLOAT, x DOUBLE, d DECIMAL(38, 15), s VARCHAR(40),
   l VARCHAR(40) CHARACTER SET latin1, b BLOB, day DATE, at DATETIME(6), ts TIMESTAMP(6) NULL, span TIME(6), y YEAR,

@@ -18,13 +18,13 @@ from tests.integration.repairing import Pair
 from tieout.model.differences import Difference, DifferenceKind
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest
-from tieout.verify.bucketrows import CompareBuckets, ScanBuckets
-from tieout.verify.compare import compare_rows
-from tieout.verify.found import Localised
-from tieout.verify.localise import shape_of
-from tieout.verify.plan import TablePlan
-from tieout.verify.rows import read_rows
-from tieout.verify.settle import Patience
+from tieout.verification.bucketrows import CompareBuckets, ScanBuckets
+from tieout.verification.compare import compare_rows
+from tieout.verification.found import Localised
+from tieout.verification.localise import shape_of
+from tieout.verification.plan import TablePlan
+from tieout.verification.rows import read_rows
+from tieout.verification.settle import Patience
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from tieout.connectors.sql.connection_cache import kept_open
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING
 from tieout.model.kinds import Kind, common_kind
-from tieout.verify.rows import collect
+from tieout.verification.rows import collect
 
 TRIALS = 300
 ROWS = 20

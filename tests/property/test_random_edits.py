@@ -30,12 +30,12 @@ from tieout.model.kinds import Kind, common_kind
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import Strategy
 from tieout.model.tables import Column
-from tieout.verify.compare import compare_rows
-from tieout.verify.localise import shape_of
-from tieout.verify.plan import TablePlan
-from tieout.verify.planning import plan_tables
-from tieout.verify.rows import read_rows
-from tieout.verify.work import DigestRange
+from tieout.verification.compare import compare_rows
+from tieout.verification.localise import shape_of
+from tieout.verification.plan import TablePlan
+from tieout.verification.planning import plan_tables
+from tieout.verification.rows import read_rows
+from tieout.verification.work import DigestRange
 
 DECLARED = (
     "INT",

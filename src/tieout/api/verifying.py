@@ -58,7 +58,7 @@ def compare(
     `columns` None: all. `tolerance` is a number, or "1e-9 relative", for a column. `limit` cuts the list of
     differences, not their counts.
     """
-    from tieout.verify.frames import compare_frames
+    from tieout.verification.frames import compare_frames
 
     request = TableRequest(
         "a",
@@ -80,7 +80,7 @@ def run_verification(
     """Runs a verification as a job of the meta store; `resume` names one to go on with."""
     # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
     import tieout.spark.session  # noqa: F401
-    from tieout.verify.endpoints import open_any
+    from tieout.verification.endpoints import open_any
 
     urls = parse_url(request.source), parse_url(request.target)
     shown = urls[0].redacted(), urls[1].redacted()
@@ -98,7 +98,7 @@ def run_verification(
         # Spark takes seconds to start: the catalogs are read meanwhile, but a wrong password does not wait for it.
         session = starting()
 
-        from tieout.verify.job import VerificationJob
+        from tieout.verification.job import VerificationJob
 
         job = VerificationJob(
             store,
@@ -123,9 +123,9 @@ def request_document(request: VerifyRequest, shown: tuple[str, str]) -> dict[str
 
 def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:
     """What would be compared, how and why. Reads catalogs, no rows; starts Spark only for tables it alone can read."""
-    from tieout.verify.endpoints import open_any
-    from tieout.verify.forecast import forecast_of
-    from tieout.verify.planning import plan_tables
+    from tieout.verification.endpoints import open_any
+    from tieout.verification.forecast import forecast_of
+    from tieout.verification.planning import plan_tables
 
     urls = parse_url(request.source), parse_url(request.target)
     session = partial(session_of, spark)
@@ -145,7 +145,7 @@ def preflight(
 
     With `move`, of moving the tables first, too.
     """
-    from tieout.verify.preflight import preflight_verification
+    from tieout.verification.preflight import preflight_verification
 
     urls = parse_url(request.source), parse_url(request.target)
     with values_hidden(request.options.redact_values):

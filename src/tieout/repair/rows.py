@@ -16,7 +16,7 @@ from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table
 from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.model.types import TypeName
-from tieout.verify.rows import Rows, fields_of
+from tieout.verification.rows import Rows, fields_of
 
 
 class Unwritable(Exception):

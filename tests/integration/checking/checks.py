@@ -6,10 +6,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tieout import api
+from tieout.checks.constraints.checks import ConstraintChecks
+from tieout.checks.indexes.comparing import CheckOptions
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
-from tieout.scrub.constraints.checks import ConstraintChecks
-from tieout.scrub.indexes.comparing import CheckOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,10 +19,10 @@ from tests.corruption.sqlite.session import blind, unguarded
 from tests.integration.checking.checks import Checking
 from tests.integration.moving.troubles import forget_binlog
 from tieout import api
+from tieout.checks.changed import rows
+from tieout.checks.changed.checking import ChangedChecks
 from tieout.errors import LogLostError, UsageError
 from tieout.model.failures import CheckReport, CheckVerdict, Status
-from tieout.scrub.changed import rows
-from tieout.scrub.changed.checking import ChangedChecks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

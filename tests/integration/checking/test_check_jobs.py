@@ -11,6 +11,7 @@ import pytest
 from tests.corruption import postgres as faults
 from tests.integration.checking.checks import Checking
 from tieout import api
+from tieout.checks.indexes import digesting
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
 from tieout.errors import UsageError
@@ -18,7 +19,6 @@ from tieout.meta import JobState
 from tieout.model.failures import CheckVerdict, Status
 from tieout.runtime.control import JobControl
 from tieout.runtime.job import Interrupted
-from tieout.scrub.indexes import digesting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tieout.checks.planning import plan
+from tieout.checks.statements import parse_statement
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
 from tieout.errors import UnsupportedError, UsageError
-from tieout.scrub.planning import plan
-from tieout.scrub.statements import parse_statement
 
 if TYPE_CHECKING:
     from tests.servers.sqlite import SqliteDatabase

@@ -11,14 +11,14 @@ import pytest
 
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking, all_constraints_of, asked_of
+from tieout.checks.constraints.checks import ConstraintChecks
+from tieout.checks.indexes.comparing import CheckOptions
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckVerdict, Status
 from tieout.model.tables import TableName
-from tieout.scrub.constraints.checks import ConstraintChecks
-from tieout.scrub.indexes.comparing import CheckOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,10 +13,10 @@ import pytest
 
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking
+from tieout.checks.indexes import checks, comparing, mismatches
+from tieout.checks.indexes.digesting import IndexDigests
+from tieout.checks.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
 from tieout.model.failures import CheckVerdict
-from tieout.scrub.indexes import checks, comparing, mismatches
-from tieout.scrub.indexes.digesting import IndexDigests
-from tieout.scrub.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,13 +9,13 @@ from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest, VerifyRequest
-from tieout.verify.compare import compare_rows
-from tieout.verify.found import Found, Localised
-from tieout.verify.localise import shape_of
-from tieout.verify.plan import TablePlan
-from tieout.verify.planning import plan_tables
-from tieout.verify.rows import read_rows
-from tieout.verify.settle import Patience, Settler
+from tieout.verification.compare import compare_rows
+from tieout.verification.found import Found, Localised
+from tieout.verification.localise import shape_of
+from tieout.verification.plan import TablePlan
+from tieout.verification.planning import plan_tables
+from tieout.verification.rows import read_rows
+from tieout.verification.settle import Patience, Settler
 
 WRITTEN = (None, None)
 """Marks that can't tell whether anything was written: every difference is looked at again."""

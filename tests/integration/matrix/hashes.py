@@ -20,8 +20,8 @@ from tieout.connectors.sql import select
 from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.results import Strategy
 from tieout.model.tables import TableName
-from tieout.verify.columns import compare_schemas
-from tieout.verify.plan import scans
+from tieout.verification.columns import compare_schemas
+from tieout.verification.plan import scans
 
 Hashes = dict[int, tuple[Any, ...]]
 

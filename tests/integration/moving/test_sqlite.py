@@ -24,8 +24,8 @@ from tieout.errors import UnsupportedError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.requests import VerifyRequest
 from tieout.spark import work
-from tieout.verify.planning import plan_tables
-from tieout.verify.preflight import look_ahead
+from tieout.verification.planning import plan_tables
+from tieout.verification.preflight import look_ahead
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

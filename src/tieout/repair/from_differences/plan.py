@@ -29,8 +29,8 @@ from tieout.repair.from_differences.tables import (
 )
 from tieout.repair.rows import Found, Unwritable
 from tieout.runtime.ranges import Portions
-from tieout.verify.compare import changed_columns
-from tieout.verify.localise import shape_of
+from tieout.verification.compare import changed_columns
+from tieout.verification.localise import shape_of
 
 BATCH = 200
 """Differences looked up at once, if their rows are short."""

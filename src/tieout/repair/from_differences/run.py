@@ -16,9 +16,9 @@ from tieout.repair.job import LISTED, messages_of, restate, running
 from tieout.repair.passes import BACKWARDS, FORWARDS, Direction, Passes
 from tieout.repair.transaction import End
 from tieout.runtime.ranges import Portions
-from tieout.verify.compare import compare_rows
-from tieout.verify.localise import shape_of
-from tieout.verify.rows import LOOKUP, look_up_rows
+from tieout.verification.compare import compare_rows
+from tieout.verification.localise import shape_of
+from tieout.verification.rows import LOOKUP, look_up_rows
 
 BATCH = 200
 """Changes in one transaction."""

@@ -1,0 +1,102 @@
+"""The constraints of one table: what is asked of a row alone in one scan, every key and every reference by itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from tieout.checks.checked import Checked, constraint_not_checked
+from tieout.checks.constraints.looking import MOST
+from tieout.checks.constraints.naming import Naming
+from tieout.checks.constraints.settling import Settled, Settling
+from tieout.checks.options import CheckOptions
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.paths import OnlyRows, Violations
+from tieout.model.constraints import ConstraintInfo
+from tieout.model.failures import CheckResult, Status
+from tieout.model.statements import Family
+from tieout.wording import plural
+
+
+@dataclass
+class ConstraintChecks:
+    """`rest` waits so many seconds, or raises to end it all."""
+
+    spark: SparkSession
+    checker: Checker
+    options: CheckOptions
+    rest: Callable[[float], None]
+
+    def run(self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None) -> Iterator[Checked]:
+        """In the order of the constraints, which are of one table. With `only`, of some of its rows: see there."""
+        checked = [constraint_not_checked(each, each.unchecked) for each in constraints if each.unchecked]
+        asked = [each for each in constraints if not each.unchecked]
+        checked += self._asked(_together(asked), only)
+        order = {constraint.name: place for place, constraint in enumerate(constraints)}
+        yield from sorted(checked, key=lambda each: order[str(each.result.name)])
+
+    def _asked(self, groups: Sequence[Sequence[ConstraintInfo]], only: OnlyRows | None) -> list[Checked]:
+        checked: list[Checked] = []
+        alone: list[list[ConstraintInfo]] = []
+        askable: list[Violations] = []
+        for group in groups:
+            found = self.checker.violations(group, only)
+            if isinstance(found, Violations):
+                askable.append(found)
+            elif len(group) > 1:
+                alone += [[each] for each in group]
+            else:
+                checked.append(constraint_not_checked(group[0], found.reason))
+        started = time.monotonic()
+        settled = Settling(self.spark, self.options, self.rest).run(askable)
+        seconds = time.monotonic() - started
+        for violations, results in zip(askable, settled, strict=True):
+            if results[0].error is not None and len(results) > 1:
+                # One expression that fails says nothing of the others: each is asked by itself.
+                alone += [[each] for each in violations.constraints]
+                continue
+            naming = Naming(self.checker.database, violations, self.checker.address_text)
+            for constraint, result in zip(violations.constraints, results, strict=True):
+                checked.append(_checked(constraint, result, naming, violations.evidence, seconds))
+        return checked + (self._asked(alone, only) if alone else [])
+
+
+def _together(constraints: Sequence[ConstraintInfo]) -> list[list[ConstraintInfo]]:
+    alone = [constraint for constraint in constraints if constraint.kind.of_row_alone]
+    others = [[constraint] for constraint in constraints if not constraint.kind.of_row_alone]
+    return [alone, *others] if alone else others
+
+
+def _checked(constraint: ConstraintInfo, settled: Settled, naming: Naming, evidence: str, seconds: float) -> Checked:
+    if settled.error is not None:
+        return constraint_not_checked(constraint, str(settled.error))
+    failures = tuple(naming.failures(constraint, settled.breakers))
+    reason = _reason(settled)
+    result = CheckResult(
+        Family.CONSTRAINT,
+        str(constraint.table.name),
+        constraint.name,
+        Status.FAILURES if failures else Status.OK if reason is None else Status.NOT_CHECKED,
+        reason,
+        settled.rows,
+        len(failures),
+        evidence,
+        seconds,
+        constraint.enforcement,
+        cut=reason is not None,
+    )
+    return Checked(result, failures)
+
+
+def _reason(settled: Settled) -> str | None:
+    """Why there may be more to say of a constraint than was found; None: there is not."""
+    if settled.cut:
+        return f"looked at {MOST:,} rows that break it: there may be more"
+    if settled.unlisted:
+        return "the engine counts rows that break something here, and lists none of them"
+    if settled.unsettled:
+        return f"{plural(settled.unsettled, 'row')} broke it at the last look and at none before"
+    return None

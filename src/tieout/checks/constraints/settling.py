@@ -1,0 +1,136 @@
+"""Looks, and looks again, before a row is said to break a constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from pyspark.sql import SparkSession
+
+from tieout.checks.constraints.looking import MOST, Breaker, Look, Seen, Values
+from tieout.checks.options import CheckOptions
+from tieout.connectors.protocols.paths import Violations
+from tieout.errors import TieoutError
+from tieout.runtime.dispatch import rate_of_a_task, run_dealt
+from tieout.runtime.recheck import Rechecked, RecheckPolicy, by_identity, recheck
+from tieout.spark.work import Work
+
+
+@dataclass
+class Settled:
+    """What came of one constraint. `unsettled` broke it at the last look and at none before. `cut`: there may be more.
+
+    `unlisted` rows break it or one that was asked with it: see Seen. `error` is what kept it from being asked.
+    """
+
+    rows: int = 0
+    breakers: list[Breaker] = field(default_factory=list)
+    unsettled: int = 0
+    unlisted: int = 0
+    cut: bool = False
+    error: TieoutError | None = None
+
+
+_Suspect = tuple[int, int, Values]
+"""What was asked, by its place; the constraint's number in it; what the rows are called at another look."""
+
+_NOBODY = -1
+"""Instead of a constraint's number: rows that break something, and that the engine does not list."""
+
+
+@dataclass
+class Settling:
+    """`rest` waits so many seconds, or raises to end it all."""
+
+    spark: SparkSession
+    options: CheckOptions
+    rest: Callable[[float], None]
+
+    def run(self, asked: Sequence[Violations]) -> list[list[Settled]]:
+        """For each of what is asked, what came of its constraints. Two looks in a row must find a row, whatever its
+        values were.
+        """
+        last = dict(enumerate(self._look(asked)))
+        settled = [
+            [Settled(seen.rows, cut=number in seen.cut) for number in range(len(seen.breakers))]
+            if isinstance(seen, Seen)
+            else [Settled(error=seen) for _ in violations.constraints]
+            for violations, seen in zip(asked, last.values(), strict=True)
+        ]
+        wrong = [place for place, seen in last.items() if isinstance(seen, Seen) and _is_wrong(seen)]
+        looks = count()
+
+        def look_again(_: Mapping[_Suspect, tuple[Breaker, ...]]) -> dict[_Suspect, tuple[Breaker, ...]]:
+            last.update(zip(wrong, self._look([asked[place] for place in wrong]), strict=True))
+            return _suspects({place: last[place] for place in wrong}, next(looks))
+
+        suspects = _suspects({place: last[place] for place in wrong}, next(looks))
+        policy = RecheckPolicy(self.options.recheck_after, max(1, self.options.recheck_times), grows=True)
+        rechecked = recheck(suspects, look_again, policy, self.rest)
+        for place in wrong:
+            for number, result in enumerate(settled[place]):
+                _take(result, place, number, last[place], rechecked)
+        return settled
+
+    def _look(self, asked: Sequence[Violations]) -> list[Seen | TieoutError]:
+        """All of it at once."""
+        rate = rate_of_a_task(self.spark, self.options.max_rows_per_second)
+        work: list[tuple[int, Work]] = [
+            (place, Look(violations, part, rate)) for place, violations in enumerate(asked) for part in violations.parts
+        ]
+        outcomes = run_dealt(self.spark, [piece for _, piece in work])
+        seen: list[Seen | TieoutError] = [Seen(0, [[] for _ in violations.constraints]) for violations in asked]
+        for (place, _), outcome in zip(work, outcomes, strict=True):
+            total = seen[place]
+            if isinstance(total, TieoutError):
+                continue
+            if outcome.error is not None:
+                seen[place] = outcome.error
+            else:
+                _add(total, outcome.only())
+        return seen
+
+
+def _add(total: Seen, more: Seen) -> None:
+    total.rows += more.rows
+    total.unlisted += more.unlisted
+    total.cut |= more.cut
+    for number, (listed, found) in enumerate(zip(total.breakers, more.breakers, strict=True)):
+        listed.extend(found[: MOST - len(listed)])
+        if len(listed) == MOST:
+            total.cut.add(number)
+
+
+def _is_wrong(seen: Seen) -> bool:
+    return any(seen.breakers) or seen.unlisted > 0
+
+
+def _suspects(looked: Mapping[int, Seen | TieoutError], look: int) -> dict[_Suspect, tuple[Breaker, ...]]:
+    found: dict[_Suspect, tuple[Breaker, ...]] = {}
+    for place, seen in looked.items():
+        if isinstance(seen, TieoutError):
+            continue
+        for number, breakers in enumerate(seen.breakers):
+            for identity, alike in by_identity(breakers, lambda each: each.identity).items():
+                found[place, number, identity] = alike
+        if seen.unlisted:  # never the same: another look may list them
+            found[place, _NOBODY, (str(look),)] = ()
+    return found
+
+
+def _take(
+    result: Settled,
+    place: int,
+    number: int,
+    seen: Seen | TieoutError,
+    rechecked: Rechecked[_Suspect, tuple[Breaker, ...]],
+) -> None:
+    if isinstance(seen, TieoutError):
+        result.error = seen
+        return
+    certain = {identity for of, which, identity in rechecked.certain if (of, which) == (place, number)}
+    result.breakers = [each for each in seen.breakers[number] if each.identity in certain]
+    result.unsettled = len(seen.breakers[number]) - len(result.breakers)
+    result.unlisted = seen.unlisted
+    result.cut = number in seen.cut

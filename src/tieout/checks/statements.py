@@ -1,0 +1,200 @@
+"""From the text of a statement to what it asks for. An error points at its place and says what was expected there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, cast
+
+from lark import Lark, Token, Transformer
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
+
+from tieout.checks.grammar import GRAMMAR, WORDS
+from tieout.config.nearest import nearest
+from tieout.errors import StatementError
+from tieout.model.statements import EVERYTHING, CheckStatement, Family, Named
+
+_DATA = frozenset({Family.SCHEMA, Family.VALIDITY})
+"""What VALIDITY and PHYSICAL ask for: all that is neither an index's nor a constraint's."""
+
+
+def parse_statement(text: str) -> CheckStatement:
+    """StatementError for what is none."""
+    try:
+        asked: CheckStatement = _Reader(text).transform(_parser().parse(text))
+    except UnexpectedInput as error:
+        raise _misplaced(text, error) from None
+    except VisitError as error:
+        raise error.orig_exc from None
+    return asked
+
+
+def split_statements(text: str) -> list[str]:
+    """The statements of a file: each ends with a semicolon that is in no quotes and in no comment."""
+    found, start = [], 0
+    for token in _lexed(text):
+        if token.type == "SEMICOLON":
+            place = token.start_pos or 0
+            found.append(text[start:place])
+            start = place + 1
+    return [each.strip() for each in [*found, text[start:]] if _lexed(each)]
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", propagate_positions=True)
+
+
+def _lexed(text: str) -> list[Token]:
+    try:
+        return list(_parser().lex(text, dont_ignore=False))
+    except UnexpectedCharacters as error:
+        raise _misplaced(text, error) from None
+
+
+class _Option:
+    """A part of a statement that may stand there once."""
+
+    def __init__(self, name: str, families: frozenset[Family], **parts: Any) -> None:
+        self.name = name
+        self.families = families
+        self.parts = parts
+
+
+class _Reader(Transformer[Token, CheckStatement]):
+    """The methods are the grammar's rules; what was left out is None."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def start(self, found: list[Any]) -> CheckStatement:
+        return found[0]  # type: ignore[no-any-return]
+
+    def check_tables(self, found: list[Any]) -> CheckStatement:
+        tables, what, changed, as_of = found
+        return self._statement([what], EVERYTHING, tables=tables, changed=changed is not None, as_of=as_of)
+
+    def check_database(self, found: list[Any]) -> CheckStatement:
+        database, what, changed, as_of = found
+        return self._statement([what], EVERYTHING, database=database, changed=changed is not None, as_of=as_of)
+
+    def scrub_table(self, found: list[Any]) -> CheckStatement:
+        table, as_of, options = found
+        return self._statement(options or [], EVERYTHING, tables=(table,), as_of=as_of)
+
+    def scrub_database(self, found: list[Any]) -> CheckStatement:
+        database, as_of = found
+        return self._statement([], EVERYTHING, database=database, as_of=as_of)
+
+    def inspect_table(self, found: list[Any]) -> CheckStatement:
+        table, as_of, options = found
+        return self._statement(options or [], frozenset({Family.INDEX}), tables=(table,), as_of=as_of)
+
+    def inspect_database(self, found: list[Any]) -> CheckStatement:
+        database, as_of, options = found
+        return self._statement(options or [], frozenset({Family.INDEX}), database=database, as_of=as_of)
+
+    def _statement(
+        self, options: Iterable[_Option | None], unless_given: frozenset[Family], **parts: Any
+    ) -> CheckStatement:
+        given = [option for option in options if option is not None]
+        names = [option.name for option in given]
+        for name in names:
+            if names.count(name) > 1:
+                raise _at(self._text, self._text.upper().rindex(name), f"{name} is given twice")
+        families = frozenset().union(*(option.families for option in given)) or unless_given
+        for option in given:
+            parts |= option.parts
+        return CheckStatement(self._text.strip().rstrip(";").rstrip(), families=families, **parts)
+
+    def indexes(self, found: list[Any]) -> _Option:
+        return _Option("INDEX", frozenset({Family.INDEX}), indexes=found[0])
+
+    def constraints(self, found: list[Any]) -> _Option:
+        return _Option("CONSTRAINT", frozenset({Family.CONSTRAINT}), constraints=found[0])
+
+    def validity(self, found: list[Any]) -> _Option:
+        return _Option("VALIDITY", _DATA)
+
+    def physical(self, found: list[Any]) -> _Option:
+        return _Option("PHYSICAL", _DATA)
+
+    def detached(self, found: list[Any]) -> _Option:
+        return _Option("DETACHED", frozenset(), detached=True)
+
+    def changed(self, found: list[Any]) -> bool:
+        return True
+
+    def all(self, found: list[Any]) -> tuple[str, ...]:
+        return ()
+
+    index_option = indexes
+    constraint_option = constraints
+    scrub_options = inspect_options = list
+
+    def as_of(self, found: list[Any]) -> str:
+        return str(found[-1])
+
+    def moment(self, found: list[Token]) -> str:
+        text = str(found[0])
+        return text[1:-1].replace("''", "'") if text.startswith("'") else text
+
+    def tables(self, found: list[Named]) -> tuple[Named, ...]:
+        return tuple(found)
+
+    def table(self, found: list[Any]) -> Named:
+        first, second = found
+        return Named(first) if second is None else Named(second, first)
+
+    def names(self, found: list[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(found))
+
+    def name(self, found: list[Token]) -> str:
+        text = str(found[0])
+        quote = text[0]
+        return text[1:-1].replace(quote * 2, quote) if quote in '"`' else text
+
+
+def _misplaced(text: str, error: UnexpectedInput) -> StatementError:
+    place = cast("int", error.pos_in_stream)
+    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+        place = len(text.rstrip())
+    found = str(error.token) if isinstance(error, UnexpectedToken) else _word_at(text, place)
+    expected = {each.lstrip("_") for each in _accepted(text[:place])}
+    words = _called(expected)
+    wanted = " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
+    told = "the end" if not found else found if '"' in found else f'"{found}"'
+    return _at(text, place, f"expected {wanted}, not {told}", _meant(found, expected) if place else None)
+
+
+def _accepted(before: str) -> set[str]:
+    """The terminals that can go on from here."""
+    state = _parser().parse_interactive(before)
+    state.exhaust_lexer()
+    return set(state.accepts())  # type: ignore[no-untyped-call]
+
+
+def _at(text: str, place: int, message: str, hint: str | None = None) -> StatementError:
+    """The message, and under it the line with a mark at the place."""
+    begin = text.rfind("\n", 0, place) + 1
+    line = text[begin:].split("\n", 1)[0]
+    number = text.count("\n", 0, place) + 1
+    where = f"column {place - begin + 1}" if "\n" not in text.strip() else f"line {number}, column {place - begin + 1}"
+    return StatementError(f"{message}, at {where}\n  {line}\n  {' ' * (place - begin)}^", hint)
+
+
+def _word_at(text: str, place: int) -> str:
+    rest = text[place:].split(maxsplit=1)
+    return rest[0] if rest else ""
+
+
+def _called(terminals: Iterable[str]) -> list[str]:
+    """Names first, then keywords, then signs, the end last: each once."""
+    words = sorted({WORDS.get(each, each) for each in terminals}, key=lambda w: (w == "the end", not w[0].isalpha(), w))
+    return words or ["the end"]
+
+
+def _meant(found: str, expected: Iterable[str]) -> str | None:
+    close = nearest(found.upper(), [each for each in expected if each not in WORDS])
+    return f"did you mean {close}?" if close else None
