@@ -24,7 +24,7 @@ from tests.servers.postgres import INSTALLED, start_postgres
 from tests.servers.process import program
 from tests.servers.server import Database, Server
 from tieout import api
-from tieout.canonical.bucketing import bucket_count
+from tieout.canonical.bucket_digests import bucket_count
 from tieout.checks.indexes.projection import table_columns
 from tieout.checks.indexes.reading import DigestTable
 from tieout.config.urls import parse_url

@@ -18,13 +18,11 @@ from tests.integration.repairing import Pair
 from tieout.model.differences import Difference, DifferenceKind
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest
-from tieout.verification.bucketrows import CompareBuckets, ScanBuckets
+from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
 from tieout.verification.compare import compare_rows
-from tieout.verification.found import Localised
-from tieout.verification.localise import shape_of
-from tieout.verification.plan import TablePlan
+from tieout.verification.localise import Localised, Patience, shape_of
 from tieout.verification.rows import read_rows
-from tieout.verification.settle import Patience
+from tieout.verification.table_plan import TablePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieout.canonical.bucketing import add_buckets, buckets_of, pack_buckets, unpack_buckets
+from tieout.canonical.bucket_digests import add_buckets, buckets_of, pack_buckets, unpack_buckets
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import digest, digests_by_bucket, fingerprints

@@ -58,7 +58,7 @@ def compare(
     `columns` None: all. `tolerance` is a number, or "1e-9 relative", for a column. `limit` cuts the list of
     differences, not their counts.
     """
-    from tieout.verification.frames import compare_frames
+    from tieout.verification.dataframes import compare_frames
 
     request = TableRequest(
         "a",
@@ -80,7 +80,7 @@ def run_verification(
     """Runs a verification as a job of the meta store; `resume` names one to go on with."""
     # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
     import tieout.spark.session  # noqa: F401
-    from tieout.verification.endpoints import open_any
+    from tieout.tasks.endpoints import open_any
 
     urls = parse_url(request.source), parse_url(request.target)
     shown = urls[0].redacted(), urls[1].redacted()
@@ -123,9 +123,9 @@ def request_document(request: VerifyRequest, shown: tuple[str, str]) -> dict[str
 
 def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:
     """What would be compared, how and why. Reads catalogs, no rows; starts Spark only for tables it alone can read."""
-    from tieout.verification.endpoints import open_any
-    from tieout.verification.forecast import forecast_of
-    from tieout.verification.planning import plan_tables
+    from tieout.tasks.endpoints import open_any
+    from tieout.verification.plan import plan_tables
+    from tieout.verification.preflight import forecast_of
 
     urls = parse_url(request.source), parse_url(request.target)
     session = partial(session_of, spark)

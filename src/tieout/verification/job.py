@@ -18,10 +18,10 @@ from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
 from tieout.runtime.control import JobControl
 from tieout.runtime.job import running
-from tieout.verification.checksum import Verifier
-from tieout.verification.ledger import Ledger
 from tieout.verification.outcome import now, table_results, verification_result
-from tieout.verification.planning import PlannedTable, left_out, plan_tables
+from tieout.verification.plan import PlannedTable, left_out, plan_tables
+from tieout.verification.progress import Ledger
+from tieout.verification.verifier import Verifier
 
 
 @dataclass

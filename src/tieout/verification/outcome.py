@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from tieout.model.differences import Difference, DifferenceCounts
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import RowCounts, Strategy, TableResult, VerificationResult
-from tieout.verification.bound import collision_bound
-from tieout.verification.judge import judge_all, judge_table
-from tieout.verification.planning import PlannedTable
-from tieout.verification.tablerun import TableRun
+from tieout.verification.judge import collision_bound, judge_all, judge_table
+from tieout.verification.plan import PlannedTable
+from tieout.verification.table_state import TableRun
 
 
 def table_results(

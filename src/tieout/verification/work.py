@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tieout.canonical.bucketing import add_buckets, buckets_of, pack_buckets
+from tieout.canonical.bucket_digests import add_buckets, buckets_of, pack_buckets
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import digest, digests_by_bucket, fingerprints
 from tieout.canonical.hashing import hash_values
@@ -14,8 +14,8 @@ from tieout.connectors.protocols.endpoint import HashSpec, Reader, SendsRows, re
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import Key, KeyRange
 from tieout.pace import Pace
-from tieout.verification.plan import Side
 from tieout.verification.rows import fields_of, key_hashes
+from tieout.verification.table_plan import Side
 
 
 @dataclass(frozen=True)

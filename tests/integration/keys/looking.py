@@ -10,12 +10,10 @@ from tieout.connectors.registry import open_endpoint
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.verification.compare import compare_rows
-from tieout.verification.found import Found, Localised
-from tieout.verification.localise import shape_of
-from tieout.verification.plan import TablePlan
-from tieout.verification.planning import plan_tables
+from tieout.verification.localise import Found, Localised, Patience, Settler, shape_of
+from tieout.verification.plan import plan_tables
 from tieout.verification.rows import read_rows
-from tieout.verification.settle import Patience, Settler
+from tieout.verification.table_plan import TablePlan
 
 WRITTEN = (None, None)
 """Marks that can't tell whether anything was written: every difference is looked at again."""

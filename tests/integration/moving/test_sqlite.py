@@ -24,7 +24,7 @@ from tieout.errors import UnsupportedError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.requests import VerifyRequest
 from tieout.spark import work
-from tieout.verification.planning import plan_tables
+from tieout.verification.plan import plan_tables
 from tieout.verification.preflight import look_ahead
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 from tieout.verification.compare import Shape, compare_rows
-from tieout.verification.found import KEPT_BYTES, Found
+from tieout.verification.localise import KEPT_BYTES, Found
 from tieout.verification.rows import collect
 
 ROWS = 5_000

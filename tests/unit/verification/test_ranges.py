@@ -7,7 +7,7 @@ from tieout.meta import Side
 from tieout.model.keys import KeyRange
 from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import sampled_bounds
-from tieout.verification.tablerun import Lane
+from tieout.verification.table_state import Lane
 
 
 def covers_everything_once(ranges):

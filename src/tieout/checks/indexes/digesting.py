@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tieout.canonical.bucketing import bucket_count
+from tieout.canonical.bucket_digests import bucket_count
 from tieout.checks.indexes.projection import TableColumns
 from tieout.checks.indexes.reading import Digested, DigestIndex, DigestTable
 from tieout.checks.indexes.tallies import Tally

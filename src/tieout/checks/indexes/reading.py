@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tieout.canonical.bucketing import buckets_of
+from tieout.canonical.bucket_digests import buckets_of
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from tieout.canonical.bucketing import add_buckets, unpack_buckets
+from tieout.canonical.bucket_digests import add_buckets, unpack_buckets
 from tieout.meta import FinishedRange, MetaStore, RangeState, StoredRange
 from tieout.meta import Side as LaneSide
 from tieout.model.differences import Difference
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING, KeyRange
-from tieout.verification.tablerun import Lane, Suspect, TableRun
+from tieout.verification.table_state import Lane, Suspect, TableRun
 
 
 class Ledger:

@@ -17,15 +17,13 @@ from tieout.runtime.dispatch import deal
 from tieout.spark.interrupts import interruptible
 from tieout.spark.work import run_work, spark_errors, work_frame
 from tieout.spark.workers import map_batches
-from tieout.verification.bucketrows import CompareBuckets, ScanBuckets
-from tieout.verification.found import Localised
-from tieout.verification.framejobs import is_native_pair, native_suspects, rows_of
-from tieout.verification.framerows import SendRows, bucket_rows
-from tieout.verification.ledger import Ledger
-from tieout.verification.localise import CompareRange, shape_of
-from tieout.verification.plan import Side
-from tieout.verification.settle import Patience
-from tieout.verification.tablerun import Suspect, TableRun
+from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
+from tieout.verification.frame_jobs import is_native_pair, native_suspects, rows_of
+from tieout.verification.frame_rows import SendRows, bucket_rows
+from tieout.verification.localise import CompareRange, Localised, Patience, shape_of
+from tieout.verification.progress import Ledger
+from tieout.verification.table_plan import Side
+from tieout.verification.table_state import Suspect, TableRun
 
 KEPT_PER_RANGE = 20_000
 """Differences that a range or bucket hands to the driver; those beyond are counted."""

@@ -12,12 +12,11 @@ from tieout.model.progress import Listener, Progress
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.control import JobControl
 from tieout.runtime.dispatch import slots
-from tieout.verification.countstage import CountStage
-from tieout.verification.ledger import Ledger
-from tieout.verification.planning import PlannedTable
-from tieout.verification.rowstage import RowStage
-from tieout.verification.tablerun import TableRun, start_run
-from tieout.verification.waves import DigestStage, Slots
+from tieout.verification.digest_stage import CountStage, DigestStage, Slots
+from tieout.verification.plan import PlannedTable
+from tieout.verification.progress import Ledger
+from tieout.verification.row_stage import RowStage
+from tieout.verification.table_state import TableRun, start_run
 
 
 @dataclass

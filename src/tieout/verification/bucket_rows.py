@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tieout.canonical.bucketing import buckets_of
+from tieout.canonical.bucket_digests import buckets_of
 from tieout.canonical.fields import Field, kept_text
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.numbers import within
@@ -24,10 +24,9 @@ from tieout.model.keys import Key, KeyRange
 from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.spark.work import Bucketed
 from tieout.verification.compare import Shape
-from tieout.verification.found import Found, Localised
-from tieout.verification.plan import Side, TablePlan
+from tieout.verification.localise import Found, Localised, Patience, Settler
 from tieout.verification.rows import fields_of, key_hashes, key_text
-from tieout.verification.settle import Patience, Settler
+from tieout.verification.table_plan import Side, TablePlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,13 @@ from tieout.spark.faults import spark_faults
 from tieout.spark.frames import FrameEndpoint, FrameReader
 from tieout.spark.workers import map_batches
 from tieout.tasks.table_matching import NamePair
-from tieout.verification.bucketrows import CompareBuckets
-from tieout.verification.found import Localised
-from tieout.verification.framedigests import native_digests
-from tieout.verification.framejobs import native_suspects, rows_of
-from tieout.verification.localise import shape_of
+from tieout.verification.bucket_rows import CompareBuckets
+from tieout.verification.frame_jobs import native_suspects, rows_of
+from tieout.verification.frame_rows import native_digests
+from tieout.verification.localise import Localised, Patience, shape_of
 from tieout.verification.outcome import now, table_results, verification_result
-from tieout.verification.planning import PlannedTable, plan_pair
-from tieout.verification.settle import Patience
-from tieout.verification.tablerun import TableRun, start_run
+from tieout.verification.plan import PlannedTable, plan_pair
+from tieout.verification.table_state import TableRun, start_run
 
 _SCHEMA = "frame"
 _NAMES = TableName(_SCHEMA, "a"), TableName(_SCHEMA, "b")

@@ -1,7 +1,7 @@
-"""The digest stage: ranges of all tables, in waves of Spark jobs.
+"""The digest stage: ranges of all tables, in waves of Spark jobs; and the count stage, which only counts rows.
 
-A wave is as much as takes a few seconds; its results are kept before the next begins, so that little is
-lost in a crash. While a wave's ranges are digested, the keys for the next are walked.
+A wave is as much as takes a few seconds; its results are kept before the next begins, so that little is lost in a
+crash. While a wave's ranges are digested, the keys for the next are walked.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from pyspark.sql import SparkSession
 
 from tieout.meta import FinishedRange
 from tieout.meta import Side as LaneSide
+from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import sampled_bounds
 from tieout.spark.work import Outcome, Work
-from tieout.verification.framejobs import DigestFrame, run_mixed
-from tieout.verification.ledger import Ledger
-from tieout.verification.plan import Side
-from tieout.verification.tablerun import Lane, TableRun
+from tieout.verification.frame_jobs import DigestFrame, count_work, run_mixed
+from tieout.verification.progress import Ledger
+from tieout.verification.table_plan import Side
+from tieout.verification.table_state import Lane, TableRun
 from tieout.verification.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
 
 RANGES_PER_SLOT = 8
@@ -226,3 +227,24 @@ class DigestStage:
         fitting = rows / max(seconds, 0.01) * self._options.chunk_seconds
         fitting = min(max(fitting, lane.chunk_rows / 4), lane.chunk_rows * 4)
         lane.chunk_rows = int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
+
+
+class CountStage:
+    def __init__(self, spark: SparkSession, slots: Slots) -> None:
+        self._spark = spark
+        self._slots = slots
+
+    def run(self, runs: Sequence[TableRun]) -> None:
+        """Leaves in each run the number of rows of both sides, and a note if they are not the same."""
+        source = deal([(run, count_work(run.plan.source)) for run in runs], self._slots.source)
+        target = deal([(run, count_work(run.plan.target)) for run in runs], self._slots.target)
+        parts = [*source, *target]
+        outcomes = run_mixed(self._spark, [[work for _, work in part] for part in parts])
+        for number, (part, results) in enumerate(zip(parts, outcomes, strict=True)):
+            for (run, _), outcome in zip(part, results, strict=True):
+                if outcome.error is not None:
+                    run.fail(outcome.error)
+                elif number < len(source):
+                    run.source = Digest(outcome.only())
+                else:
+                    run.target = Digest(outcome.only())

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
-from tieout.canonical.bucketing import bucket_count, pack_buckets
+from tieout.canonical.bucket_digests import bucket_count, pack_buckets
 from tieout.errors import SparkFailure, TieoutError
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING
@@ -22,10 +22,9 @@ from tieout.spark.frames import FrameReader
 from tieout.spark.interrupts import interruptible
 from tieout.spark.wire import selected
 from tieout.spark.work import Outcome, Work, run_work
-from tieout.verification.framedigests import native_digests, pulled_digests
-from tieout.verification.framerows import suspect_rows
-from tieout.verification.plan import Side, TablePlan
-from tieout.verification.tablerun import TableRun
+from tieout.verification.frame_rows import native_digests, pulled_digests, suspect_rows
+from tieout.verification.table_plan import Side, TablePlan
+from tieout.verification.table_state import TableRun
 from tieout.verification.work import BucketDigests, CountRange
 
 _AT_ONCE = 4
