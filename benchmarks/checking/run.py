@@ -26,7 +26,7 @@ from tests.servers.server import Database, Server
 from tieout import api
 from tieout.canonical.bucket_digests import bucket_count
 from tieout.checks.indexes.projection import table_columns
-from tieout.checks.indexes.reading import DigestTable
+from tieout.checks.indexes.work import DigestTable
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.check import Unreadable
 from tieout.connectors.registry import open_checker

@@ -20,7 +20,7 @@ from tieout.model.move_requests import MoveRequest
 from tieout.model.positions import Position
 from tieout.model.requests import TableRequest
 from tieout.model.tables import TableName
-from tieout.move.transfers import transfer_of
+from tieout.move.routing import transfer_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -67,7 +67,7 @@ def follow_checks(
 
 def forget_checked(url: str, *, meta: str = DEFAULT_URL) -> list[str]:
     """Gives up what CHANGED keeps at a database (a slot, triggers) and knows of it; the tables that were followed."""
-    from tieout.checks.changed.spans import forget
+    from tieout.checks.changed.log_batches import forget
     from tieout.connectors.registry import open_source
 
     parsed = parse_url(url)
@@ -143,13 +143,13 @@ def _job(
 
 def split_checks(text: str) -> list[str]:
     """The statements of a file."""
-    from tieout.checks.statements import split_statements
+    from tieout.checks.language import split_statements
 
     return split_statements(text)
 
 
 def parse_check(statement: str) -> CheckStatement:
     """What a statement asks for; StatementError, which points at the place, for what is none."""
-    from tieout.checks.statements import parse_statement
+    from tieout.checks.language import parse_statement
 
     return parse_statement(statement)

@@ -37,8 +37,8 @@ def run_move(
     """
     import tieout.spark.session  # noqa: F401 - as in run_verification
     from tieout.connectors.registry import open_endpoint, open_source, open_target
-    from tieout.move.foresight import Foresight
     from tieout.move.job import MoveJob
+    from tieout.move.preflight import Foresight
 
     urls = parse_url(request.source), parse_url(request.target)
     with ExitStack() as stack:

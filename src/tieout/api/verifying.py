@@ -152,7 +152,7 @@ def preflight(
         if move is None:
             return preflight_verification(request, urls, meta, partial(session_of, spark))
 
-        from tieout.move.readiness import preflight_move
+        from tieout.move.preflight import preflight_move
 
         moved = preflight_move(move, urls, meta)
         if moved.move is None:

@@ -9,16 +9,15 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from tieout.checks.changed.round import OF_ROWS, ChangedRound
-from tieout.checks.changed.spans import ChangedLog, scope_of
+from tieout.checks.changed.incremental_run import OF_ROWS, ChangedRound
+from tieout.checks.changed.log_batches import ChangedLog, scope_of
 from tieout.checks.checked import Checked
-from tieout.checks.checking import TableChecks
 from tieout.checks.indexes.checks import ORDER_UNKNOWN
-from tieout.checks.ledger import Ledger
 from tieout.checks.options import CheckOptions
-from tieout.checks.planning import PlannedTable, defined, plan
+from tieout.checks.planner import PlannedTable, defined, plan
+from tieout.checks.progress import Ledger, Unit
 from tieout.checks.schema import SchemaChecks
-from tieout.checks.units import Unit
+from tieout.checks.table_checks import TableChecks
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.move import Source
 from tieout.meta import Job, JobKind, MetaStore

@@ -21,17 +21,16 @@ from tieout.model.moving import Chunk, Delivery, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
-from tieout.move.adapting import Adapter, Incompatible
-from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
-from tieout.move.following import Follower, Slices
-from tieout.move.holdings import Holdings
-from tieout.move.making import Maker
-from tieout.move.patience import Patience
-from tieout.move.planning import Planner
-from tieout.move.shaping import run_shaped
-from tieout.move.slices import SliceStaged
+from tieout.move.create_tables import Maker
+from tieout.move.follow import Follower, Slices
+from tieout.move.log_batch import SliceStaged
+from tieout.move.plan import Planner
+from tieout.move.retry import Patience
+from tieout.move.schema_changes import Adapter, Incompatible, Trouble, TroubleFound
+from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
+from tieout.move.snapshot_overlap import Holdings
 from tieout.move.status import StatusKeeper
-from tieout.move.trouble import Trouble, TroubleFound
+from tieout.move.transformed_rows import run_shaped
 from tieout.runtime.control import HoldingControl
 from tieout.runtime.dispatch import rate_of_a_task
 from tieout.runtime.throttle import Throttle

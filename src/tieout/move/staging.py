@@ -16,8 +16,8 @@ from tieout.connectors.sql import copy_text
 from tieout.errors import UnsupportedError
 from tieout.model.changes import KEPT, Begin, Image, LogTable, Rows
 from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
-from tieout.move.holdings import Holdings
-from tieout.move.trouble import ColumnsChanged
+from tieout.move.schema_changes import ColumnsChanged
+from tieout.move.snapshot_overlap import Holdings
 from tieout.spark.work import Cells
 
 PIECE_ROWS, PIECE_BYTES = 200_000, 64 << 20

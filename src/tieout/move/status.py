@@ -15,7 +15,7 @@ from tieout.model.moving import Chunk, GivenUp, Transfer, Version
 from tieout.model.redaction import without_values
 from tieout.model.retention import Retention
 from tieout.model.tables import TableName
-from tieout.move.slices import SliceStaged
+from tieout.move.log_batch import SliceStaged
 from tieout.wording import plural
 
 _EVERY = 1.0

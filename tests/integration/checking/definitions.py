@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from tieout.checks.checked import Checked
-from tieout.checks.indexes.comparing import CheckOptions
+from tieout.checks.indexes.compare import CheckOptions
 from tieout.checks.schema import SchemaChecks
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker

@@ -20,7 +20,7 @@ from tests.integration.checking.checks import Checking
 from tests.integration.moving.troubles import forget_binlog
 from tieout import api
 from tieout.checks.changed import rows
-from tieout.checks.changed.checking import ChangedChecks
+from tieout.checks.changed.indexes import ChangedChecks
 from tieout.errors import LogLostError, UsageError
 from tieout.model.failures import CheckReport, CheckVerdict, Status
 

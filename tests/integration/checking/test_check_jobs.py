@@ -11,7 +11,7 @@ import pytest
 from tests.corruption import postgres as faults
 from tests.integration.checking.checks import Checking
 from tieout import api
-from tieout.checks.indexes import digesting
+from tieout.checks.indexes import digest_stage
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
 from tieout.errors import UsageError
@@ -49,7 +49,7 @@ def checking(shop: Database, spark: SparkSession, tmp_path: Path) -> Checking:
 
 @pytest.fixture
 def _small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digesting, "_PIECES_PER_SLOT", 1)
+    monkeypatch.setattr(digest_stage, "_PIECES_PER_SLOT", 1)
 
 
 def test_with_six_indexes_the_table_is_read_once(shop: Database, postgres: Postgres, checking: Checking) -> None:

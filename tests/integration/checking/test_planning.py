@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tieout.checks.planning import plan
-from tieout.checks.statements import parse_statement
+from tieout.checks.language import parse_statement
+from tieout.checks.planner import plan
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
 from tieout.errors import UnsupportedError, UsageError

@@ -12,7 +12,7 @@ import pytest
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking, all_constraints_of, asked_of
 from tieout.checks.constraints.checks import ConstraintChecks
-from tieout.checks.indexes.comparing import CheckOptions
+from tieout.checks.indexes.compare import CheckOptions
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable
 from tieout.connectors.registry import open_checker

@@ -13,9 +13,9 @@ import pytest
 
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking
-from tieout.checks.indexes import checks, comparing, mismatches
-from tieout.checks.indexes.digesting import IndexDigests
-from tieout.checks.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
+from tieout.checks.indexes import checks, compare
+from tieout.checks.indexes.digest_stage import IndexDigests
+from tieout.checks.indexes.work import ScanIndex, ScanTable, TogetherAtOnce
 from tieout.model.failures import CheckVerdict
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def test_an_index_with_many_faults_does_not_hide_one_of_another(
     database.executemany("INSERT INTO t VALUES (?, ?, ?)", [(n, n, n) for n in range(1, 101)])
     sqlite.redeclared(database, "by_a", "a + 1", "a + 2")
     sqlite.missing_entry(database, "t", "by_b", "id = 77")
-    for module in (mismatches, comparing, checks):
+    for module in (compare, compare, checks):
         monkeypatch.setattr(module, "MOST", 10)
     report = Checking(database.url, spark, tmp_path).run("INSPECT TABLE t")
     assert {(check.name, check.failures) for check in report.checks} == {("by_a", 10), ("by_b", 1)}
@@ -179,7 +179,7 @@ def test_a_value_that_goes_to_and_fro_while_it_is_checked(
         "PRAGMA journal_mode = WAL; CREATE TABLE t (id INTEGER PRIMARY KEY, flag INT); CREATE INDEX by_flag ON t (flag)"
     )
     database.executemany("INSERT INTO t VALUES (?, 0)", [(n,) for n in range(1, 31)])
-    find = comparing.find_mismatches
+    find = compare.find_mismatches
 
     def between(spark: SparkSession, tasks: Any) -> Any:
         """The sides one after the other, with a change in between, unless they are looked at together."""
@@ -190,7 +190,7 @@ def test_a_value_that_goes_to_and_fro_while_it_is_checked(
         entries = [piece for piece in flat if isinstance(piece, ScanIndex)]
         return find(spark, [[*rows, Turn(str(database.path)), *entries, Turn(str(database.path))]])
 
-    monkeypatch.setattr(comparing, "find_mismatches", between)
+    monkeypatch.setattr(compare, "find_mismatches", between)
     monkeypatch.setattr(IndexDigests, "differing", lambda self: frozenset(range(64)))
     report = Checking(database.url, spark, tmp_path).run("INSPECT TABLE t")
     assert report.failures == ()

@@ -13,14 +13,14 @@ from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.model.keys import EVERYTHING
 from tieout.model.moving import Chunk, Fence, Transfer
 from tieout.model.positions import Position
-from tieout.move.copying import CopyChunk
-from tieout.move.holdings import Holdings
-from tieout.move.making import Maker
-from tieout.move.planning import as_made
-from tieout.move.slices import SliceStaged, StageSlice
+from tieout.move.create_tables import Maker
+from tieout.move.log_batch import SliceStaged, StageSlice
+from tieout.move.plan import as_made
+from tieout.move.routing import routes, transfer_of
+from tieout.move.schema_changes import Trouble
+from tieout.move.snapshot import CopyChunk
+from tieout.move.snapshot_overlap import Holdings
 from tieout.move.staging import Staging
-from tieout.move.transfers import routes, transfer_of
-from tieout.move.trouble import Trouble
 
 
 @dataclass

@@ -17,10 +17,10 @@ from tests.integration.moving.two_tables import ONE, TWO
 from tieout.connectors.protocols.move import StageTable
 from tieout.errors import UnreachableError
 from tieout.move import staging
-from tieout.move.holdings import Holdings
-from tieout.move.slices import StageSlice
+from tieout.move.log_batch import StageSlice
+from tieout.move.schema_changes import Trouble
+from tieout.move.snapshot_overlap import Holdings
 from tieout.move.staging import Staging
-from tieout.move.trouble import Trouble
 
 WAITING = (
     "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%CREATE UNLOGGED %' "

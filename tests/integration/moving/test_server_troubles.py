@@ -20,7 +20,7 @@ from tieout.connectors.mysql.move.session import MySQLSession
 from tieout.errors import FullError, LogLostError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Delivery
-from tieout.move.copying import CopyChunk
+from tieout.move.snapshot import CopyChunk
 from tieout.spark.work import run_work
 
 if TYPE_CHECKING:

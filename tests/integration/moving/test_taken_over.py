@@ -16,7 +16,7 @@ from tieout.errors import FencedError, UnreachableError
 from tieout.model.keys import EVERYTHING
 from tieout.model.moving import Chunk
 from tieout.model.tables import TableName
-from tieout.move.slices import SliceStaged
+from tieout.move.log_batch import SliceStaged
 
 
 @pytest.fixture

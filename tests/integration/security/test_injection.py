@@ -17,8 +17,8 @@ from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.model.kinds import Form, Kind
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Table, TableName
-from tieout.move.adapting import Adapter
-from tieout.move.transfers import transfer_of
+from tieout.move.routing import transfer_of
+from tieout.move.schema_changes import Adapter
 
 if TYPE_CHECKING:
     from tests.servers.server import Database

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from tieout.checks.changed.known import lookable
+from tieout.checks.changed.indexes import lookable
 from tieout.connectors.protocols.check import ChangedRow, Checker, IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tieout.checks.indexes.classify import Classifier
-from tieout.checks.indexes.mismatches import EntryThere, Mismatch, RowThere
+from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere
 from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tieout.checks.constraints.checks import _checked as constraint_checked
-from tieout.checks.constraints.settling import Settled
+from tieout.checks.constraints.recheck import Settled
 from tieout.checks.indexes.checks import Found, IndexChecks
-from tieout.checks.indexes.comparing import Compared
-from tieout.checks.indexes.ordering import OrderFound
+from tieout.checks.indexes.compare import Compared
+from tieout.checks.indexes.order import OrderFound
 from tieout.checks.options import CheckOptions
-from tieout.checks.validity.own import own_checked
+from tieout.checks.values.engine_checker import own_checked
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import OwnCheck
 from tieout.model.check_documents import result_document, result_from

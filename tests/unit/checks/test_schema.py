@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from tieout.checks.checked import Checked
-from tieout.checks.indexes.comparing import CheckOptions
+from tieout.checks.indexes.compare import CheckOptions
 from tieout.checks.schema import SchemaChecks
 from tieout.connectors.protocols.check import Checker, Defect, Inspection, Trouble, troubles
 from tieout.model.failures import FailureKind, Status

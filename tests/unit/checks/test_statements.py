@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieout.checks.statements import parse_statement, split_statements
+from tieout.checks.language import parse_statement, split_statements
 from tieout.errors import StatementError
 from tieout.model.statements import EVERYTHING, CheckStatement, Family, Named
 from tieout.report.errors import error_line

@@ -9,7 +9,7 @@ from tieout.model.keys import KeyRange
 from tieout.model.moving import Chunk, Held, is_visible
 from tieout.model.positions import Position, lsn
 from tieout.model.tables import TableName
-from tieout.move.holdings import Holdings
+from tieout.move.snapshot_overlap import Holdings
 
 NAME = TableName("shop", "orders")
 TABLE = LogTable(NAME, ("id", "a"))

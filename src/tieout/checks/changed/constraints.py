@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tieout.checks.changed.checking import Known, distinct
-from tieout.checks.changed.spans import Span
+from tieout.checks.changed.indexes import Known, distinct
+from tieout.checks.changed.log_batches import Span
 from tieout.checks.checked import Checked, constraint_not_checked
 from tieout.checks.constraints.checks import ConstraintChecks
 from tieout.connectors.protocols.paths import OnlyRows

@@ -10,15 +10,14 @@ from pyspark.sql import SparkSession
 
 from tieout.checks.checked import Checked, not_checked
 from tieout.checks.indexes.classify import Classifier
-from tieout.checks.indexes.comparing import Compared, IndexComparison
-from tieout.checks.indexes.digesting import ReadableIndex, TableIndexes
-from tieout.checks.indexes.following import followed
-from tieout.checks.indexes.mismatches import MOST, Mismatch
-from tieout.checks.indexes.ordering import OrderFound, find_disorder, order_failure
+from tieout.checks.indexes.compare import MOST, Compared, IndexComparison, Mismatch
+from tieout.checks.indexes.digest_stage import ReadableIndex, TableIndexes
+from tieout.checks.indexes.follow_entries import followed
+from tieout.checks.indexes.order import OrderFound, find_disorder, order_failure
+from tieout.checks.indexes.prefix_lookup import SeekFound, find_unfound, seek_failures
 from tieout.checks.indexes.projection import table_columns
-from tieout.checks.indexes.seeking import SeekFound, find_unfound, seek_failures
 from tieout.checks.options import CheckOptions
-from tieout.checks.units import Unit
+from tieout.checks.progress import Unit
 from tieout.connectors.protocols.check import Checker, IndexInfo
 from tieout.connectors.protocols.paths import Follows, TablePath, Unreadable, exact_key
 from tieout.connectors.sql.connection_cache import kept_open

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tieout.checks.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
+from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere, Values
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.model.failures import Failure, FailureKind
 

@@ -17,9 +17,9 @@ from tieout.model.changes import Begin, Commit, Emptied, Reached, Rows
 from tieout.model.moving import Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
-from tieout.move import redefining
+from tieout.move import schema_changes
+from tieout.move.schema_changes import ColumnsChanged, TableChanged, Trouble, TroubleFound
 from tieout.move.staging import Behind, Stager, Staging
-from tieout.move.trouble import ColumnsChanged, TableChanged, Trouble, TroubleFound
 from tieout.spark.work import Cells
 
 
@@ -111,7 +111,7 @@ class StageSlice:
                 for change in item.redefined:
                     with self._working_on(change.table) as name:
                         staging = self.tables[name]
-                        redefining.follow(change, transaction, staging.stage.transfer, staging.holdings)
+                        schema_changes.follow(change, transaction, staging.stage.transfer, staging.holdings)
         reach("after-read")
         changes = []
         for name, stager in stagers.items():

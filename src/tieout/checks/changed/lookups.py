@@ -11,7 +11,7 @@ import pyarrow as pa
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
-from tieout.checks.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
+from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere, Values
 from tieout.checks.indexes.projection import TableColumns
 from tieout.connectors.protocols.check import AtAddresses, ChangedRow, Literals, Lookup
 from tieout.connectors.protocols.endpoint import ScanColumn

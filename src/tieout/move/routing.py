@@ -14,9 +14,9 @@ from tieout.model.moving import TABLE_NAME, Transfer
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
-from tieout.move.fitting import misfit
-from tieout.move.shapes import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
+from tieout.move.type_fit import misfit
 from tieout.tasks.table_matching import NamePair, Names, is_pattern, matching_tables, pair_tables, schemas_named
+from tieout.tasks.transforms import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
 
 OURS = "a mover has columns of that name itself"
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Destination, Source, Target
+from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.errors import TieoutError, UnsupportedError
-from tieout.model.forecast import Problem, Severity
+from tieout.model.forecast import Preflight, Problem, Severity
 from tieout.model.move_forecast import (
     MoveForecast,
     MoveTableForecast,
@@ -22,10 +26,10 @@ from tieout.model.move_forecast import (
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Delivery, Fence, Transfer
 from tieout.model.tables import Table, TableName
-from tieout.move.making import MAKE_IT, Maker, lost_words
-from tieout.move.planning import as_made
-from tieout.move.transfers import Route, refuse_unmakable, routes, transfer_of
-from tieout.tasks.preflight import as_problem, untested
+from tieout.move.create_tables import MAKE_IT, Maker, lost_words
+from tieout.move.plan import as_made
+from tieout.move.routing import Route, refuse_unmakable, routes, transfer_of
+from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 
 
 @dataclass(frozen=True)
@@ -249,3 +253,30 @@ def _refuse_strangers(source: Endpoint, target: Endpoint) -> None:
         raise UnsupportedError(
             f"rows can't be moved from {ours.family} to {theirs.family}", f"{alone} is moved to {alone} alone"
         )
+
+
+T = TypeVar("T")
+
+
+def preflight_move(request: MoveRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str) -> Preflight:
+    """All that stands in the way of a move. Starts no Spark."""
+
+    def look(left: Endpoint, right: Endpoint, found: Preflight) -> Preflight:
+        problems: list[Problem] = []
+        source = _reached(lambda: open_source(urls[0]), "source", problems)
+        target = _reached(lambda: open_target(urls[1]), "target", problems)
+        if source is None or target is None:
+            return with_problems(found, problems)
+        with closing(target):
+            problems, move = Foresight(request, (left, right), source, target).look_ahead()
+        return replace(with_problems(found, problems), move=move)
+
+    return examine(urls, meta, open_endpoint, look)
+
+
+def _reached(open_it: Callable[[], T], side: str, problems: list[Problem]) -> T | None:
+    try:
+        return open_it()
+    except TieoutError as error:
+        problems.append(as_problem(error, Severity.PREVENTS, side))
+        return None

@@ -11,13 +11,12 @@ from pyspark.sql import SparkSession
 from tieout.checks.checked import Checked, not_checked
 from tieout.checks.constraints.checks import ConstraintChecks
 from tieout.checks.indexes.checks import IndexChecks
-from tieout.checks.ledger import Ledger
 from tieout.checks.options import CheckOptions
-from tieout.checks.planning import PlannedTable
-from tieout.checks.units import Unit
-from tieout.checks.validity.own import OWN, own_checked
-from tieout.checks.validity.told import told_by
-from tieout.checks.validity.values import ValueChecks
+from tieout.checks.planner import PlannedTable
+from tieout.checks.progress import Ledger, Unit
+from tieout.checks.values.already_reported import told_by
+from tieout.checks.values.checks import ValueChecks
+from tieout.checks.values.engine_checker import OWN, own_checked
 from tieout.connectors.protocols.check import Checker, let_go_after
 from tieout.connectors.protocols.paths import exact_key
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError

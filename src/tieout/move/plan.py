@@ -10,9 +10,9 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Fence, GivenUp, Transfer
 from tieout.model.tables import Index, Table, TableName
-from tieout.move.adapting import as_planned
-from tieout.move.making import Maker, Step
-from tieout.move.transfers import Route, refuse_unmakable, routes, transfer_of
+from tieout.move.create_tables import Maker, Step
+from tieout.move.routing import Route, refuse_unmakable, routes, transfer_of
+from tieout.move.schema_changes import as_planned
 
 _LATE = "it came after the task began, whose log does not tell of it: give it a task of its own"
 _AWAY = (

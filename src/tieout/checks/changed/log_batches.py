@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tieout.checks.changed.rows import ChangedTable, Wanted, changed_rows
-from tieout.checks.planning import PlannedTable
+from tieout.checks.planner import PlannedTable
 from tieout.connectors.protocols.check import Checker, Literals
 from tieout.connectors.protocols.move import Source
 from tieout.errors import LogLostError, UnsupportedError

@@ -1,4 +1,8 @@
-"""Follows a table whose columns changed: added ones are added to the target."""
+"""Tables whose definition changes while they are moved.
+
+What a statement in the log means for its table; columns that are added are added to the target; anything else stops
+that table, while the others go on.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,89 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target, named_as_ours
 from tieout.connectors.sql.ddl import TABLE, DefaultKind, Structure, plain_default
 from tieout.errors import TieoutError
+from tieout.model.changes import Begin, Redefined
 from tieout.model.moving import Fence, Transfer
-from tieout.model.tables import Column, Table
+from tieout.model.positions import Position
+from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
-from tieout.move.transfers import OURS
+from tieout.move.routing import OURS
+from tieout.move.snapshot_overlap import Holdings
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A table whose changes can't be staged as planned, and why.
+
+    `columns`: those that it has in the log now, if they are others than planned, and `defaults` what the log says that
+    rows got in new ones. `before` is the last place in the log up to which nothing was wrong; `exact`: all that lies
+    before it can be applied.
+    """
+
+    table: TableName
+    reason: str
+    before: Position
+    columns: tuple[str, ...] | None = None
+    defaults: Mapping[str, str | None] | None = None
+    exact: bool = False
+
+
+class TroubleFound(Exception):
+    """Ends a batch: nothing of it is merged."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.reason)
+        self.trouble = trouble
+
+
+class ColumnsChanged(Exception):
+    """The log tells of other columns than planned."""
+
+    def __init__(self, reason: str, columns: tuple[str, ...], defaults: Mapping[str, str | None] | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.columns = columns
+        self.defaults = defaults
+
+
+class TableChanged(Exception):
+    """The table's definition was changed in a way that its rows in the log do not tell."""
+
+
+def follow(change: Redefined, transaction: Begin, transfer: Transfer, holdings: Holdings) -> None:
+    """TableChanged if its rows can't be followed behind the statement, ColumnsChanged if it got some to follow."""
+    name = transfer.source.name
+    if change.reason is not None and not holdings.all_hold(transaction):
+        # What all chunks hold was over before the first row was read.
+        raise TableChanged(f"{name}: {change.reason}")
+    read = {column.name.lower(): column.name for column in transfer.reads.source_columns}
+    for gone in change.dropped:
+        if gone.lower() in read:
+            raise TableChanged(f"{name} has no column {read[gone.lower()]} any more")
+    for changed in change.changed:
+        # Of before the copy, too: the table was planned before its log was begun, with another type perhaps.
+        if changed.lower() in read:
+            raise TableChanged(f"{name}: its column {read[changed.lower()]} was changed, perhaps with its values")
+    if _lost_key(change, transfer):
+        raise TableChanged(f"{name}: the key that tells its rows apart was dropped or renamed")
+    _follow_added(change, transaction, transfer, holdings)
+
+
+def _follow_added(change: Redefined, transaction: Begin, transfer: Transfer, holdings: Holdings) -> None:
+    known = {column.lower() for column in transfer.source.column_names}
+    added = {column: default for column, default in change.added if column.lower() not in known}
+    if not added:
+        return
+    reason = f"{transfer.source.name} got a column {next(iter(added))}"
+    if holdings.may_be_later_than(transaction):
+        # Its chunks were read without the column: values that it had by then are in none of them.
+        raise TableChanged(f"{reason} while it was copied")
+    raise ColumnsChanged(reason, (*transfer.source.column_names, *added), added)
+
+
+def _lost_key(change: Redefined, transfer: Transfer) -> bool:
+    table = transfer.source
+    keys = {index.name.lower() for index in table.indexes if index.unique and index.columns == table.key}
+    return bool(transfer.reads.key and keys) and keys <= {name.lower() for name in change.unindexed}
 
 
 class Incompatible(Exception):

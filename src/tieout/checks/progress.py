@@ -1,4 +1,4 @@
-"""What of a job is done, and what is told of it."""
+"""What of a check is done, by table and family: kept as it goes, so that one that was stopped goes on; and shown."""
 
 from __future__ import annotations
 
@@ -6,13 +6,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tieout.checks.checked import Checked
-from tieout.checks.units import Unit
 from tieout.meta import MetaStore
 from tieout.meta.check_units import KeptUnit
 from tieout.model.check_documents import failure_document, failure_from, result_document, result_from
 from tieout.model.progress import Listener, Progress
 from tieout.model.redaction import Redaction
 from tieout.model.statements import Family
+
+
+def _nothing(state: bytes, rows: int, total: int | None) -> None: ...
+
+
+@dataclass(frozen=True)
+class Unit:
+    """`kept` is what was done of it before the job was stopped. `keep` keeps what is done by now, and tells of it: so
+    many rows, of how many. `rest` waits so many seconds, or raises to end it all.
+    """
+
+    rest: Callable[[float], None]
+    kept: bytes | None = None
+    keep: Callable[[bytes, int, int | None], None] = _nothing
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from tieout.errors import SparkFailure, TieoutError, WriteError
 from tieout.model.changes import ChangeKind
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
-from tieout.move.copying import ChunkCopied, CopyChunk
-from tieout.move.slices import SliceStaged
-from tieout.move.trouble import Trouble
+from tieout.move.log_batch import SliceStaged
+from tieout.move.schema_changes import Trouble
+from tieout.move.snapshot import ChunkCopied, CopyChunk
 from tieout.spark.shaping import SHAPED, shaped
 from tieout.spark.work import SCHEMA, Cells, Outcome, run_work
 from tieout.spark.workers import map_batches

@@ -13,7 +13,7 @@ from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, Unholdable
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moving import Fence, Transfer
 from tieout.model.tables import Table, TableName
-from tieout.move.transfers import OURS, Route
+from tieout.move.routing import OURS, Route
 from tieout.spark.work import run_work
 
 MAKE_IT = "make the table there, or leave it out"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.checks.indexes.classify import AddressText
-from tieout.checks.indexes.mismatches import Values
+from tieout.checks.indexes.compare import Values
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Path, Sought, Unfound, UnfoundRows
 from tieout.connectors.sql.index_scan import MOST

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.checks.indexes.mismatches import EntryThere, Mismatch, RowThere, Values
+from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere, Values
 from tieout.checks.indexes.projection import Projection, TableColumns
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Follows

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tieout.checks.changed.checking import ChangedChecks, Known
 from tieout.checks.changed.constraints import ChangedConstraints
-from tieout.checks.changed.spans import ChangedLog, Span
+from tieout.checks.changed.indexes import ChangedChecks, Known
+from tieout.checks.changed.log_batches import ChangedLog, Span
 from tieout.checks.checked import Checked, not_checked
-from tieout.checks.checking import OF_THE_TABLE, TableChecks
 from tieout.checks.constraints.checks import ConstraintChecks
-from tieout.checks.planning import PlannedTable
+from tieout.checks.planner import PlannedTable
+from tieout.checks.table_checks import OF_THE_TABLE, TableChecks
 from tieout.connectors.protocols.check import Literals
 from tieout.model.failures import ChangedSpan, Status
 from tieout.model.statements import Family

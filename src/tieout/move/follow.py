@@ -24,11 +24,11 @@ from tieout.failpoints import reach
 from tieout.model.moving import Delivery, Fence
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
-from tieout.move.holdings import Holdings
-from tieout.move.shaping import staged_by
-from tieout.move.slices import SliceStaged, StageSlice
+from tieout.move.log_batch import SliceStaged, StageSlice
+from tieout.move.schema_changes import Trouble, TroubleFound
+from tieout.move.snapshot_overlap import Holdings
 from tieout.move.staging import Staging
-from tieout.move.trouble import Trouble, TroubleFound
+from tieout.move.transformed_rows import staged_by
 from tieout.runtime.control import POLL_SECONDS
 from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame

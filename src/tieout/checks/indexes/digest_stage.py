@@ -14,11 +14,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tieout.canonical.bucket_digests import bucket_count
+from tieout.checks.indexes.bucket_sums import Tally
 from tieout.checks.indexes.projection import TableColumns
-from tieout.checks.indexes.reading import Digested, DigestIndex, DigestTable
-from tieout.checks.indexes.tallies import Tally
+from tieout.checks.indexes.work import Digested, DigestIndex, DigestTable
 from tieout.checks.options import CheckOptions
-from tieout.checks.units import Unit
+from tieout.checks.progress import Unit
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Path, TablePath
 from tieout.errors import TieoutError
