@@ -32,7 +32,7 @@ AT_ONCE = pytest.mark.parametrize("at_once", [False, True], ids=["switched", "at
 _READ = """
 import sys
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.arrow import arrow_batches
+from tieout.connectors.mysql.rows import arrow_batches
 from tieout.errors import TieoutError
 try:
     list(arrow_batches(parse_url(sys.stdin.read()), "SELECT 1", None))

@@ -22,8 +22,8 @@ from tieout.canonical.fingerprint import fingerprints
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.registry import open_endpoint
+from tieout.connectors.sqlite.endpoint import logical_type
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.sqlite.types import logical_type
 from tieout.model.differences import Difference
 from tieout.model.keys import EVERYTHING, KeyRange
 from tieout.model.kinds import Kind, common_kind

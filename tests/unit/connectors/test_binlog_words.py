@@ -14,8 +14,7 @@ from tieout.connectors.mysql.binlog.ddl_tokens import (
     words_of,
 )
 from tieout.connectors.mysql.binlog.kinds import QUERY
-from tieout.connectors.mysql.binlog.queries import query_of
-from tieout.connectors.mysql.binlog.statements import Meaning, meaning, savepoint, truncated, xid_of
+from tieout.connectors.mysql.binlog.statements import Meaning, meaning, query_of, savepoint, truncated, xid_of
 from tieout.errors import ReadError
 
 

@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.arrow import arrow_batches
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import DriverPanic, translated
 from tieout.connectors.mysql.raw_rows import sent_rows
-from tieout.connectors.mysql.rows import batches_by, only_by_rows, row_batches
+from tieout.connectors.mysql.rows import arrow_batches, batches_by, only_by_rows, row_batches
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import AT_ONE_MOMENT, SETTINGS, connect
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, StartOver

@@ -6,8 +6,7 @@ from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.ddl_tokens import Rules
 from tieout.connectors.mysql.binlog.events import Event
 from tieout.connectors.mysql.binlog.gtids import Gtid, gtid_of, mysql_gtid
-from tieout.connectors.mysql.binlog.queries import Query, query_of
-from tieout.connectors.mysql.binlog.statements import Meaning, meaning, xid_of
+from tieout.connectors.mysql.binlog.statements import Meaning, Query, meaning, query_of, xid_of
 
 _UNNAMED = Gtid(0, "", standalone=True)
 

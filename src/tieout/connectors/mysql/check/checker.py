@@ -6,14 +6,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.check.catalog import has_ascending_key, indexes_of, is_clustered, partitions_of
+from tieout.connectors.mysql.check.catalog import (
+    constraints_of,
+    has_ascending_key,
+    indexes_of,
+    is_clustered,
+    partitions_of,
+)
 from tieout.connectors.mysql.check.constraint_query import find_violations
-from tieout.connectors.mysql.check.constraints import constraints_of
 from tieout.connectors.mysql.check.engine_checker import MARKS, check_table
 from tieout.connectors.mysql.check.key_order import KeyOrderPath
 from tieout.connectors.mysql.check.lookup import MySQLLookup, literal
-from tieout.connectors.mysql.check.prefix_lookups import PrefixLookups
-from tieout.connectors.mysql.check.prefixes import PrefixPath, everything, fails_at_dangling
+from tieout.connectors.mysql.check.prefix_indexes import PrefixLookups, PrefixPath, everything, fails_at_dangling
 from tieout.connectors.mysql.check.schema.inspector import inspect
 from tieout.connectors.mysql.check.value_rules import rules_of
 from tieout.connectors.mysql.dialect import MySQLDialect

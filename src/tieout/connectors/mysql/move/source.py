@@ -18,7 +18,7 @@ from tieout.connectors.mysql.move import retention, watermarks
 from tieout.connectors.mysql.move.added_column_defaults import given
 from tieout.connectors.mysql.move.chunks import MySQLChunkSource
 from tieout.connectors.mysql.move.ddl_same_engine import own_structure
-from tieout.connectors.mysql.move.source_readiness import source_problems
+from tieout.connectors.mysql.move.preflight import source_problems
 from tieout.connectors.mysql.move.wiring import wiring
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect

@@ -9,8 +9,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.move.building import build
 from tieout.connectors.mysql.move.ddl_from_other_engine import structure_of
 from tieout.connectors.mysql.move.loader import CLOCK, MySQLLoader
+from tieout.connectors.mysql.move.preflight import target_problems
 from tieout.connectors.mysql.move.session import MySQLSession
-from tieout.connectors.mysql.move.target_readiness import target_problems
 from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import TABLE, Built, Structure, Unholdable, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX

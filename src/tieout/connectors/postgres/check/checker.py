@@ -6,16 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.check.catalog import indexes_of
+from tieout.connectors.postgres.check.catalog import constraints_of, indexes_of
 from tieout.connectors.postgres.check.constraint_query import find_violations
-from tieout.connectors.postgres.check.constraints import constraints_of
 from tieout.connectors.postgres.check.engine_checker import amcheck
 from tieout.connectors.postgres.check.exported_snapshot import Moment
 from tieout.connectors.postgres.check.heap import HeapPath, explain_heap
 from tieout.connectors.postgres.check.heap_values import HeapValues, heap_values
 from tieout.connectors.postgres.check.heap_versions import OFFSETS
-from tieout.connectors.postgres.check.index_only import IndexOnlyScan, index_only
-from tieout.connectors.postgres.check.index_only_order import in_order
+from tieout.connectors.postgres.check.index_only import IndexOnlyScan, in_order, index_only
 from tieout.connectors.postgres.check.index_pages import IndexPages, index_pages
 from tieout.connectors.postgres.check.lookup import PostgresLookup, literal, parsed
 from tieout.connectors.postgres.check.schema.inspector import inspect

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.check.constraints import domain_check_name, domain_not_null_name
+from tieout.connectors.postgres.check.catalog import domain_check_name, domain_not_null_name
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
 from tieout.connectors.protocols.paths import SHOWN_BYTES, ValueRule

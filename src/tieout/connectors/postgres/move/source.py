@@ -18,7 +18,7 @@ from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.wal import PostgresLog, slot
 from tieout.connectors.postgres.wal.faults import slot_faults
 from tieout.connectors.postgres.wal.readiness import log_problems, table_problems
-from tieout.connectors.postgres.wal.retention import retention
+from tieout.connectors.postgres.wal.slot import retention
 from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.model.forecast import Problem
 from tieout.model.moving import Consistency

@@ -11,12 +11,11 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.wal import table_baseline, write_ahead_log
-from tieout.connectors.postgres.wal.batch import Batch
 from tieout.connectors.postgres.wal.copying import copied
 from tieout.connectors.postgres.wal.decoder import Decoder, begins
 from tieout.connectors.postgres.wal.faults import REFUSED, START_ANEW, log_faults
-from tieout.connectors.postgres.wal.slot_lock import when_free
-from tieout.connectors.postgres.wal.state import slot_state
+from tieout.connectors.postgres.wal.pgoutput import Batch
+from tieout.connectors.postgres.wal.slot import slot_state, when_free
 from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.connectors.sql.connection_cache import lease
 from tieout.errors import LogLostError, UnreachableError

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.wal.identity import identities
-from tieout.connectors.postgres.wal.publication import unfit
+from tieout.connectors.postgres.wal.publication import identities, unfit
 from tieout.model.forecast import Problem, Severity
 from tieout.model.tables import TableName
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.check.schema.columns import look_at_columns
-from tieout.connectors.mysql.check.schema.counters import look_at_counters
+from tieout.connectors.mysql.check.schema.columns import look_at_columns, look_at_counters
 from tieout.connectors.mysql.check.schema.foreign_keys import look_at_foreign_keys
 from tieout.connectors.mysql.check.schema.indexes import look_at_indexes
 from tieout.connectors.mysql.check.schema.objects import relations

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.check.schema.checks import look_at_checks
-from tieout.connectors.postgres.check.schema.expressions import look_at_expressions
-from tieout.connectors.postgres.check.schema.foreign_keys import look_at_foreign_keys
+from tieout.connectors.postgres.check.schema.columns import look_at_checks, look_at_expressions, readable
 from tieout.connectors.postgres.check.schema.indexes import look_at_indexes
 from tieout.connectors.postgres.check.schema.objects import relations
-from tieout.connectors.postgres.check.schema.references import indexes_of_nothing, look_at_references
-from tieout.connectors.postgres.check.schema.routines import routines
+from tieout.connectors.postgres.check.schema.references import (
+    indexes_of_nothing,
+    look_at_foreign_keys,
+    look_at_references,
+)
 from tieout.connectors.postgres.check.schema.sequences import look_at_sequences
 from tieout.connectors.postgres.check.schema.session import schema_session
-from tieout.connectors.postgres.check.schema.tables import readable
-from tieout.connectors.postgres.check.schema.views import look_at_views
+from tieout.connectors.postgres.check.schema.views import look_at_views, routines
 from tieout.connectors.protocols.check import Inspection
 from tieout.model.tables import TableName
 

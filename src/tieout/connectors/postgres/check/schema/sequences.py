@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tieout.connectors.postgres.check.schema.expressions import Default
+from tieout.connectors.postgres.check.schema.columns import Default
 from tieout.connectors.postgres.check.schema.objects import Relation
 from tieout.connectors.postgres.check.schema.session import TABLE_SCANS, SchemaSession
 from tieout.connectors.postgres.dialect import PostgresDialect

@@ -7,11 +7,9 @@ from collections.abc import Collection
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Defect, Inspection
-from tieout.connectors.sqlite.check.schema.foreign_keys import look_at_foreign_keys
-from tieout.connectors.sqlite.check.schema.indexes import look_at_indexes
 from tieout.connectors.sqlite.check.schema.objects import Relation, relations, wanted
 from tieout.connectors.sqlite.check.schema.session import SchemaSession, schema_session
-from tieout.connectors.sqlite.check.schema.tables import look_at_table
+from tieout.connectors.sqlite.check.schema.tables import look_at_foreign_keys, look_at_indexes, look_at_table
 from tieout.connectors.sqlite.check.schema.triggers import look_at_triggers
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName

@@ -1,13 +1,48 @@
-"""The source that reads one image of a row: `b` are the bytes, `p` is where the image begins and then where it ends."""
+"""Decoders of rows: Python source that is written for one table, compiled once.
+
+The source reads one image of a row: `b` are the bytes, `p` is where the image begins.
+"""
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from struct import Struct
+from types import FunctionType
+from typing import Any
 
-from tieout.connectors.mysql.binlog.codegen import Source
+from tieout.connectors.mysql.binlog import temporal
+from tieout.connectors.mysql.binlog.charset_codec import spelled
+from tieout.connectors.mysql.binlog.compressed import inflated_value
+from tieout.connectors.mysql.binlog.digits import DIGITS
 from tieout.connectors.mysql.binlog.forms import Form
+from tieout.model.changes import KEPT, Image
+
+
+class Source:
+    """Lines of a function and what its names stand for. `columns` tells the column that a line is about."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {}
+        self.columns: dict[int, str] = {}
+        self._lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+    def add(self, depth: int, line: str, column: str = "") -> None:
+        self._lines.append("    " * depth + line)
+        if column:
+            self.columns[len(self._lines)] = column
+
+    def unpacking(self, pattern: str) -> str:
+        """A name for the function that unpacks this pattern."""
+        name = f"unpack_{'little' if pattern[0] == '<' else 'big'}_{pattern[1:]}"
+        self.names[name] = Struct(pattern).unpack_from
+        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +180,56 @@ class ImageWriter:
 def _at(place: Place) -> str:
     variable, offset = place
     return f"{variable} + {offset}" if offset else variable
+
+
+Decoded = tuple[int, list[Image], list[Image | None]]
+"""Where the last row ends, the rows, and what they were before; the latter is empty if there is one image a row."""
+
+_SHARED = {
+    **DIGITS,
+    "KEPT": KEPT,
+    "charmap": codecs.charmap_decode,
+    "spelled": spelled,
+    "inflated_value": inflated_value,
+    "dates": temporal.dates,
+    "datetime_days": temporal.datetime_days,
+    "clocks": temporal.clocks,
+    "days": temporal.days,
+    "seconds": temporal.seconds,
+    "moment": temporal.moment,
+    "time_text": temporal.time_text,
+    "old_time": temporal.old_time,
+    "old_datetime": temporal.old_datetime,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """`run(data, at, end)` decodes; `columns` tells the column whose value a line of it reads."""
+
+    run: FunctionType
+    columns: dict[int, str]
+
+    def column_of(self, error: BaseException) -> str:
+        """The column that the decoder was at when it raised; "" if that can't be told."""
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code is self.run.__code__:
+                return self.columns.get(trace.tb_lineno, "")
+            trace = trace.tb_next
+        return ""
+
+
+def decoder(images: Sequence[Sequence[Slot]]) -> Decoder:
+    """For rows of one image, or of two: the old one and the new one."""
+    source = Source()
+    source.add(0, "def decode(b, p, end):")
+    source.add(1, "before, rows = [], []")
+    source.add(1, "add_before, add_row = before.append, rows.append")
+    source.add(1, "while p < end:")
+    for slots, add in zip(images, ("add_before", "add_row")[-len(images) :], strict=True):
+        ImageWriter(source, slots, add).write(depth=2)
+    source.add(1, "return p, rows, before")
+    names: dict[str, Any] = {**_SHARED, **source.names}
+    exec(compile(source.text, "<rows>", "exec"), names)
+    return Decoder(names["decode"], source.columns)

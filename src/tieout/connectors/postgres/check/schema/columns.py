@@ -1,15 +1,63 @@
-"""Defaults and generated columns that fail."""
+"""Defaults, generated columns and CHECK constraints that fail; tables that the server can't even plan to read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tieout.connectors.postgres.check.schema.objects import Relation
 from tieout.connectors.postgres.check.schema.session import TABLE_SCANS, SchemaSession
 from tieout.connectors.protocols.check import Defect, Trouble, troubles
 from tieout.model.failures import FailureKind
+
+_CHECKS = """
+SELECT c.oid, c.conrelid, c.conname FROM pg_constraint c
+WHERE c.contype = 'c' AND c.conrelid = ANY(%s::oid[]) ORDER BY c.conname"""
+
+_CHECK_TEXTS = "SELECT c.oid, pg_get_expr(c.conbin, c.conrelid) FROM pg_constraint c WHERE c.oid = ANY(%s::oid[])"
+
+
+def look_at_checks(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+    """Whether rows obey them is another check."""
+    rows = session.rows(_CHECKS, list(relations))
+    oids = [row[0] for row in rows]
+    failed = troubles(oids, lambda some: session.trouble(_CHECK_TEXTS, list(some)))
+    texts = dict(session.rows(_CHECK_TEXTS, [oid for place, oid in enumerate(oids) if place not in failed]))
+    for place, (oid, owner, name) in enumerate(rows):
+        table = relations[owner]
+        table.inspection.looked_at["check constraints"] += 1
+        trouble = failed.get(place)
+        if trouble is None and oid in texts:
+            trouble = session.fails_to_compile(f"SELECT ({texts[oid]}) FROM ONLY {table.quoted}")
+        if trouble is not None:
+            defect = Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}, constraint=name)
+            table.inspection.met(trouble, defect)
+
+
+_AT_ONCE = 50
+"""Each is locked while it is planned."""
+
+
+def readable(session: SchemaSession, relations: Mapping[int, Relation]) -> dict[int, Relation]:
+    """The tables that rows can be read of. After indexes: what is wrong with one of them keeps its table from that."""
+    tables = [relation for relation in relations.values() if relation.has_rows and not relation.is_view]
+    found: dict[int, Trouble] = {}
+    for start in range(0, len(tables), _AT_ONCE):
+        some = tables[start : start + _AT_ONCE]
+        found |= {some[place].oid: t for place, t in troubles(some, lambda part: _trouble(session, part)).items()}
+    for oid, trouble in found.items():
+        inspection = relations[oid].inspection
+        if trouble.telling and inspection.defects:
+            inspection.left_out.append(f"nothing could be computed of its rows: {trouble.message}")
+        elif trouble.telling:
+            inspection.defects.append(Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
+    return {table.oid: table for table in tables if not (table.oid in found and found[table.oid].telling)}
+
+
+def _trouble(session: SchemaSession, tables: Sequence[Relation]) -> Trouble | None:
+    return session.trouble("EXPLAIN " + " UNION ALL ".join(f"SELECT 1 FROM ONLY {table.quoted}" for table in tables))
+
 
 _EXPRESSIONS = """
 SELECT d.oid, d.adrelid, a.attname, a.attgenerated <> '', d.adbin::text
