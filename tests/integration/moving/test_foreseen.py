@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from tests.integration.moving.ahead import Ahead, between, notes, only, prevents
 from tests.integration.moving.pairs import PAIRS, Moving
 from tieout import api
 from tieout.cli.main import main
+from tieout.config.urls import parse_url
 from tieout.connectors.mysql.move.source import MySQLSource
+from tieout.connectors.registry import open_target
 from tieout.errors import UnsupportedError
 from tieout.model.move_forecast import TableState, TargetLevel
 from tieout.model.move_requests import MoveRequest
@@ -49,6 +52,22 @@ def test_what_the_pair_can_give(ahead: Ahead) -> None:
     assert found.move is not None
     assert [table.target_level for table in found.move.tables] == [TargetLevel.UNIQUE_KEY, TargetLevel.PRIMITIVE]
     assert "may be there twice" in notes(found)
+
+
+@between("postgres-mariadb", "mariadb-postgres")
+def test_a_mover_was_killed_while_it_made_its_tables(ahead: Ahead) -> None:
+    """MariaDB makes each of them for good: the next mover finds any number of them."""
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    with closing(open_target(parse_url(ahead.target.url))) as target:
+        target.prepare()
+        names = ("version", "last_rows", "chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
+        for name in names:  # the one that is made last goes first
+            assert prevents(ahead.look("t")) == {}
+            ahead.target.execute(f"DROP TABLE {target.progress.table(name)}")
+            assert prevents(ahead.look("t")) == {}, f"{name} and those behind it are missing"
+        assert target.tables_like("tieout_") == [], "all of them were dropped"
+        target.prepare()
+        assert target.progress.read("ahead") is None
 
 
 def _nothing_was_made(ahead: Ahead) -> None:

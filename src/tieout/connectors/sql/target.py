@@ -232,7 +232,8 @@ class SqlTarget(ABC):
         return " AND ".join(f"{left}.{name} = {right}.{name}" for name in names)
 
     def is_prepared(self) -> bool:
-        return "tieout_progress" in self.tables_like("tieout_progress")
+        # The last one that every layout makes: a mover may have been killed between two of them.
+        return "tieout_chunks" in self.tables_like("tieout_chunks")
 
     def filled(self, tables: Sequence[TableName]) -> set[TableName]:
         found = set()
