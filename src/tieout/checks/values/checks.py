@@ -162,14 +162,11 @@ class ValueChecks:
         parts = path.parts(slots(self.spark))
         first = self._judged(path, parts)
         wrong = [part for part, found in zip(parts, first, strict=True) if found.broken]
-        rechecked = recheck(
-            _suspects(first),
-            lambda _: _suspects(self._judged(path, wrong)),
-            RecheckPolicy(self.options.recheck_after, times=1),
-            self.rest,
-        )
-        certain = [each for alike in rechecked.certain.values() for each in alike]
-        return certain, sum(found.rows for found in first), any(found.cut for found in first)
+        suspects = _suspects(first)
+        policy = RecheckPolicy(self.options.recheck_after, times=1)
+        certain = recheck(suspects, lambda _: _suspects(self._judged(path, wrong)), policy, self.rest).certain
+        found = [each for suspect in suspects for each in certain.get(suspect, ())]
+        return found, sum(found.rows for found in first), any(found.cut for found in first)
 
     def _judged(self, path: ValuePath, parts: Sequence[Any]) -> list[Found]:
         """As many tasks as run at once: each may rest between two pieces."""
