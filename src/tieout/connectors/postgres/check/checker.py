@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from tieout.codecs.postgres_pages.heap_versions import OFFSETS
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.check.catalog import constraints_of, indexes_of
 from tieout.connectors.postgres.check.constraint_query import find_violations
@@ -12,7 +13,6 @@ from tieout.connectors.postgres.check.engine_checker import amcheck
 from tieout.connectors.postgres.check.exported_snapshot import Moment
 from tieout.connectors.postgres.check.heap import HeapPath, explain_heap
 from tieout.connectors.postgres.check.heap_values import HeapValues, heap_values
-from tieout.connectors.postgres.check.heap_versions import OFFSETS
 from tieout.connectors.postgres.check.index_only import IndexOnlyScan, in_order, index_only
 from tieout.connectors.postgres.check.index_pages import IndexPages, index_pages
 from tieout.connectors.postgres.check.lookup import PostgresLookup, literal, parsed

@@ -1,12 +1,19 @@
-"""Values as places in a buffer, one for each row; and how bytes of any length are copied from there."""
+"""Values as places in a buffer, one for each row, and how bytes of any length are copied from there.
+
+Bytes that no server writes are found by looking at whole arrays, and told by the block that they are in.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from tieout.errors import ReadError
 
 Octets = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
@@ -46,3 +53,28 @@ def copied(spans: Spans) -> pa.Array:
     places = np.empty(len(starts), dtype=np.int64)
     places[order] = np.arange(0, len(bounds) - 1, 2)
     return pieces.take(pa.array(places))
+
+
+class Garbled(Exception):
+    """`place` is where in the array that was looked at."""
+
+    def __init__(self, place: int, what: str) -> None:
+        super().__init__(place, what)
+        self.place = place
+        self.what = what
+
+
+def ensure(right: Flags, what: str) -> None:
+    """Raises Garbled with the first place that is not right."""
+    if not right.all():
+        raise Garbled(int(np.argmin(right)), what)
+
+
+@contextmanager
+def told(index: str, blocks: Places) -> Iterator[None]:
+    """Garbled inside becomes a ReadError; `blocks` says of each place which block it is in."""
+    try:
+        yield
+    except Garbled as error:
+        where = f"index {index}, block {blocks[error.place]}"
+        raise ReadError(f"{where}: {error.what}", "rebuild the index with REINDEX") from None

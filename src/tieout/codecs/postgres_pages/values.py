@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -11,16 +12,35 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.connectors.postgres.check.btree import Attribute
-from tieout.connectors.postgres.check.numerics import numerics
-from tieout.connectors.postgres.check.page_corruption import ensure
-from tieout.connectors.postgres.check.spans import Spans, copied
-from tieout.connectors.postgres.check.varlena import terminated
-from tieout.connectors.postgres.snapshot import EPOCH_DAYS, EPOCH_MICROS
+from tieout.codecs.postgres_pages.numerics import numerics
+from tieout.codecs.postgres_pages.spans import Spans, copied, ensure
+from tieout.codecs.postgres_pages.varlena import terminated
+
+EPOCH_MICROS = 946_684_800_000_000
+EPOCH_DAYS = 10_957
+"""From 1970 to 2000, which PostgreSQL counts from."""
 
 Decoder = Callable[[Spans], pa.Array]
 
 _AS_CLIENTS_SEE_IT = {"UTF8", "SQL_ASCII"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One column of an index's tuples as it is stored there.
+
+    `expression` is the SQL that it is of a row of the table. `stored` names the form that its values are stored in: a
+    type of pg_catalog, "enum", None for anything else. `length` is fixed, or -1 for a varlena, -2 for a C string.
+    """
+
+    name: str
+    expression: str
+    native: str
+    stored: str | None
+    length: int
+    alignment: int
+    encoding: str
+    labels: Mapping[int, str] = field(default_factory=dict)
 
 
 def undecodable(attribute: Attribute) -> str | None:

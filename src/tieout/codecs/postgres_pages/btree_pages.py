@@ -15,10 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.check.page_corruption import ensure, told
-from tieout.connectors.postgres.check.spans import Flags, Octets, Places
-from tieout.model.tables import TableName
+from tieout.codecs.postgres_pages.spans import Flags, Octets, Places, ensure, told
 
 _PAGE_HEADER, _LINE_POINTER, _SPECIAL = 24, 4, 16
 _LAYOUT_VERSION = 4
@@ -101,18 +98,6 @@ class _Headers:
         nulls = self.has_nulls
         result[nulls] = octets.view("<u4")[(self.at[nulls] + _TUPLE_HEADER) >> 2]
         return result
-
-
-def pages_statement(relation: TableName, inspector: str, first: int, last: int) -> str:
-    """SQL: number and bytes of each block of [first, last) that a table or an index has.
-
-    `inspector` is the schema of the functions that read pages.
-    """
-    there = f"pg_relation_size({quoting.relation(relation)}) / current_setting('block_size')::int8"
-    # Before PostgreSQL 14 get_raw_page takes a block number of type int4 alone.
-    blocks = f"generate_series({first:d}, least({last:d}, {there})::int4 - 1) AS b(block)"
-    page = f"{quoting.name(inspector)}.get_raw_page({quoting.text(quoting.table(relation))}, 'main', block)"
-    return f"SELECT block, {page} FROM {blocks}"
 
 
 def leaves(index: str, batch: pa.RecordBatch) -> Leaves:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from tieout.codecs.postgres_pages.values import Attribute
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.errors import MissingObjectError, UnsupportedError
 from tieout.model.tables import TableName
@@ -37,24 +37,6 @@ ORDER BY a.attnum"""
 _BLOCKS = "SELECT pg_relation_size(%s::regclass) / current_setting('block_size')::int8"
 
 _ALIGNMENTS = {"c": 1, "s": 2, "i": 4, "d": 8}
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """One column of an index's tuples as it is stored there.
-
-    `expression` is the SQL that it is of a row of the table. `stored` names the form that its values are stored in: a
-    type of pg_catalog, "enum", None for anything else. `length` is fixed, or -1 for a varlena, -2 for a C string.
-    """
-
-    name: str
-    expression: str
-    native: str
-    stored: str | None
-    length: int
-    alignment: int
-    encoding: str
-    labels: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

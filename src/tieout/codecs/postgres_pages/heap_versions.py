@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tieout.connectors.postgres.check.pages import page_matrix
-from tieout.connectors.postgres.check.spans import Flags, Octets, Places
+from tieout.codecs.postgres_pages.btree_pages import page_matrix
+from tieout.codecs.postgres_pages.spans import Flags, Octets, Places
 
 OFFSETS = 65536
 """An address is a block's number times this, plus the place in the block."""

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.connectors.postgres.check.page_corruption import Garbled, ensure
-from tieout.connectors.postgres.check.spans import Flags, Octets, Places, Spans, copied
+from tieout.codecs.postgres_pages.spans import Flags, Garbled, Octets, Places, Spans, copied, ensure
 
 _GARBLED = "a number is garbled"
 

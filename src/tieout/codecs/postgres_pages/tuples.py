@@ -11,19 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from tieout.connectors.postgres.check.btree import Attribute
-from tieout.connectors.postgres.check.page_corruption import ensure, told
-from tieout.connectors.postgres.check.pages import Tuples
-from tieout.connectors.postgres.check.spans import Flags, Places, Spans
-from tieout.connectors.postgres.check.values import decoder, undecodable
-from tieout.connectors.postgres.check.varlena import aligned, terminated, varying
-from tieout.connectors.postgres.snapshot import unwrapped
+from tieout.codecs.postgres_pages.btree_pages import Tuples
+from tieout.codecs.postgres_pages.spans import Flags, Places, Spans, ensure, told
+from tieout.codecs.postgres_pages.values import Attribute, decoder, undecodable
+from tieout.codecs.postgres_pages.varlena import aligned, terminated, varying
 
 _C_STRING = -2
 
 
 def decode(index: str, tuples: Tuples, attributes: Sequence[Attribute]) -> pa.RecordBatch:
-    """A row for each tuple, in the forms that PostgresReader hands out; without the attributes that are undecodable.
+    """A row for each tuple, without the attributes that are undecodable. Infinite moments and days wrap around.
 
     ReadError names the index and the block of a tuple that is garbled.
     """
@@ -37,7 +34,7 @@ def decode(index: str, tuples: Tuples, attributes: Sequence[Attribute]) -> pa.Re
             if undecodable(attribute) is None:
                 values = decoder(attribute)(spans)
                 columns[attribute.name] = values if isinstance(rows, slice) else _with_nulls(values, present)
-    return unwrapped(pa.RecordBatch.from_pydict(columns))
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def _spans(attribute: Attribute, rest: Spans) -> tuple[Spans, Places]:

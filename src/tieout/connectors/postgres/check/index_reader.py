@@ -8,13 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from tieout.codecs.postgres_pages.btree_pages import LeafPages, Leaves, leaves
+from tieout.codecs.postgres_pages.spans import Places
+from tieout.codecs.postgres_pages.tuples import decode
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.check.btree import BTree, blocks_of, find_btree
-from tieout.connectors.postgres.check.pages import LeafPages, Leaves, leaves, pages_statement
-from tieout.connectors.postgres.check.spans import Places
-from tieout.connectors.postgres.check.tuples import decode
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.check.btree_catalog import BTree, blocks_of, find_btree
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url
+from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.sql.connection_cache import lease
 from tieout.model.tables import TableName
 
@@ -79,7 +81,19 @@ class IndexReader:
 
 def _entries(tree: BTree, found: Leaves) -> Entries:
     tuples, owners = found.tuples, found.owners
-    values = decode(str(tree.name), tuples, tree.attributes)
+    values = unwrapped(decode(str(tree.name), tuples, tree.attributes))
     if len(owners) == len(tuples):
         return Entries(found.addresses, tuples.blocks, tuples.items, values, found.pages)
     return Entries(found.addresses, tuples.blocks[owners], tuples.items[owners], values.take(owners), found.pages)
+
+
+def pages_statement(relation: TableName, inspector: str, first: int, last: int) -> str:
+    """SQL: number and bytes of each block of [first, last) that a table or an index has.
+
+    `inspector` is the schema of the functions that read pages.
+    """
+    there = f"pg_relation_size({quoting.relation(relation)}) / current_setting('block_size')::int8"
+    # Before PostgreSQL 14 get_raw_page takes a block number of type int4 alone.
+    blocks = f"generate_series({first:d}, least({last:d}, {there})::int4 - 1) AS b(block)"
+    page = f"{quoting.name(inspector)}.get_raw_page({quoting.text(quoting.table(relation))}, 'main', block)"
+    return f"SELECT block, {page} FROM {blocks}"
