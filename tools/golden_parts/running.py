@@ -1,0 +1,162 @@
+"""How commands are run for a record: in this process, or as programs of their own in a directory of their own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import os
+import pkgutil
+import platform
+import re
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tools.golden_parts.normalise import Normaliser
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTH = "100"
+SECONDS = 300
+"""How long a command may take."""
+
+
+def settle_environment() -> None:
+    """The same terminal, language and time zone everywhere; Java as the tests have it. Before Tieout is imported."""
+    for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
+        os.environ.pop(name, None)
+    os.environ |= {
+        "COLUMNS": WIDTH,
+        "TERMINAL_WIDTH": WIDTH,
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+    classes = Path(sys.prefix, "spark.jsa")
+    if classes.exists():
+        shared = f"-XX:SharedArchiveFile={classes} -Xlog:cds=off -Xlog:cds+dynamic=off"
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run_here(*words: str) -> Ended:
+    """Runs a command in this process: for those that need neither a database nor Spark."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = _entry_point()(words)
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    return Ended(code, *("".join(f"{line.rstrip()}\n" for line in text.splitlines()) for text in texts))
+
+
+@cache
+def _entry_point() -> Any:
+    """What the installed program `tieout` calls."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, name = project["scripts"]["tieout"].partition(":")
+    return getattr(import_module(module), name)
+
+
+def every_module() -> None:
+    """Imports all of Tieout."""
+    package = import_module("tieout")
+    for found in pkgutil.walk_packages(package.__path__, "tieout."):
+        if not found.name.endswith("__main__"):
+            import_module(found.name)
+
+
+@dataclass
+class Workplace:
+    """A directory in which commands are run, and the record of what they said."""
+
+    directory: Path
+    normaliser: Normaliser
+    lines: list[str] = field(default_factory=list)
+
+    def title(self, text: str) -> None:
+        self.lines.append(f"\n== {text}\n")
+
+    def run(self, *words: str, stdin: str = "", files: tuple[str, ...] = ()) -> Ended:
+        """Runs a command and records it: words, exit code, what it said, and the text of `files` that it wrote."""
+        ended = self.call(*words, stdin=stdin)
+        form = next(
+            (word for word, before in zip(words[1:], words, strict=False) if before in ("-o", "--output")), "text"
+        )
+        self.lines.append(f"$ tieout {self.normaliser.text(' '.join(map(_quoted, words)))}")
+        if stdin:
+            self.lines.append(f"< {stdin.rstrip()}")
+        self.lines.append(f"exit {ended.code}")
+        # What is said beside an error is no document.
+        self._add("", self.normaliser.output(ended.out, form if ended.out else "text"))
+        self._add("stderr: ", self.normaliser.output(ended.err, "text"))
+        for name in files:
+            self.lines.append(f"file {name}:")
+            self._add("", self.normaliser.text((self.directory / name).read_text(encoding="utf-8")))
+        self.lines.append("")
+        return ended
+
+    def call(self, *words: str, stdin: str = "") -> Ended:
+        """Runs a command, and records nothing."""
+        ended = subprocess.run(
+            [sys.executable, "-m", "tieout", *words],
+            cwd=self.directory,
+            env=dict(os.environ),
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=SECONDS,
+            check=False,
+        )
+        return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+    def _add(self, prefix: str, text: str) -> None:
+        self.lines += [f"{prefix}{line.rstrip()}" for line in text.splitlines()]
+
+    def text(self) -> str:
+        return "\n".join(self.lines).strip() + "\n"
+
+
+@contextmanager
+def workplace(known: Mapping[str, str] | None = None) -> Iterator[Workplace]:
+    """An empty directory, removed when the block ends. `known`: what else is different in each run."""
+    with tempfile.TemporaryDirectory(prefix="golden-place-") as directory:
+        path = Path(directory).resolve()
+        path.chmod(0o755)
+        yield Workplace(path, Normaliser({str(path): "<dir>", **_versions(), **(known or {})}))
+
+
+@cache
+def _versions() -> dict[str, str]:
+    found = {
+        platform.python_version(): "<python version>",
+        sqlite3.sqlite_version: "<sqlite version>",
+        importlib.metadata.version("pyspark"): "<pyspark version>",
+        socket.gethostname(): "<host>",
+    }
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
+    if match := re.search(r'version "([^"]+)"', java.stderr):
+        found[match[1]] = "<java version>"
+    return found
+
+
+def _quoted(word: str) -> str:
+    return f"'{word}'" if re.search(r"[\s;*|'\"]", word) or not word else word
