@@ -147,6 +147,8 @@ def _declaring(value: type, field: str) -> type:
 def _shown(value: Any) -> str:
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(_shown, value)))}}}"
     return value.__name__ if inspect.isfunction(value) or inspect.isclass(value) else repr(value)
 
 

@@ -16,7 +16,7 @@ _WRONG = "endpoint: {}\ntasks:\n  shop: {source: nobody, tables: 3, delivery: tw
 
 def record() -> str:
     texts = []
-    for story in (small, verifying, checking, changed, moving, shown):
+    for story in (small, empty, verifying, checking, changed, moving, shown):
         with workplace() as place:
             story(place)
             texts.append(place.text())
@@ -24,27 +24,32 @@ def record() -> str:
 
 
 def small(place: Workplace) -> None:
-    """Commands about nothing but themselves, and words that are none."""
+    """Commands about nothing but themselves."""
     place.title("version, init, config")
     for form in ("json", "text", "csv", "junit"):
         place.run("version", "-o", form)
-    place.run("config", "check")
+    place.program("config", "check")
     place.run("init", files=("tieout.yaml",))
     place.run("init")
     place.run("init", "--force", "-o", "json")
     place.run("config", "check", "-o", "json")
     (place.directory / "wrong.yaml").write_text(_WRONG)
     place.run("config", "check", "--config", "wrong.yaml")
-    place.title("words that are none")
+
+
+def empty(place: Workplace) -> None:
+    """Where nothing was ever run, and words that are none."""
+    place.title("nothing there")
     for words in (("nonsense",), ("verify", "--nonsense"), ("jobs", "list", "-o", "yaml"), ("jobs", "show", "v-1")):
-        place.run(*words)
-    for form in LISTS:
+        place.program(*words)
+    for form in (*LISTS, "junit"):
         place.run("jobs", "list", "-o", form)
     place.run("failures", "list", "-o", "json")
     place.run("failures", "show", "last")
     place.run("repair", "plan", "last")
     place.run("repair", "apply", "last")
     place.run("status", "-o", "json")
+    place.run("task", "list")
 
 
 def verifying(place: Workplace) -> None:
@@ -54,23 +59,25 @@ def verifying(place: Workplace) -> None:
     fill(target)
     (place.directory / "tieout.yaml").write_text(configuration(source.url, target.url))
     pair = ("--source", source.url, "--target", target.url, "--quiet", "--recheck-times", "0")
-    place.title("explain, preflight")
+    place.title("config, explain, preflight")
+    for form in ("json", "text"):
+        place.run("config", "check", "-o", form)
     for form in ("json", "text"):
         place.run("verify", "shop", "--explain", "-o", form)
         place.run("preflight", "shop", "--table", "orders", "-o", form)
     place.run("preflight", "--source", source.url, "--target", NOWHERE, "-o", "json")
     place.title("verify: equal")
-    place.run("verify", *pair, "-o", "json")
+    place.program("verify", *pair, "-o", "json")
     place.title("verify: different")
     change(target, SPOILING)
-    for form in ("json", "text", "ndjson", "csv", "junit", "html"):
+    place.program("verify", *pair, "-o", "json")
+    for form in ("text", "ndjson", "csv", "junit", "html"):
         place.run("verify", *pair, "-o", form)
-    place.run(
-        "verify", "shop", "--table", "orders", "--limit", "1", "-o", "json", "--repair-sql", "sql", files=("sql",)
-    )
+    words = ("verify", "shop", "--table", "orders", "--limit", "1", "--quiet")
+    place.run(*words, "--repair-sql", "sql", "-o", "json", files=("sql",))
     place.run("verify", *pair, "--redact-values", "--table", "customers", "-o", "json")
     place.title("verify: unverified")
-    place.run("verify", *pair, "--counts-only", "--table", "customers", "-o", "json")
+    place.program("verify", *pair, "--counts-only", "--table", "customers", "-o", "json")
     for side, of in ((source, "INTERVAL"), (target, "TEXT")):
         side.execute(f"CREATE TABLE spans (id INTEGER PRIMARY KEY, span {of}); INSERT INTO spans VALUES (1, '1')")
     for form in ("json", "junit"):
@@ -99,15 +106,15 @@ def _jobs(place: Workplace) -> None:
 
 
 def _repaired(place: Workplace, *plan: str) -> None:
-    """Planned, shown, applied, taken back and applied for good."""
+    """Planned, shown, applied and taken back in each form; then applied for good."""
     for form in ("json", "text"):
-        place.run(
-            "repair", "plan", "last", *plan, "--sql", f"{form}.sql", "--quiet", "-o", form, files=(f"{form}.sql",)
-        )
+        sql = f"{form}.sql"
+        place.run("repair", "plan", "last", *plan, "--sql", sql, "--quiet", "-o", form, files=(sql,))
+        for verb in ("apply", "undo"):
+            place.run("repair", verb, "last", "--quiet", "-o", form)
+    place.run("repair", "apply", "last", "--quiet")
+    place.call("repair", "plan", "last", *plan, "--quiet")
     place.run("repair", "apply", "last", "--dry-run")
-    for form in ("json", "text"):
-        place.run("repair", "apply", "last", "--quiet", "-o", form)
-        place.run("repair", "undo", "last", "--quiet", "-o", form)
     place.run("repair", "apply", "last", "--quiet")
 
 
@@ -119,6 +126,7 @@ def checking(place: Workplace) -> None:
     fill(shop)
     asked = ("check", shop.url)
     place.title("check: clean")
+    place.program(*asked, "CHECK TABLE customers", "--quiet", "-o", "json")
     for form in ("json", "text"):
         place.run(*asked, "CHECK TABLE orders, customers", "--quiet", "-o", form)
     (place.directory / "checks.sql").write_text("CHECK TABLE orders INDEX orders_sku;\nCHECK TABLE visits VALIDITY;\n")
@@ -129,12 +137,13 @@ def checking(place: Workplace) -> None:
     _await_end(place)
     place.run("jobs", "show", "last", "-o", "json")
     place.title("check: failures")
+    soon = ("--recheck-after", "0.1s", "--engine-checker", "none")
     sqlite.missing_entry(shop, "orders", "orders_sku", "id = 5")
     sqlite.violated_check(shop, "orders", "id = 6", {"qty": -6})
-    sqlite.orphaned_rows(shop, "customers", "id = 9")
+    sqlite.wrong_reference(shop, "orders", "id = 8", {"customer": 999})
     for form in ("json", "text", "ndjson", "csv", "junit"):
-        place.run(*asked, "CHECK TABLE orders", "--quiet", "--recheck-times", "1", "-o", form)
-    place.run(*asked, "EXPERIMENTAL SCRUB DATABASE shop", "--quiet", "--limit", "1", "-o", "json")
+        place.run(*asked, "CHECK TABLE orders", *soon, "--quiet", "-o", form)
+    place.run(*asked, "EXPERIMENTAL SCRUB DATABASE shop", *soon, "--quiet", "--limit", "1", "-o", "json")
     place.run(*asked, "CHECK TABLE orders CONSTRAINT orders_qty", "--quiet", "--redact-values", "-o", "json")
     _failures(place)
     place.title("check: not checked")
@@ -150,15 +159,16 @@ def checking(place: Workplace) -> None:
     place.run("check", NOWHERE, "CHECK TABLE orders", "--quiet", "-o", "json")
     place.run(*asked, "CHECK TABLE orders", "--follow")
     place.title("repair of a check")
-    place.call(*asked, "CHECK TABLE orders", "--quiet")
+    place.call(*asked, "CHECK TABLE orders", *soon, "--quiet")
     place.run("repair", "plan", "last", "--quiet", "-o", "json")
     place.run("repair", "plan", "last", "--quiet", "--choose", "nonsense")
     chosen = ("--choose", "check_violation=replace", "--set", "orders.qty=6")
     _repaired(place, *chosen, "--choose", "foreign_key_violation=delete")
-    place.run(*asked, "CHECK TABLE orders", "--quiet", "-o", "json")
+    place.run(*asked, "CHECK TABLE orders", "--recheck-after", "0.1s", "--quiet", "-o", "json")
 
 
 def _failures(place: Workplace) -> None:
+    """Of each check but one failure: those that were found together are listed in any order."""
     place.title("failures")
     for form in LISTS:
         place.run("failures", "list", "-o", form)
@@ -202,7 +212,7 @@ def moving(place: Workplace) -> None:
         place.run("preflight", "shop", "-o", form)
     place.run("status", "shop", "-o", "json")
     run = ("run", "shop", "--until-caught-up", "--quiet")
-    place.run(*run, "-o", "json")
+    place.program(*run, "-o", "json")
     change(source, CHANGES)
     place.run(*run, "-o", "json")
     place.run(*run)
@@ -218,7 +228,7 @@ def moving(place: Workplace) -> None:
         place.run(verb, "shop")
     place.run("pause", "nonsense")
     place.title("a table that stops")
-    source.execute("ALTER TABLE visits RENAME COLUMN seconds TO spent; INSERT INTO visits VALUES ('/stop', 2)")
+    source.execute("ALTER TABLE visits RENAME COLUMN duration TO spent; INSERT INTO visits VALUES ('/stop', 2)")
     place.run(*run, "-o", "json")
     place.run("status", "shop", "-o", "json")
     place.title("task drop")

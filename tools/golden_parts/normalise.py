@@ -30,6 +30,7 @@ VARYING = {
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)?")
 _EPOCH = re.compile(r"(?<![\w.-])\d{10,16}(?![\w.-])")
 _ID = re.compile(r"\b([a-z]+)-\d{8}-\d{6}-[a-z0-9]{4}\b")
+_LINE = re.compile(rf"^({'|'.join(name.replace('_', ' ') for name in VARYING)})  .+$", re.MULTILINE)
 _PATTERNS = [
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<uuid>"),
     (re.compile(r"\bbin\.\d{6}:\d+(?:@[0-9,-]+)?(?:[#~!][0-9A-Za-z./]+)*"), "<position>"),
@@ -41,6 +42,7 @@ _PATTERNS = [
     (re.compile(r"\b[\d,.]+ (?:bytes?|MB|GB)\b"), "<bytes>"),
     (re.compile(r"\b[\d,]+ rows/s\b"), "<rate> rows/s"),
     (re.compile(r'\btime="[\d.]+"'), 'time="<seconds>"'),
+    (re.compile(r"(\b(?:pull|pushdown|native|counts)\s+)\d+\.\d\b"), r"\1<seconds>"),  # in a table of tables
     (re.compile(r"\b\d+ on <host>"), "<process>"),
 ]
 
@@ -69,19 +71,19 @@ class Normaliser:
     def output(self, text: str, form: str) -> str:
         """What a command wrote in a form: text, json, ndjson, csv, junit, html. Keys of documents are sorted."""
         writers: dict[str, Callable[[str], str]] = {
-            "json": lambda text: self._json(text, indent=2),
-            "ndjson": lambda text: "".join(self._json(line) for line in text.splitlines()),
+            "json": self._json,
+            "ndjson": lambda text: "".join(map(self._json, text.splitlines())),
             "csv": self._csv,
             "html": lambda text: self.text(_seen(text)),
         }
         if form not in writers:  # columns are as wide as what stands in them
-            return re.sub(r"(?<=\S)  +", "  ", self.text(text))
+            return _LINE.sub(_line, re.sub(r"(?<=\S)  +", "  ", self.text(text)))
         try:
             return writers[form](text)
         except ValueError:
             return f"(this is not {form})\n{self.text(text)}"
 
-    def _json(self, text: str, indent: int | None = None) -> str:
+    def _json(self, text: str) -> str:
         # Several documents, one behind the other, are what several statements make.
         decoder, documents, rest = json.JSONDecoder(), [], text.lstrip()
         while rest:
@@ -89,7 +91,7 @@ class Normaliser:
             documents.append(document)
             rest = rest[end:].lstrip()
         return "".join(
-            json.dumps(self.value(each), indent=indent, sort_keys=True, ensure_ascii=False) + "\n" for each in documents
+            json.dumps(self.value(each), indent=2, sort_keys=True, ensure_ascii=False) + "\n" for each in documents
         )
 
     def value(self, value: Any, key: str = "") -> Any:
@@ -123,6 +125,11 @@ class Normaliser:
             self._counts[match[1]] = self._counts.get(match[1], 0) + 1
             self._ids[match[0]] = f"<{match[1]}-{self._counts[match[1]]}>"
         return self._ids[match[0]]
+
+
+def _line(match: re.Match[str]) -> str:
+    """Of a record in words: a name, and its value."""
+    return f"{match[1]}  {VARYING[match[1].replace(' ', '_')]}"
 
 
 def _moment(match: re.Match[str]) -> str:

@@ -13,18 +13,18 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from tools.golden_parts.normalise import Normaliser
+from tools.golden_parts.runner import ROOT, Runner, entry_point
 
-ROOT = Path(__file__).resolve().parents[2]
+RUNNER = Runner()
 WIDTH = "100"
 SECONDS = 300
 """How long a command may take."""
@@ -63,24 +63,16 @@ def run_here(*words: str) -> Ended:
     """Runs a command in this process: for those that need neither a database nor Spark."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err):
-        code = _entry_point()(words)
+        code = entry_point()(words)
     texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
     return Ended(code, *("".join(f"{line.rstrip()}\n" for line in text.splitlines()) for text in texts))
 
 
-@cache
-def _entry_point() -> Any:
-    """What the installed program `tieout` calls."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    module, _, name = project["scripts"]["tieout"].partition(":")
-    return getattr(import_module(module), name)
-
-
 def every_module() -> None:
-    """Imports all of Tieout."""
+    """Imports all of Tieout, but for what only alembic can: migrations."""
     package = import_module("tieout")
     for found in pkgutil.walk_packages(package.__path__, "tieout."):
-        if not found.name.endswith("__main__"):
+        if not found.name.endswith("__main__") and ".migrations." not in found.name:
             import_module(found.name)
 
 
@@ -95,38 +87,45 @@ class Workplace:
     def title(self, text: str) -> None:
         self.lines.append(f"\n== {text}\n")
 
-    def run(self, *words: str, stdin: str = "", files: tuple[str, ...] = ()) -> Ended:
+    def run(self, *words: str, stdin: str = "", files: tuple[str, ...] = ()) -> None:
         """Runs a command and records it: words, exit code, what it said, and the text of `files` that it wrote."""
-        ended = self.call(*words, stdin=stdin)
-        form = next(
-            (word for word, before in zip(words[1:], words, strict=False) if before in ("-o", "--output")), "text"
-        )
-        self.lines.append(f"$ tieout {self.normaliser.text(' '.join(map(_quoted, words)))}")
-        if stdin:
-            self.lines.append(f"< {stdin.rstrip()}")
-        self.lines.append(f"exit {ended.code}")
-        # What is said beside an error is no document.
-        self._add("", self.normaliser.output(ended.out, form if ended.out else "text"))
-        self._add("stderr: ", self.normaliser.output(ended.err, "text"))
-        for name in files:
-            self.lines.append(f"file {name}:")
-            self._add("", self.normaliser.text((self.directory / name).read_text(encoding="utf-8")))
-        self.lines.append("")
-        return ended
+        self._record(words, self.call(*words, stdin=stdin), stdin, files)
 
-    def call(self, *words: str, stdin: str = "") -> Ended:
-        """Runs a command, and records nothing."""
+    def program(self, *words: str) -> None:
+        """The same, as a program of its own: what users start, which takes longer."""
         ended = subprocess.run(
             [sys.executable, "-m", "tieout", *words],
             cwd=self.directory,
-            env=dict(os.environ),
-            input=stdin,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             timeout=SECONDS,
             check=False,
         )
-        return Ended(ended.returncode, ended.stdout, ended.stderr)
+        self._record(words, Ended(ended.returncode, ended.stdout, ended.stderr))
+
+    def call(self, *words: str, stdin: str = "") -> Ended:
+        """Runs a command, and records nothing."""
+        with tempfile.TemporaryDirectory(prefix="golden-streams-") as directory:
+            files = {name: Path(directory, name) for name in ("stdin", "stdout", "stderr")}
+            for file in files.values():
+                file.write_text(stdin if file.name == "stdin" else "", encoding="utf-8")
+            named = {name: str(file) for name, file in files.items()}
+            code = RUNNER.run({"words": words, "directory": str(self.directory), **named})
+            return Ended(code, *(files[name].read_text(encoding="utf-8") for name in ("stdout", "stderr")))
+
+    def _record(self, words: tuple[str, ...], ended: Ended, stdin: str = "", files: tuple[str, ...] = ()) -> None:
+        form = next((word for before, word in pairwise(words) if before in ("-o", "--output")), "text")
+        self.lines.append(f"$ tieout {self.normaliser.text(' '.join(map(_quoted, words)))}")
+        if stdin:
+            self.lines.append(f"< {stdin.rstrip()}")
+        self.lines.append(f"exit {ended.code}")
+        self._add("", self.normaliser.output(ended.out, form))
+        self._add("stderr: ", self.normaliser.output(ended.err, "text"))
+        for name in files:
+            self.lines.append(f"file {name}:")
+            self._add("", self.normaliser.text((self.directory / name).read_text(encoding="utf-8")))
+        self.lines.append("")
 
     def _add(self, prefix: str, text: str) -> None:
         self.lines += [f"{prefix}{line.rstrip()}" for line in text.splitlines()]

@@ -78,7 +78,7 @@ def checking(place: Workplace, old: Database, new: Database) -> None:
 
 def _checked(place: Workplace, old: Database, new: Database, form: str) -> None:
     for side in (old, new):
-        place.run("check", side.url, f"CHECK DATABASE {side.name}", "--quiet", "--recheck-times", "1", "-o", form)
+        place.run("check", side.url, f"CHECK DATABASE {side.name}", "--quiet", "--recheck-after", "0.1s", "-o", form)
 
 
 def moving(place: Workplace, old: Database, new: Database) -> None:

@@ -35,7 +35,7 @@ CREATE TABLE orders (
   CONSTRAINT orders_qty CHECK (qty > 0)
 );
 CREATE INDEX orders_sku ON orders (sku);
-CREATE TABLE visits (page VARCHAR(40), seconds INTEGER);
+CREATE TABLE visits (page VARCHAR(40), duration INTEGER);
 """
 _ROWS: dict[str, list[tuple[Any, ...]]] = {
     "customers": [
