@@ -123,8 +123,9 @@ class Workplace:
         self._add("", self.normaliser.output(ended.out, form))
         self._add("stderr: ", self.normaliser.output(ended.err, "text"))
         for name in files:
-            self.lines.append(f"file {name}:")
-            self._add("", self.normaliser.text((self.directory / name).read_text(encoding="utf-8")))
+            file = self.directory / name
+            self.lines.append(f"file {name}:" if file.exists() else f"file {name} was not written")
+            self._add("", self.normaliser.text(file.read_text(encoding="utf-8")) if file.exists() else "")
         self.lines.append("")
 
     def _add(self, prefix: str, text: str) -> None:
