@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.servers.server import Database, Server, Statement
 
 _TWO_WORDS = {"CREATE", "DROP", "ALTER", "SHOW", "SET", "START", "LOCK", "INSERT", "DELETE", "COPY", "LOAD", "UNLOCK"}
-_READS = re.compile(r"\b(?:FROM|JOIN)\s+(?:[`\"]?\w+[`\"]?\.)?[`\"]?(\w+)[`\"]?", re.IGNORECASE)
+_READS = re.compile(r"\b(?:FROM|JOIN)\s+(?:ONLY\s+)?(?:[`\"]?\w+[`\"]?\.)?[`\"]?(\w+)[`\"]?", re.IGNORECASE)
 _NAME = r"(?:[`\"]?\w+[`\"]?\.)?[`\"]?(\w+…?)[`\"]?"
 _TARGET = re.compile(
     rf"^(INSERT INTO|DELETE FROM|UPDATE|COPY|(?:CREATE|DROP|ALTER) TABLE(?: IF (?:NOT )?EXISTS)?)\s+{_NAME}", re.I
@@ -115,7 +115,8 @@ def _recordings(sides: tuple[Database, ...]) -> Iterator[list[list[Statement]]]:
 
 def read_tables(text: str) -> set[str]:
     """The user's tables that a statement reads."""
-    return set() if text.upper().startswith("DELETE") else set(_READS.findall(text)) & set(TABLES)
+    asks = not text.upper().startswith(("DELETE", "EXPLAIN", "SHOW"))
+    return set(_READS.findall(text)) & set(TABLES) if asks else set()
 
 
 def kind(text: str) -> str:
