@@ -14,9 +14,12 @@ import tomllib
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+LONGEST = 300
+"""How many seconds a command may take."""
 
 
 @cache
@@ -47,9 +50,12 @@ class Runner:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
+        alarm = Timer(LONGEST, self._process.kill)
+        alarm.start()
         answer = self._process.stdout.readline()
+        alarm.cancel()
         if not answer:
-            raise RuntimeError(f"the runner ended at: tieout {' '.join(request['words'])}")
+            raise RuntimeError(f"ended, or took longer than {LONGEST} s: tieout {' '.join(request['words'])}")
         return int(json.loads(answer))
 
     def stop(self) -> None:

@@ -1,4 +1,8 @@
-"""How commands are run for a record: in this process, or as programs of their own in a directory of their own."""
+"""How commands are run for a record, and in what environment.
+
+`run_here`: in this process. `Workplace.run`: in a process that runs many, since each start of Spark takes seconds.
+`Workplace.program`: as users do, in a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from tools.golden_parts.normalise import Normaliser
-from tools.golden_parts.runner import ROOT, Runner, entry_point
+from tools.golden_parts.runner import LONGEST, ROOT, Runner, entry_point
 
 RUNNER = Runner()
 WIDTH = "100"
-SECONDS = 300
-"""How long a command may take."""
 
 
 def settle_environment() -> None:
@@ -99,7 +101,7 @@ class Workplace:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
-            timeout=SECONDS,
+            timeout=LONGEST,
             check=False,
         )
         self._record(words, Ended(ended.returncode, ended.stdout, ended.stderr))
@@ -150,7 +152,7 @@ def _versions() -> dict[str, str]:
         platform.python_version(): "<python version>",
         sqlite3.sqlite_version: "<sqlite version>",
         importlib.metadata.version("pyspark"): "<pyspark version>",
-        socket.gethostname(): "<host>",
+        f" on {socket.gethostname()}": " on <host>",
     }
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
     if match := re.search(r'version "([^"]+)"', java.stderr):
