@@ -44,6 +44,7 @@ _PATTERNS = [
     (re.compile(r'\btime="[\d.]+"'), 'time="<seconds>"'),
     (re.compile(r"(\b(?:pull|pushdown|native|counts)\s+)\d+\.\d\b"), r"\1<seconds>"),  # in a table of tables
     (re.compile(r"\b\d+ on <host>"), "<process>"),
+    (re.compile(r"('seconds': )[\d.]+"), r"\1<seconds>"),  # documents in a field of CSV
     (re.compile(r"\bhash:[0-9a-f]{16}\b"), "hash:<hash>"),  # each store has its own salt
 ]
 
