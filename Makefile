@@ -14,7 +14,7 @@ PEER := .venv-peer
 RELADIFF := reladiff[mysql,postgresql]==0.6.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev java servers demo test test-faults test-kills lint format bench-verify bench-move bench-check bench-check-changed soak clean
+.PHONY: help setup setup-dev java servers demo test test-faults test-kills golden lint format bench-verify bench-move bench-check bench-check-changed soak clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ test-faults: setup-dev java servers $(VENV)/spark.jsa ## movers killed at every 
 
 test-kills: setup-dev java servers $(VENV)/spark.jsa ## movers killed at random, KILLS=... of them; MINUTES=..., SEED=... (goes on where it was)
 	$(BIN)/python -m tests.faults.kills --kills $(KILLS) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+golden: setup-dev java servers $(VENV)/spark.jsa ## what users and scripts see, beside what was recorded in tests/golden; PARTS="help api" for some of it
+	@$(BIN)/python tools/golden compare $(PARTS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
