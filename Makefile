@@ -14,7 +14,7 @@ PEER := .venv-peer
 RELADIFF := reladiff[mysql,postgresql]==0.6.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev java servers demo test test-faults test-kills golden lint format bench-verify bench-move bench-check bench-check-changed soak clean
+.PHONY: help setup setup-dev java servers demo test test-faults test-kills golden mutants lint format bench-verify bench-move bench-check bench-check-changed soak clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ test-kills: setup-dev java servers $(VENV)/spark.jsa ## movers killed at random,
 
 golden: setup-dev java servers $(VENV)/spark.jsa ## what users and scripts see, beside what was recorded in tests/golden; PARTS="help api" for some of it
 	@$(BIN)/python tools/golden compare $(PARTS)
+
+mutants: setup-dev java servers $(VENV)/spark.jsa ## breaks the code in 40 known ways: the tests have to notice each; ARGS="NAME", ARGS="-k PATTERN"
+	$(BIN)/python tools/mutants -j $(WORKERS) $(ARGS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -229,6 +229,22 @@ def test_what_was_changed_since_is_left_alone(broken: tuple[SqliteDatabase, Mend
     assert database.rows(T) == [row if row[0] != 6 else (6, 1, 6, "f", "x", 12) for row in before]
 
 
+def test_what_was_changed_after_the_repair_is_not_put_back(broken: tuple[SqliteDatabase, Mending, str]) -> None:
+    database, mending, job = broken
+    mending.plan(job, "check_violation=replace", "foreign_key_violation=delete", q="30")
+    assert counts(mending.apply())["done"] == 4
+    database.execute("UPDATE t SET n = 'later' WHERE id = 3")
+    database.execute("INSERT INTO t (id, p, q, u, n) VALUES (1, 1, 1, 'new', 'x')")
+    undone = mending.undo()
+    assert (counts(undone), undone.exit_code) == ({"done": 1, "skipped": 2, "kept": 1}, 1)
+    assert "not undone: the row has changed since the repair" in "\n".join(undone.messages)
+    assert database.rows("SELECT id, p, q, n FROM t NOT INDEXED WHERE id < 4 ORDER BY id") == [
+        (1, 1, 1, "x"),
+        (2, 88, 2, "x"),
+        (3, 1, 30, "later"),
+    ]
+
+
 def test_choices_that_are_none(broken: tuple[SqliteDatabase, Mending, str]) -> None:
     _, mending, job = broken
     with pytest.raises(UsageError, match="check_violation can't be mended by create"):

@@ -58,3 +58,16 @@ def test_what_is_left_by_quit_is_said_to_be(typed: Type) -> None:
     run, ended = typed(["CHECK TABLE t", "quit"])
     assert (run, ended.code) == ([], 0)
     assert "was not run" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("tables", "code"),
+    [(("good", "good"), 0), (("good", "unread"), 3), (("unread", "broken", "good"), 1), (("good", "broken"), 1)],
+)
+def test_the_worst_of_several_statements_is_the_exit_code(
+    tieout: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tables: Sequence[str], code: int
+) -> None:
+    codes = {"good": 0, "broken": 1, "unread": 3}
+    monkeypatch.setattr(check._Session, "run", lambda _, statement: codes[statement.split()[-1]])
+    statements = "; ".join(f"CHECK TABLE {table}" for table in tables)
+    assert tieout("check", "sqlite:///shop.db", statements).code == code

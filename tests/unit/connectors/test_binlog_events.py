@@ -207,6 +207,24 @@ def test_one_log_is_within_another(gtids: str, other: str, within: bool) -> None
     assert GtidState.of(gtids).is_within(GtidState.of(other)) is within
 
 
+@pytest.mark.parametrize(
+    ("reached", "gtid", "follows"),
+    [
+        ("0-1-4", "0-1-5", True),
+        ("0-1-4", "0-2-5", True),
+        ("0-1-4", "0-1-4", True),
+        ("0-1-4", "0-1-6", False),
+        ("0-1-4", "0-2-6", False),
+        ("0-1-4", "1-1-9", True),
+        ("", "0-1-9", True),
+        ("0-1-4", "", True),
+    ],
+)
+def test_a_number_that_is_left_out_is_noticed(reached: str, gtid: str, follows: bool) -> None:
+    """Of a domain that is known: whoever recovers a server leaves out what was a mistake, and the target has it."""
+    assert GtidState.of(reached).is_next(gtid) is follows
+
+
 def test_gtids_are_written_in_one_way() -> None:
     assert str(GtidState.of("10-1-1,2-1-3")) == "2-1-3,10-1-1"
     state = GtidState.of(f"{SERVER}:1-3:5")

@@ -13,6 +13,7 @@ from tieout.connectors.lookups import ChangedRow
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName
+from tieout.model.truncated import TruncatedText
 from tieout.model.types import LogicalType, TypeName
 from tieout.scrub.changed.known import lookable
 
@@ -48,3 +49,14 @@ def test_looked_at_again() -> None:
     assert stale == ([], [ChangedRow(("7",), ({"sku": "1"},), True)])
     dangling = looked_at(FailureKind.DANGLING_INDEX_ENTRY, place="8", details={"entry.sku": "1"})
     assert dangling == ([], [ChangedRow(("8",), ({"sku": "1"},), False)])
+
+
+CUT = TruncatedText("beginning", 100_000, "0f" * 16)
+
+
+@pytest.mark.parametrize(
+    "parts", [{"primary_key": {"id": CUT}}, {"primary_key": {"id": "7"}, "details": {"entry.sku": CUT}}]
+)
+def test_what_was_cut_short_is_not_looked_up_by_its_beginning(parts: dict[str, Any]) -> None:
+    kept, rows = looked_at(FailureKind.STALE_INDEX_ENTRY, **parts)
+    assert ([each.kind for each in kept], rows) == ([FailureKind.STALE_INDEX_ENTRY], [])

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
+from tieout.errors import SparkFailure, UnreachableError
 from tieout.spark import work, workers
 
 
@@ -22,6 +23,25 @@ class Told:
 
     def run(self) -> Iterator[int]:
         yield self.value
+
+
+@dataclass(frozen=True)
+class LostOnce:
+    """Its connection is lost at the first try."""
+
+    tries: ClassVar[list[int]] = []
+
+    def run(self) -> Iterator[int]:
+        self.tries.append(1)
+        if len(self.tries) == 1:
+            raise UnreachableError("the connection was lost")
+        yield 7
+
+
+@dataclass(frozen=True)
+class Quoting:
+    def run(self) -> Iterator[int]:
+        raise ValueError("no number: 'hunter2'")
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +82,20 @@ def test_what_is_loaded_later_is_kept_too(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "loaded_later", cast("ModuleType", later))
     workers.keep_what_is_loaded()
     assert gc.get_freeze_count() >= kept + len(later)
+
+
+def results(pieces: work.Pieces) -> list[Any]:
+    return [pickle.loads(payload) for batch in work.read_pieces(pieces) for payload in batch.column(2).to_pylist()]
+
+
+def test_a_connection_that_is_lost_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LostOnce, "tries", [])
+    assert results(work.Pieces(0, pickle.dumps([LostOnce()]))) == [7]
+    assert len(LostOnce.tries) == 2
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_where_values_are_hidden_an_error_quotes_none(hides: bool) -> None:
+    (error,) = results(work.Pieces(0, pickle.dumps([Quoting()]), hides=hides))
+    assert isinstance(error, SparkFailure)
+    assert ("hunter2" not in str(error)) is hides
