@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tieout.checks.constraints.recheck import Breaker, Seen, Settled, Settling
+from tieout.checks.constraints.recheck import BreakingRow, ConstraintOutcome, ConstraintRecheck, Seen
 from tieout.checks.options import CheckOptions
 from tieout.errors import ReadError, TieoutError
 
 
-class Looks(Settling):
+class Looks(ConstraintRecheck):
     """Each look finds that these rows break the one constraint."""
 
     def __init__(self, *looks: Seen | TieoutError) -> None:
@@ -23,17 +23,17 @@ class Looks(Settling):
 
 
 def seen(*rows: int) -> Seen:
-    return Seen(100, [[Breaker((), (str(row),), ()) for row in rows]])
+    return Seen(100, [[BreakingRow((), (str(row),), ()) for row in rows]])
 
 
-def settled(looks: Looks) -> Settled:
+def settled(looks: Looks) -> ConstraintOutcome:
     asked: Any = SimpleNamespace(constraints=[None])
     ((result,),) = looks.run([asked])
     return result
 
 
 def named(looks: Looks) -> list[str | None]:
-    return [breaker.key[0] for breaker in settled(looks).breakers]
+    return [row.key[0] for row in settled(looks).breaking]
 
 
 def test_what_two_looks_find_is_named() -> None:
@@ -48,8 +48,8 @@ def test_what_is_mended_is_not() -> None:
 
 def test_what_only_the_last_look_finds_is_not_named_and_not_forgotten() -> None:
     result = settled(Looks(seen(1), seen(1, 2), seen(1, 3)))
-    assert [breaker.key for breaker in result.breakers] == [("1",)]
-    assert result.unsettled == 1
+    assert [row.key for row in result.breaking] == [("1",)]
+    assert result.unstable == 1
 
 
 def test_a_look_that_fails_leaves_it_open() -> None:

@@ -12,7 +12,7 @@ from tieout.model.differences import DifferenceCounts
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest
 from tieout.verification.compare import compare_rows
-from tieout.verification.localise import Found, Patience, Settler, shape_of
+from tieout.verification.localise import Found, Rechecking, RowRecheck, shape_of
 from tieout.verification.rows import read_rows
 from tieout.verification.table_plan import TablePlan
 
@@ -36,11 +36,11 @@ def plan(target: SqliteDatabase, sqlite_db: Callable[[str], SqliteDatabase]) -> 
 def differing(plan: TablePlan, marks: tuple[str | None, str | None], later: Callable[[], None]) -> tuple[int, int]:
     """How many rows count as changed, and how many were looked at again."""
     found = Found(shape_of(plan), None)
-    settler = Settler(plan, Patience(0.0, 2, marks), found)
+    rechecks = RowRecheck(plan, Rechecking(0.0, 2, marks), found)
     source, target = (read_rows(side.reader, side.scan, EVERYTHING) for side in (plan.source, plan.target))
-    settler.add(compare_rows(found.shape, source, target))
+    rechecks.add(compare_rows(found.shape, source, target))
     later()
-    settler.finish()
+    rechecks.finish()
     result = found.result()
     assert result.counts == DifferenceCounts(changed=result.counts.changed)
     return result.counts.changed, result.rechecked
