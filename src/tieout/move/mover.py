@@ -22,13 +22,13 @@ from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
 from tieout.move.create_tables import Maker
-from tieout.move.follow import Follower, Slices
-from tieout.move.log_batch import SliceStaged
+from tieout.move.follow import Follower, LogBatches
+from tieout.move.log_batch import LogBatchStaged
 from tieout.move.plan import Planner
 from tieout.move.retry import Retry
 from tieout.move.schema_changes import Adapter, Incompatible, Trouble, TroubleFound
 from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
-from tieout.move.snapshot_overlap import Holdings
+from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.status import StatusKeeper
 from tieout.move.transformed_rows import run_shaped
 from tieout.runtime.control import HoldingControl
@@ -197,13 +197,13 @@ class Mover:
     ) -> Trouble | None:
         """What kept it from getting there, if it was one table. `batch_end`: a batch that is to be applied again."""
         stages = self.target.make_stages(self.fence, self.transfers)
-        follower = self._follower(spark, start, self._holdings(), stages)
+        follower = self._follower(spark, start, self._overlaps(), stages)
         try:
             self._watch(start)
             if batch_end is not None:
                 follower.replay(batch_end)
                 start = follower.applied
-                follower = self._follower(spark, start, self._holdings(), stages)
+                follower = self._follower(spark, start, self._overlaps(), stages)
             if goal is None:
                 follower.run(self._look)
             else:
@@ -250,33 +250,33 @@ class Mover:
         self,
         spark: SparkSession,
         start: Position,
-        holdings: dict[TableName, Holdings],
+        overlap: dict[TableName, SnapshotOverlap],
         stages: dict[TableName, StageTable],
     ) -> Follower:
         options = self.request.options
-        slices = Slices(
+        batches = LogBatches(
             self._log,
             start,
             options.batch_bytes,
             options.poll_seconds,
             self.source.chunk_source(),
             self.target.loader(),
-            holdings,
+            overlap,
             self._alike,
             stages,
         )
         return Follower(
-            spark, slices, self.target, self.fence, self.request.delivery, self._keep, self.control.hold, self._applied
+            spark, batches, self.target, self.fence, self.request.delivery, self._keep, self.control.hold, self._applied
         )
 
-    def _holdings(self) -> dict[TableName, Holdings]:
+    def _overlaps(self) -> dict[TableName, SnapshotOverlap]:
         chunks = self.target.progress.chunks(self.request.task, self._names)
         found = {}
         for transfer in self.transfers:
             own = [chunk for chunk in chunks if chunk.table == transfer.source.name]
             columns = [transfer.reads.source_columns[place] for place in transfer.reads.key]
             integer = len(columns) == 1 and columns[0].type.name is TypeName.INTEGER
-            found[transfer.source.name] = Holdings.of(own, integer=integer)
+            found[transfer.source.name] = SnapshotOverlap.of(own, integer=integer)
         return found
 
     def _start(self) -> tuple[Position, Position | None]:
@@ -362,7 +362,7 @@ class Mover:
             raise TroubleFound(Trouble(table, f"{table}: {reason}", applied))
         self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]
 
-    def _applied(self, staged: SliceStaged, remarks: list[str]) -> None:
+    def _applied(self, staged: LogBatchStaged, remarks: list[str]) -> None:
         self.throttle.moved(staged.rows)
         self.status.applied(staged, remarks)
         self.tell(self.status)

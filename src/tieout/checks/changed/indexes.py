@@ -163,7 +163,7 @@ class ChangedChecks:
             classifier = Classifier(self.checker.database, index, names, self.checker.address_text)
             found = [f for m in sorted(compared.of(number), key=by_address) for f in classifier.failures(m)]
             # What could not be looked at again is what it was.
-            is_open = number in compared.errors or number in compared.unsettled
+            is_open = number in compared.errors or number in compared.unstable
             failures = distinct([*found, *(before[number] if is_open else kept[number])])
             reasons = list(_unknown(index, rows, lookup.old_values))
             evidence = _evidence(compared, number, lookup)
@@ -177,7 +177,7 @@ class Compared:
     rows: int = 0
     entries: dict[int, int] = field(default_factory=dict)
     mismatches: tuple[Mismatch, ...] = ()
-    unsettled: dict[int, int] = field(default_factory=dict)
+    unstable: dict[int, int] = field(default_factory=dict)
     errors: dict[int, TieoutError] = field(default_factory=dict)
 
     def of(self, number: int) -> list[Mismatch]:
@@ -217,7 +217,7 @@ class _Looking:
         rechecked = recheck(suspects, again, policy, self._checks.rest)
         self._compared.mismatches = tuple(rechecked.certain.values())
         for number, _ in rechecked.unstable:
-            self._compared.unsettled[number] = self._compared.unsettled.get(number, 0) + 1
+            self._compared.unstable[number] = self._compared.unstable.get(number, 0) + 1
         return self._compared
 
     def _add_unaided(self, absent: set[Literals], suspects: Places) -> bool:
@@ -280,8 +280,8 @@ def _checked(
     error = compared.errors.get(number)
     if error is not None:
         reasons.append(str(error))
-    if compared.unsettled.get(number):
-        places = plural(compared.unsettled[number], "place")
+    if compared.unstable.get(number):
+        places = plural(compared.unstable[number], "place")
         reasons.append(f"at {places} something else was wrong at every look")
     status = Status.FAILURES if failures else Status.NOT_CHECKED if reasons else Status.OK
     result = CheckResult(

@@ -139,14 +139,14 @@ class IndexChecks:
             return f"looked at {most:,} places that are wrong: there may be more"
         if sought and sought.error:
             return f"rows can't be looked up through it: {sought.error}"
-        if sought and sought.unsettled:
+        if sought and sought.unstable:
             return "at every look other rows were not found through it"
         if order and order.error:
             return f"its order can't be told: {order.error}"
-        if order and order.unsettled:
+        if order and order.unstable:
             return "at every look other entries were in the wrong order"
-        if compared.unsettled:
-            return f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
+        if compared.unstable:
+            return f"at {plural(compared.unstable, 'place')} something else was wrong at every look"
         return None if has_failures else index.path.unseen(compared.entries)
 
     def _damaged(self, index: ReadableIndex, found: Found, error: DamagedIndexError) -> Checked:

@@ -9,7 +9,7 @@ from tieout.model.keys import KeyRange
 from tieout.model.moving import Chunk, Held, is_visible
 from tieout.model.positions import Position, lsn
 from tieout.model.tables import TableName
-from tieout.move.snapshot_overlap import Holdings
+from tieout.move.snapshot_overlap import SnapshotOverlap
 
 NAME = TableName("shop", "orders")
 TABLE = LogTable(NAME, ("id", "a"))
@@ -20,25 +20,25 @@ def at(offset: int) -> Position:
 
 
 @pytest.fixture
-def holdings() -> Holdings:
+def overlap() -> SnapshotOverlap:
     """Keys below 10 as of 100, the others as of 200."""
     low = Chunk(NAME, 0, KeyRange(None, ("10",)), Held(at(100)))
     high = Chunk(NAME, 1, KeyRange(("10",), None), Held(at(200)))
-    return Holdings.of([low, high], integer=True)
+    return SnapshotOverlap.of([low, high], integer=True)
 
 
-def rest(holdings: Holdings, rows: Rows, position: int) -> list[tuple[ChangeKind, list[tuple[int, str]]]]:
-    found = holdings.rest(rows, Begin(at(position), "0-1-1"), lambda row: row[0], lambda rows: [])
+def rest(overlap: SnapshotOverlap, rows: Rows, position: int) -> list[tuple[ChangeKind, list[tuple[int, str]]]]:
+    found = overlap.rest(rows, Begin(at(position), "0-1-1"), lambda row: row[0], lambda rows: [])
     return [(part.kind, part.rows) for part in found]
 
 
-def test_each_chunk_holds_what_came_before_it(holdings: Holdings) -> None:
+def test_each_chunk_holds_what_came_before_it(overlap: SnapshotOverlap) -> None:
     rows = Rows(TABLE, ChangeKind.INSERT, [(1, "x"), (9, "x"), (10, "x"), (11, "x")])
-    assert rest(holdings, rows, 99) == []
-    assert rest(holdings, rows, 100) == [(ChangeKind.INSERT, [(1, "x"), (9, "x")])]
-    assert rest(holdings, rows, 200) == [(ChangeKind.INSERT, rows.rows)]
-    assert holdings.concerns(Begin(at(199), "0-1-1"))
-    assert not holdings.concerns(Begin(at(200), "0-1-1"))
+    assert rest(overlap, rows, 99) == []
+    assert rest(overlap, rows, 100) == [(ChangeKind.INSERT, [(1, "x"), (9, "x")])]
+    assert rest(overlap, rows, 200) == [(ChangeKind.INSERT, rows.rows)]
+    assert overlap.concerns(Begin(at(199), "0-1-1"))
+    assert not overlap.concerns(Begin(at(200), "0-1-1"))
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_each_chunk_holds_what_came_before_it(holdings: Holdings) -> None:
         (12, 13, []),
     ],
 )
-def test_a_row_that_moves_to_another_chunk(holdings: Holdings, old: int, new: int, left: object) -> None:
+def test_a_row_that_moves_to_another_chunk(overlap: SnapshotOverlap, old: int, new: int, left: object) -> None:
     rows = Rows(TABLE, ChangeKind.UPDATE, [(new, "y")], [(old, "x")])
-    assert rest(holdings, rows, 150) == left
+    assert rest(overlap, rows, 150) == left
 
 
 def test_a_chunk_that_is_not_copied_holds_nothing_to_rely_on() -> None:
     with pytest.raises(ValueError, match="not copied"):
-        Holdings.of([Chunk(NAME, 0, KeyRange())], integer=True)
+        SnapshotOverlap.of([Chunk(NAME, 0, KeyRange())], integer=True)
 
 
 @pytest.mark.parametrize(
