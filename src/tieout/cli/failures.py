@@ -113,7 +113,7 @@ def _judge(failure: str, state: FailureState, note: str | None, meta: str, outpu
 
 
 def _tell(failure: KeptFailure, output: OutputFormat) -> None:
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_record
 
     with result_stream() as stream:
         write_record(_values(failure), output, stream)

@@ -56,8 +56,7 @@ def show(
 ) -> None:
     """Shows a job: its tables, how far it is, and (as JSON) what it was asked and what it found."""
     from tieout import api
-    from tieout.report.listing import write_listing
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_listing, write_record
 
     details = api.show_job(job, place(config, meta).meta)
     values, tables = job_values(details.job), [table_values(table) for table in details.tables]
@@ -130,7 +129,7 @@ def cancel(
 
 
 def _told(job: Job, line: str, output: OutputFormat) -> None:
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_record
 
     with result_stream() as stream:
         if output is OutputFormat.TEXT:

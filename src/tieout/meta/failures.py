@@ -15,9 +15,8 @@ from sqlalchemy import Connection, insert, select, update
 
 from tieout.errors import UsageError
 from tieout.meta.database import Database
-from tieout.meta.ids import new_id
+from tieout.meta.ids import find, new_id
 from tieout.meta.ownership import now, touch
-from tieout.meta.references import find
 from tieout.meta.schema import failures
 from tieout.model.check_documents import failure_document, failure_from
 from tieout.model.failures import CheckResult, Failure, FailureKind

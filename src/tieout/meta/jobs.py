@@ -11,10 +11,9 @@ from sqlalchemy import Connection, insert, or_, select, update
 from tieout.errors import UsageError
 from tieout.meta import owners
 from tieout.meta.database import Database
-from tieout.meta.ids import new_id
+from tieout.meta.ids import find, new_id
 from tieout.meta.ownership import any_stale, mark_interrupted, now, touch
 from tieout.meta.records import Job, JobKind, JobState, Wanted
-from tieout.meta.references import find
 from tieout.meta.schema import jobs
 
 RESUMABLE = (JobState.PAUSED, JobState.INTERRUPTED, JobState.FAILED)

@@ -1,4 +1,7 @@
-"""Up to where in its log each table of an endpoint was checked, and for what; and the logs that were begun for it."""
+"""What of a check is done, by table and family: half-way states, and results.
+
+And up to where in its log each table of an endpoint was checked, for what, and the logs that were begun for it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,44 @@ from sqlalchemy import delete, insert, select, update
 from tieout.meta.database import Database
 from tieout.meta.ids import new_id
 from tieout.meta.ownership import now, touch
-from tieout.meta.schema import checked
+from tieout.meta.schema import check_units, checked
 from tieout.model.positions import Position
+
+
+@dataclass(frozen=True, slots=True)
+class KeptUnit:
+    """`results` are there once it is finished; `state` is how far it came before."""
+
+    rows: int
+    state: bytes | None
+    results: Sequence[Any] | None
+
+
+class CheckUnits:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    """`table` is a name in parts."""
+
+    def get(self, job_id: str, table: Sequence[str], family: str) -> KeptUnit | None:
+        query = select(check_units.c.rows_done, check_units.c.state, check_units.c.results)
+        with self._database.read() as connection:
+            row = connection.execute(query.filter_by(job_id=job_id, unit=_unit(table, family))).one_or_none()
+        return None if row is None else KeptUnit(*row)
+
+    def keep(self, job_id: str, table: Sequence[str], family: str, kept: KeptUnit) -> None:
+        """In place of what was kept of it before."""
+        unit = {"job_id": job_id, "unit": _unit(table, family)}
+        values = {"rows_done": kept.rows, "state": kept.state, "results": kept.results}
+        with self._database.write() as connection:
+            touch(connection, job_id)
+            connection.execute(delete(check_units).filter_by(**unit))
+            connection.execute(insert(check_units).values(**unit, table_name=".".join(table), family=family, **values))
+
+
+def _unit(table: Sequence[str], family: str) -> str:
+    """A name of a length that every engine takes into a key."""
+    return hashlib.sha256(json.dumps([list(table), family]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
