@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from tieout.config.durations import seconds_text
 from tieout.config.endpoint_url import DEFAULT_PORTS, EndpointUrl
-from tieout.config.fields import Count, MayBeEmpty, PositiveSeconds, Section, Text, Url
+from tieout.config.fields import AvailableUrl, Count, MayBeEmpty, PositiveSeconds, Section, Text, Url
 from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.task_settings import TaskSettings
+from tieout.config.url_params import not_yet
 from tieout.config.urls import parse_url
 from tieout.errors import ConfigError
 from tieout.model.move_requests import MoveRequest
@@ -25,18 +26,26 @@ DEFAULT_META = "sqlite:///.tieout/meta.db"
 class EndpointSettings(Section):
     """A database or a lake. A limit beside the URL outranks the one in it; user and password stand in one place."""
 
-    url: Url
+    url: AvailableUrl
     """Where it is."""
     user: Text | None = None
     """The user, if the URL has none."""
     password: str | None = Field(default=None, repr=False)
     """The password as it is (not percent-encoded), if the URL has none."""
     connections: Count | None = None
-    """The most connections to open at once."""
+    """The most connections that a verification opens at once."""
     connect_timeout: PositiveSeconds | None = None
-    """How long to wait for a connection."""
+    """How long to wait for a connection to a server."""
     read_timeout: PositiveSeconds | None = None
-    """How long to wait for an answer."""
+    """How long to wait for an answer; for mysql URLs only."""
+
+    @field_validator("connect_timeout", "read_timeout", mode="after")
+    @classmethod
+    def _acted_on(cls, value: float | None, info: ValidationInfo) -> float | None:
+        url, name = info.data.get("url"), str(info.field_name)
+        if value is not None and url is not None and (refusal := not_yet(url.scheme, name)) is not None:
+            raise ValueError(refusal)
+        return value
 
     @model_validator(mode="after")
     def _credentials_once(self) -> Self:

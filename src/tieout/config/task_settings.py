@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from tieout.config.endpoint_url import EndpointUrl
-from tieout.config.fields import Count, EndpointReference, MayBeEmpty, PositiveSeconds, Seconds, Section, Url
+from tieout.config.fields import Count, EndpointReference, MayBeEmpty, PositiveSeconds, Seconds, Section
 from tieout.config.table_settings import TableSettings
 from tieout.model.move_requests import MoveOptions
 from tieout.model.requests import VerifyOptions
@@ -73,28 +73,14 @@ class MoveSettings(Section):
         return MoveOptions(**dict(self))
 
 
-class ValidationSettings(Section):
-    """Continuous validation of a running task."""
-
-    mode: Literal["none", "fast", "full"] = "full"
-    """`full` compares columns, `fast` looks whether rows are there."""
-    row_error_delay: Seconds = 1800.0
-    """How long a row may differ before it is an error."""
-    validate_interval: PositiveSeconds = 10.0
-    """How often to validate."""
-
-
-def _a_lake(url: EndpointUrl) -> EndpointUrl:
-    if url.scheme != "lake":
-        raise ValueError(f"should be a lake URL, not {url.scheme}")
-    return url
-
-
-Verifier = Literal["checksum", "iterative", "inline", "target", "continuous"]
-
-
 class TaskSettings(Section):
     """One source, one target, which tables, and how."""
+
+    not_yet: ClassVar[Mapping[str, str]] = {
+        "verify": "verification while a task runs",
+        "validation": "continuous validation",
+        "event_log": "a lake that keeps every change",
+    }
 
     source: EndpointReference = Field(repr=False)
     """The endpoint to read: its name, or a URL."""
@@ -106,12 +92,6 @@ class TaskSettings(Section):
     """How often a change may be applied."""
     consistency: Literal["row", "table", "transaction"] = "table"
     """What is never seen half done on the target."""
-    verify: tuple[Verifier, ...] = ()
-    """The verifiers that run with the task."""
-    validation: Annotated[ValidationSettings, MayBeEmpty] = ValidationSettings()
-    """Continuous validation."""
-    event_log: Annotated[Url, AfterValidator(_a_lake)] | None = None
-    """A lake that keeps every change, for restore."""
     move: Annotated[MoveSettings, MayBeEmpty] = MoveSettings()
     """How tables are moved."""
     options: Annotated[OptionSettings, MayBeEmpty] = OptionSettings()
