@@ -16,11 +16,10 @@ from tieout.config.task_settings import TaskSettings
 from tieout.config.url_params import not_yet
 from tieout.config.urls import parse_url
 from tieout.errors import ConfigError
+from tieout.model.defaults import CONNECT_SECONDS, CONNECTIONS, META_URL, SPARK_MASTER
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Consistency, Delivery
 from tieout.model.requests import VerifyRequest
-
-DEFAULT_META = "sqlite:///.tieout/meta.db"
 
 
 class EndpointSettings(Section):
@@ -32,10 +31,12 @@ class EndpointSettings(Section):
     """The user, if the URL has none."""
     password: str | None = Field(default=None, repr=False)
     """The password as it is (not percent-encoded), if the URL has none."""
-    connections: Count | None = None
-    """The most connections that a verification opens at once."""
-    connect_timeout: PositiveSeconds | None = None
-    """How long to wait for a connection to a server."""
+    connections: Count | None = Field(
+        default=None, description=f"The most connections that a verification opens at once; {CONNECTIONS} unless given."
+    )
+    connect_timeout: PositiveSeconds | None = Field(
+        default=None, description=f"How long to wait for a connection to a server; {CONNECT_SECONDS}s unless given."
+    )
     read_timeout: PositiveSeconds | None = None
     """How long to wait for an answer; for mysql URLs only."""
 
@@ -80,7 +81,7 @@ def _hide_secrets(conf: dict[str, str]) -> dict[str, str]:
 class SparkSettings(Section):
     """The Spark session that Tieout starts."""
 
-    master: Text = "local[*]"
+    master: Text = SPARK_MASTER
     """Where it runs."""
     conf: Annotated[dict[str, str], MayBeEmpty, AfterValidator(_hide_secrets)] = Field(default={}, repr=False)
     """Spark's own settings, by name."""
@@ -95,7 +96,7 @@ def _keeps_tables(url: EndpointUrl) -> EndpointUrl:
 class Settings(Section):
     """The whole of a tieout.yaml."""
 
-    meta: Annotated[Url, AfterValidator(_keeps_tables)] = parse_url(DEFAULT_META)
+    meta: Annotated[Url, AfterValidator(_keeps_tables)] = parse_url(META_URL)
     """The meta store: a sqlite, postgresql or mysql URL."""
     redact_values: bool = False
     """Keep values of rows out of reports, logs and the meta store: keys and hashes remain."""

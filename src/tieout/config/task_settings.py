@@ -9,7 +9,9 @@ from pydantic import AfterValidator, Field
 
 from tieout.config.fields import Count, EndpointReference, MayBeEmpty, PositiveSeconds, Seconds, Section
 from tieout.config.table_settings import TableSettings
+from tieout.model.defaults import COPY_CHUNK_ROWS, FIRST_CHUNK_ROWS
 from tieout.model.move_requests import MoveOptions
+from tieout.model.moving import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY
 from tieout.model.requests import VerifyOptions
 from tieout.model.results import Strategy
 
@@ -38,8 +40,11 @@ class OptionSettings(Section):
     """The most differences to list; null lists all."""
     chunk_seconds: PositiveSeconds = _DEFAULTS.chunk_seconds
     """How long reading a chunk should take."""
-    chunk_rows: Count | None = _DEFAULTS.chunk_rows
-    """Rows in a chunk, instead of `chunk_seconds`."""
+    chunk_rows: Count | None = Field(
+        default=_DEFAULTS.chunk_rows,
+        description="Rows in a chunk, instead of `chunk_seconds`."
+        f" Without it the first chunks have {FIRST_CHUNK_ROWS:,}, and later ones what fits the time.",
+    )
     max_rows_per_second: Count | None = _DEFAULTS.max_rows_per_second
     """How fast to read at most, each side."""
     recheck_after: Seconds = _DEFAULTS.recheck_after
@@ -55,8 +60,10 @@ class OptionSettings(Section):
 class MoveSettings(Section):
     """How a task's tables are moved."""
 
-    chunk_rows: Count | None = _MOVE.chunk_rows
-    """Rows in a chunk; about 250,000 unless given."""
+    chunk_rows: Count | None = Field(
+        default=_MOVE.chunk_rows,
+        description=f"Rows in a chunk that is copied, in one transaction; about {COPY_CHUNK_ROWS:,} unless given.",
+    )
     batch_bytes: Count = _MOVE.batch_bytes
     """How much of the log is applied in one transaction, more or less: no transaction of the source is cut."""
     poll_seconds: PositiveSeconds = _MOVE.poll_seconds
@@ -88,9 +95,9 @@ class TaskSettings(Section):
     """The endpoint to write, and to compare with: its name, or a URL."""
     tables: tuple[TableSettings, ...] = ()
     """Which tables; all of them unless given."""
-    delivery: Literal["at-least-once", "at-most-once", "exactly-once"] = "at-least-once"
+    delivery: Literal["at-least-once", "at-most-once", "exactly-once"] = DEFAULT_DELIVERY.value
     """How often a change may be applied."""
-    consistency: Literal["row", "table", "transaction"] = "table"
+    consistency: Literal["row", "table", "transaction"] = DEFAULT_CONSISTENCY.value
     """What is never seen half done on the target."""
     move: Annotated[MoveSettings, MayBeEmpty] = MoveSettings()
     """How tables are moved."""

@@ -13,6 +13,7 @@ from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.tls import tls_problem
 from tieout.errors import ConfigError
+from tieout.model.defaults import CONNECT_SECONDS, CONNECTIONS
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -49,10 +50,14 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return check
 
 
-_COMMON = {"connections": Parameter("the most connections that a verification opens at once", _count)}
+_COMMON = {
+    "connections": Parameter(
+        f"the most connections that a verification opens at once; {CONNECTIONS} unless given", _count
+    )
+}
 
 _SERVER = _COMMON | {
-    "connect_timeout": Parameter("how long to wait for a connection", _duration),
+    "connect_timeout": Parameter(f"how long to wait for a connection; {CONNECT_SECONDS}s unless given", _duration),
     "lock_timeout": Parameter("how long a statement waits for another's lock", _duration),
     "statement_timeout": Parameter("how long a statement may take", _duration),
 }
