@@ -38,6 +38,7 @@ TOLD = [
     ("reference/json.md", f"A value of more than {LONGEST_KEPT:,} bytes"),
     ("reference/json.md", f"{BEGINNING:,} characters of it are kept"),
     ("reference/json.md", f"have taken {KEPT_BYTES >> 20} MB"),
+    ("../README.md", f"`{DEFAULT_DELIVERY}` is the default"),
 ]
 
 
