@@ -13,7 +13,7 @@ from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.tls import tls_problem
 from tieout.errors import ConfigError
-from tieout.model.defaults import CONNECT_SECONDS, CONNECTIONS
+from tieout.model.defaults import CHECK_LOCK_SECONDS, CHECK_STATEMENT_SECONDS, CONNECT_SECONDS, CONNECTIONS
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -58,8 +58,12 @@ _COMMON = {
 
 _SERVER = _COMMON | {
     "connect_timeout": Parameter(f"how long to wait for a connection; {CONNECT_SECONDS}s unless given", _duration),
-    "lock_timeout": Parameter("how long a statement waits for another's lock", _duration),
-    "statement_timeout": Parameter("how long a statement may take", _duration),
+    "lock_timeout": Parameter(
+        f"how long a statement waits for another's lock; in checks {CHECK_LOCK_SECONDS}s unless given", _duration
+    ),
+    "statement_timeout": Parameter(
+        f"how long a statement may take; in checks {CHECK_STATEMENT_SECONDS}s unless given", _duration
+    ),
 }
 
 PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(

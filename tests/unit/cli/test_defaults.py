@@ -66,9 +66,9 @@ def test_a_list_of_what_differs_is_as_long_everywhere() -> None:
 
 def test_lists_over_time_are_as_long_everywhere() -> None:
     jobs = [in_signature(api.list_jobs, "limit"), in_signature(Jobs.list, "limit")]
-    assert {*jobs, option("jobs list", "--limit").default} == {20}
+    assert len({*jobs, option("jobs list", "--limit").default}) == 1
     failures = [in_signature(api.list_failures, "limit"), in_signature(Failures.list, "limit")]
-    assert {*failures, option("failures list", "--limit").default} == {100}
+    assert len({*failures, option("failures list", "--limit").default}) == 1
 
 
 def test_a_task_without_more_is_a_request_without_more() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ from tieout.model import defaults
 from tieout.model.moving import DEFAULT_DELIVERY
 from tieout.model.truncated import BEGINNING, LONGEST_KEPT
 from tieout.repair.from_differences.run import BATCH
+from tieout.report.junit import FIRST_DIFFERENCES
+from tieout.report.progress_lines import LineProgress
 from tieout.runtime.ranges import ROOM
 from tieout.verification.digest_stage import LARGEST_CHUNK, SMALLEST_CHUNK
 from tieout.verification.localise import KEPT_BYTES, LEAF_ROWS
 from tieout.verification.row_stage import KEPT_PER_RANGE
 
 AFTER, TIMES = f"{defaults.RECHECK_AFTER:g}", defaults.RECHECK_TIMES
+LINES = inspect.signature(LineProgress).parameters["interval"].default
 MINUTE = STALE_AFTER.total_seconds() / 60
 
 TOLD = [
@@ -34,7 +38,9 @@ TOLD = [
     ("how-to/verify-while-writes-go-on.md", f"up to {TIMES} times"),
     ("how-to/check-a-database.md", f"another's lock for {defaults.CHECK_LOCK_SECONDS} seconds"),
     ("how-to/check-a-database.md", f"for a statement for {defaults.CHECK_STATEMENT_SECONDS // 60} minutes"),
+    ("how-to/ci.md", f"a line every {LINES:g} seconds"),
     ("how-to/repair.md", f"transactions of {BATCH} rows"),
+    ("reference/json.md", f"its first {FIRST_DIFFERENCES} differences"),
     ("reference/json.md", f"A value of more than {LONGEST_KEPT:,} bytes"),
     ("reference/json.md", f"{BEGINNING:,} characters of it are kept"),
     ("reference/json.md", f"have taken {KEPT_BYTES >> 20} MB"),
