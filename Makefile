@@ -49,7 +49,7 @@ servers: ## the programs of MariaDB and PostgreSQL, if they are missing; starts 
 demo: setup java ## the product on an embedded pair of databases
 	@$(BIN)/tieout demo $(ARGS)
 
-test: setup-dev java servers $(VENV)/spark.jsa ## every test
+test: setup-dev java servers $(VENV)/spark.jsa ## the tests, without the long ones of test-faults
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
 test-faults: setup-dev java servers $(VENV)/spark.jsa ## movers killed at every place, databases corrupted in every way (an hour; goes on where it was)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, open_store
 from tieout.meta.failures import FailureState, KeptFailure
+from tieout.model.defaults import LISTED_FAILURES
 from tieout.model.failures import FailureKind
 
 _OTHER_NAMES = {
@@ -21,7 +22,12 @@ _OTHER_NAMES = {
 
 
 def list_failures(
-    meta: str = DEFAULT_URL, *, limit: int = 100, state: str | None = None, kind: str | None = None, gone: bool = False
+    meta: str = DEFAULT_URL,
+    *,
+    limit: int = LISTED_FAILURES,
+    state: str | None = None,
+    kind: str | None = None,
+    gone: bool = False,
 ) -> list[KeptFailure]:
     """The newest first; those that are gone only if they are asked for."""
     with open_store(meta) as store:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, Wanted, open_store
+from tieout.model.defaults import LISTED_JOBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class JobDetails:
 
 
 def list_jobs(
-    meta: str = DEFAULT_URL, *, limit: int = 20, state: str | None = None, task: str | None = None
+    meta: str = DEFAULT_URL, *, limit: int = LISTED_JOBS, state: str | None = None, task: str | None = None
 ) -> list[Job]:
     """The newest jobs first."""
     with open_store(meta) as store:

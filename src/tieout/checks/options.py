@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tieout.errors import UsageError
+from tieout.model.defaults import RECHECK_AFTER, RECHECK_TIMES
 from tieout.model.statements import EngineChecker
 
 
@@ -19,8 +20,8 @@ class CheckOptions:
 
     max_rows_per_second: float | None = None
     pause: float = 0.0
-    recheck_after: float = 2.0
-    recheck_times: int = 3
+    recheck_after: float = RECHECK_AFTER
+    recheck_times: int = RECHECK_TIMES
     engine_checker: str = EngineChecker.SAFE
     engine_seconds: float = 600.0
     redact_values: bool = False

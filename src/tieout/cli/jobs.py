@@ -12,6 +12,7 @@ from tieout.cli.job_values import LISTED, TABLES, job_values, table_values
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.cli.telling import Telling
+from tieout.model.defaults import LISTED_JOBS
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ State = Literal["running", "paused", "done", "failed", "cancelled", "interrupted
 
 @app.command("list")
 def list_(
-    limit: Annotated[int, typer.Option("--limit", min=1, help="The most jobs to list.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The most jobs to list.")] = LISTED_JOBS,
     state: Annotated[State | None, typer.Option("--state", help="Only jobs in this state.")] = None,
     task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only jobs of this task.")] = None,
     meta: common.Meta = None,

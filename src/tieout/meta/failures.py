@@ -19,6 +19,7 @@ from tieout.meta.ids import find, new_id
 from tieout.meta.ownership import now, touch
 from tieout.meta.schema import failures
 from tieout.model.check_documents import failure_document, failure_from
+from tieout.model.defaults import LISTED_FAILURES
 from tieout.model.failures import CheckResult, Failure, FailureKind
 from tieout.model.statements import Family
 
@@ -100,7 +101,12 @@ class Failures:
                 connection.execute(insert(failures), rows[start : start + _AT_ONCE])
 
     def list(
-        self, *, limit: int = 100, state: FailureState | None = None, kind: str | None = None, gone: bool = False
+        self,
+        *,
+        limit: int = LISTED_FAILURES,
+        state: FailureState | None = None,
+        kind: str | None = None,
+        gone: bool = False,
     ) -> list[KeptFailure]:
         """The newest first; those that are gone only if they are asked for."""
         query = select(failures).order_by(failures.c.last_seen.desc(), failures.c.id).limit(limit)
