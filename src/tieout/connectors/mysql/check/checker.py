@@ -43,6 +43,7 @@ def open_checker(url: EndpointUrl) -> MySQLChecker:
 
 
 class MySQLChecker:
+    other_names: tuple[str, ...] = ()
     own_check_marks = MARKS
 
     def __init__(self, url: EndpointUrl, endpoint: MySQLEndpoint) -> None:

@@ -63,6 +63,7 @@ def open_checker(url: EndpointUrl) -> PostgresChecker:
 
 
 class PostgresChecker:
+    other_names: tuple[str, ...] = ()
     own_check_marks = None
 
     def __init__(self, url: EndpointUrl, endpoint: PostgresEndpoint) -> None:

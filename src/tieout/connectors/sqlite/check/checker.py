@@ -64,6 +64,8 @@ class SQLiteChecker:
     Of a file that is `unreadable`, only definitions can be.
     """
 
+    other_names: tuple[str, ...] = ("main",)
+    """SQLite's own name for a file, whatever the file is called: its tables are main.orders."""
     own_check_marks = None
 
     def __init__(self, url: EndpointUrl, endpoint: SQLiteEndpoint, unreadable: ReadError | None = None) -> None:
