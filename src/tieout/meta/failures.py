@@ -182,9 +182,12 @@ def _identities(endpoint: str, check: CheckResult, found: Sequence[Failure]) -> 
 
 
 def _identity(endpoint: str, failure: Failure, *, by_details: bool) -> str:
-    """By the row's key if it has one: its address changes with every update. Several rows may break one primary key."""
+    """By the row's key if it has one: its address changes with every update. Several rows may break one primary key.
+
+    The entry of a row that is gone has an address that stays, and stores of earlier versions know it by that.
+    """
     where = dict(failure.primary_key) if failure.primary_key is not None else failure.place
-    if failure.kind is FailureKind.PRIMARY_KEY_VIOLATION:
+    if failure.kind in (FailureKind.PRIMARY_KEY_VIOLATION, FailureKind.DANGLING_INDEX_ENTRY):
         where = failure.place or where
     told = {name: value for name, value in failure.details.items() if by_details or name.startswith(_TELLING)}
     about = (failure.table, failure.columns, failure.index, failure.constraint)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.checks.checked import Checked, not_checked
-from tieout.checks.indexes.classify import Classifier
+from tieout.checks.indexes.classify import Classifier, entries_hold_key
 from tieout.checks.indexes.compare import MOST, Compared, IndexComparison, Mismatch
 from tieout.checks.indexes.digest_stage import ReadableIndex, TableIndexes
 from tieout.checks.indexes.follow_entries import followed
@@ -107,8 +107,14 @@ class IndexChecks:
             return self._damaged(index, found, compared.error)
         if compared.error is not None:
             return not_checked(Family.INDEX, info.table, info.name, str(compared.error))
-        classifier = Classifier(self.checker.database, info, found.key, self.checker.address_text)
         mismatches = sorted(compared.mismatches, key=by_address)
+        classifier = Classifier(
+            self.checker.database,
+            info,
+            found.key,
+            self.checker.address_text,
+            addresses_are_keys=bool(mismatches) and entries_hold_key(self.checker, info.table, index.path.address),
+        )
         failures = tuple(failure for each in mismatches for failure in classifier.failures(each))
         if order is not None:
             failures += tuple(order_failure(self.checker.database, info, each) for each in order.disorders)

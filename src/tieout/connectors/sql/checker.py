@@ -29,6 +29,7 @@ class CatalogQueries(Generic[E]):
 class SqlChecker(Generic[E, D]):
     """A Checker but for how tables, indexes and values are read, which is the engine's own."""
 
+    other_names: tuple[str, ...] = ()
     own_check_marks: str | None = None
 
     def __init__(self, database: str, endpoint: E, dialect: D, catalog: CatalogQueries[E]) -> None:

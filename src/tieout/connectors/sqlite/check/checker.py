@@ -65,6 +65,9 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
     Of a file that is `unreadable`, only definitions can be.
     """
 
+    other_names: tuple[str, ...] = ("main",)
+    """SQLite's own name for a file, whatever the file is called: its tables are main.orders."""
+
     def __init__(self, url: EndpointUrl, endpoint: SQLiteEndpoint, unreadable: ReadError | None = None) -> None:
         super().__init__(Path(url.path or "").stem, endpoint, _DIALECT, _CATALOG)
         self.url = url
