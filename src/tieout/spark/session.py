@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from tieout.errors import SparkFailure
 from tieout.spark.launch import launch
-from tieout.spark.python import worker_python
+from tieout.spark.python import WORKER_PYTHON, worker_python
 
 _WORKER_ENVIRONMENT = {
     # Each Spark task is one thread of work already.
@@ -75,11 +75,12 @@ def start_session(
 
 @contextmanager
 def _python_for(master: str) -> Iterator[None]:
-    """Spark looks for it when it starts. Processes that outlive this one are told of none that is gone by then."""
+    """Spark looks for it when it starts. Processes that are started later find the Python that they always did."""
     python = worker_python() if master.startswith("local") else sys.executable
     names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
     ours = [name for name in names if os.environ.get(name, sys.executable) == sys.executable]
     os.environ.update(dict.fromkeys(ours, python))
+    os.environ[WORKER_PYTHON] = sys.executable
     try:
         yield
     finally:
@@ -89,6 +90,8 @@ def _python_for(master: str) -> Iterator[None]:
 def _local_settings(master: str) -> dict[str, str]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return {
+        # Java has it from us when we started it. When it ran before, the session has to tell its Python processes.
+        f"spark.executorEnv.{WORKER_PYTHON}": sys.executable,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
