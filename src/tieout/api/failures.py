@@ -51,6 +51,6 @@ def kind_named(name: str) -> FailureKind:
     try:
         return FailureKind(name)
     except ValueError:
-        from tieout.config.nearest import suggestion
+        from tieout.model.nearest import suggestion
 
         raise UsageError(f"no failure is called {name!r}", suggestion(name, list(FailureKind))) from None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from tieout.api.failures import kind_named
-from tieout.config.nearest import suggestion
+from tieout.model.nearest import suggestion
 from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, open_store

@@ -10,13 +10,13 @@ from pydantic import AfterValidator, Field, model_validator
 from tieout.config.durations import seconds_text
 from tieout.config.endpoint_url import DEFAULT_PORTS, EndpointUrl
 from tieout.config.fields import Count, MayBeEmpty, PositiveSeconds, Section, Text, Url
-from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.task_settings import TaskSettings
 from tieout.config.urls import parse_url
 from tieout.errors import ConfigError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Consistency, Delivery
+from tieout.model.nearest import suggestion
 from tieout.model.requests import VerifyRequest
 
 DEFAULT_META = "sqlite:///.tieout/meta.db"

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from tieout.config.durations import parse_positive_duration, seconds_text
-from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.tls import tls_problem
 from tieout.errors import ConfigError
+from tieout.model.nearest import suggestion
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
