@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tieout.errors import UsageError
+from tieout.model.nearest import chosen
+from tieout.model.requests import put
 from tieout.model.statements import EngineChecker
 
 
@@ -21,10 +22,9 @@ class CheckOptions:
     pause: float = 0.0
     recheck_after: float = 2.0
     recheck_times: int = 3
-    engine_checker: str = EngineChecker.SAFE
+    engine_checker: EngineChecker = EngineChecker.SAFE
     engine_seconds: float = 600.0
     redact_values: bool = False
 
     def __post_init__(self) -> None:
-        if self.engine_checker not in list(EngineChecker):
-            raise UsageError(f"the engine's own checker is run {', '.join(EngineChecker)}; not {self.engine_checker}")
+        put(self, "engine_checker", chosen(EngineChecker, self.engine_checker, "engine_checker"))
