@@ -29,7 +29,6 @@ from tieout.move.schema_changes import Trouble, TroubleFound
 from tieout.move.snapshot_overlap import Holdings
 from tieout.move.staging import Staging
 from tieout.move.transformed_rows import staged_by
-from tieout.runtime.control import POLL_SECONDS
 from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame
 from tieout.spark.work import run_work, spark_errors
@@ -124,6 +123,9 @@ class Follower:
 
     def run(self, done: Callable[[Position], bool]) -> None:
         """Returns when `done` says so of the position that was applied last. Errors are TieoutErrors."""
+        # Here: Spark's processes load this file for Slices, and have nothing to do with the meta store.
+        from tieout.runtime.control import POLL_SECONDS
+
         self._applied = self.slices.start
         if done(self._applied):
             return

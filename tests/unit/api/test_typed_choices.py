@@ -12,7 +12,6 @@ import tieout
 from tieout import api
 from tieout.checks.options import CheckOptions
 from tieout.errors import UsageError
-from tieout.meta import JobState
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Consistency, Delivery
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
@@ -107,12 +106,6 @@ def test_a_text_that_is_none_of_them_is_told_all(
         typed(f"sqlite:///{meta}")
     assert (told.value.message, told.value.hint) == (message, hint)
     assert not meta.exists(), "something was begun"
-
-
-def test_states_are_texts_or_themselves(tmp_path: Path) -> None:
-    meta = f"sqlite:///{tmp_path}/meta.db"
-    assert api.list_jobs(meta, state="done") == api.list_jobs(meta, state=JobState.DONE) == []
-    assert api.list_failures(meta, state="open", kind="index_order") == []
 
 
 @pytest.mark.parametrize(
