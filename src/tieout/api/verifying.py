@@ -59,6 +59,7 @@ def compare(
     """
     from tieout.verification.dataframes import compare_frames
 
+    session_of(a.sparkSession)
     request = TableRequest(
         "a",
         key=((key,) if isinstance(key, str) else tuple(key)) or None,

@@ -130,7 +130,8 @@ class Follower:
         if done(self._applied):
             return
         with ThreadPoolExecutor(1) as self._pool, tempfile.TemporaryDirectory(prefix="tieout-stream-") as directory:
-            query = interruptible(self.spark, lambda: self._start(directory))
+            with spark_errors():
+                query = interruptible(self.spark, lambda: self._start(directory))
             ended = self._watch(query)
             try:
                 while not done(self._applied):

@@ -9,13 +9,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import IO
+from typing import IO, Any
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from tieout.errors import SparkFailure
+from tieout.errors import SparkFailure, UsageError
+from tieout.spark.faults import spark_faults
 from tieout.spark.launch import launch
 from tieout.spark.python import WORKER_PYTHON, worker_python
 
@@ -29,6 +30,7 @@ _WORKER_ENVIRONMENT = {
 
 _LOGS: list[IO[bytes]] = []
 
+_ANSI = "spark.sql.ansi.enabled"
 _ONE_PROCESS = re.compile(r"local(\[.*\])?")
 _HIDDEN = "spark.redaction.regex"
 _SECRETS = "(?i)secret|passw(or)?d|passphrase|token|credential|(access|account|encryption|private|api)[._-]?key"
@@ -71,6 +73,30 @@ def start_session(
         raise SparkFailure(
             f"Spark did not start: {line}", "is a Java runtime of version 17 or later installed?"
         ) from None
+
+
+def usable(session: Any) -> SparkSession:
+    """The session, if our work can run in it; else an error that says what to do. Asks its settings, and runs no job.
+
+    What its Python processes lack shows when the first job of ours fails: see `faults.worker_fault`.
+    """
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise SparkFailure(
+            "a session of Spark Connect can't run Tieout's work",
+            "give a session of the driver itself: SparkSession.builder.master(…), not remote(…)",
+        )
+    if not isinstance(session, SparkSession):
+        raise UsageError(f"{type(session).__name__} is no Spark session", "give a pyspark.sql.SparkSession")
+    if session.sparkContext._jsc is None:
+        raise SparkFailure("the Spark session was stopped", "start a new one, and give that")
+    with spark_faults("the Spark session"):
+        ansi = session.conf.get(_ANSI)
+    if ansi != "true":
+        raise SparkFailure(
+            "the Spark session has ANSI mode off: what it can't compute becomes NULL or a wrong value, and no error",
+            f"set {_ANSI} to true",
+        )
+    return session
 
 
 @contextmanager
