@@ -53,6 +53,8 @@ def told(call: Callable[[], VerificationResult]) -> Any:
         return call().verdict
     except TieoutError as error:
         return error.code, error.message, error.hint
+    except Exception as error:  # a crash in one session hides nothing of the others
+        return "crash", type(error).__name__, str(error)
 
 
 if __name__ == "__main__":
