@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 
 import tieout
 from tieout import TieoutError, VerificationResult
+from tieout.api import SparkSettings, run_verification
+from tieout.model.requests import VerifyRequest
 
 
 def main() -> None:
@@ -25,6 +27,10 @@ def main() -> None:
 
 
 def told_in(python: str, path: str, conf: dict[str, str], how: str = "") -> list[Any]:
+    if how == "ours":  # Java has been started by then, and not by us
+        os.environ.pop("PYSPARK_PYTHON", None)
+        ours = SparkSettings("local[1]", {"spark.executorEnv.PYTHONPATH": path})
+        return [told(lambda: run_verification(VerifyRequest(database("a"), database("b"), "t"), spark=ours))]
     os.environ["PYSPARK_PYTHON"] = python
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     for name, value in {"spark.executorEnv.PYTHONPATH": path, **conf}.items():

@@ -44,6 +44,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "of no Python": session("/nowhere/python"),
         "not ANSI": session(conf={"spark.sql.ansi.enabled": "false"}, how="compares"),
         "stopped": session(how="stopped"),
+        "ours": session(how="ours"),
     }
     ended = subprocess.run(
         [sys.executable, "-m", "tests.integration.own_sessions"],
@@ -62,6 +63,10 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_a_session_that_has_what_we_need_does_the_work(seen: dict[str, Any]) -> None:
     assert seen["fine"] == ["equal", "different"]
+
+
+def test_a_session_that_we_start_works_in_java_that_others_started(seen: dict[str, Any]) -> None:
+    assert seen["ours"] == ["equal"]
 
 
 @pytest.mark.parametrize(

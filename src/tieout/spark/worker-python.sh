@@ -11,4 +11,4 @@ for each in $PYTHONPATH; do
   esac
 done
 unset IFS
-PYTHONPATH=$kept exec "${TIEOUT_WORKER_PYTHON:-python3}" "$@"
+PYTHONPATH=$kept exec "${TIEOUT_WORKER_PYTHON:?is not set}" "$@"
