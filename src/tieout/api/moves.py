@@ -14,6 +14,7 @@ from tieout.errors import TieoutError, UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, MetaStore, Wanted, open_store
 from tieout.model.move_requests import MoveRequest
 from tieout.model.move_states import ENDED, FAILED, INTERRUPTED
+from tieout.model.nearest import chosen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,14 +118,15 @@ def _status(store: MetaStore, task: str) -> dict[str, Any] | None:
     return told | {"state": INTERRUPTED, "message": gone}
 
 
-def steer_move(task: str, wanted: Wanted | None, meta: str = DEFAULT_URL) -> Job:
+def steer_move(task: str, wanted: Wanted | str | None, meta: str = DEFAULT_URL) -> Job:
     """Asks the process that runs a task to pause or stop; None: to go on."""
+    asked = None if wanted is None else chosen(Wanted, wanted, "way to steer a mover")
     with open_store(meta) as store:
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=task, kind=JobKind.MOVE)
         if not running:
             hint = f"start it: tieout run {task}; tieout task drop {task} removes what it left at its endpoints"
             raise UsageError(f"nothing runs the task {task}", hint)
-        return store.jobs.set_wanted(running[0].id, wanted)
+        return store.jobs.set_wanted(running[0].id, asked)
 
 
 def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> None:

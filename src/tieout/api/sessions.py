@@ -22,9 +22,10 @@ class SparkSettings:
 
 
 def session_of(spark: SparkSession | SparkSettings | None) -> SparkSession:
-    if spark is not None and not isinstance(spark, SparkSettings):
-        return spark
-    from tieout.spark.session import start_session
+    """SparkFailure, with the remedy, if work can't run in it."""
+    from tieout.spark.session import start_session, usable
 
+    if spark is not None and not isinstance(spark, SparkSettings):
+        return usable(spark)
     settings = spark or SparkSettings()
-    return start_session(settings.master, settings.conf, verbose=settings.verbose)
+    return usable(start_session(settings.master, settings.conf, verbose=settings.verbose))

@@ -17,7 +17,7 @@ from tieout.model.forecast import Forecast, Preflight
 from tieout.model.move_requests import MoveRequest
 from tieout.model.progress import Listener, Progress, silence
 from tieout.model.redaction import values_hidden
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest, table_requests
 from tieout.model.results import VerificationResult
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ DEFAULT_CONNECTIONS = CONNECTIONS
 def verify(
     source: str,
     target: str,
-    tables: Sequence[str | TableRequest] = (),
+    tables: str | TableRequest | Sequence[str | TableRequest] = (),
     *,
     spark: SparkSession | None = None,
     meta: str = DEFAULT_URL,
@@ -41,8 +41,7 @@ def verify(
     `tables` are names or patterns (none: all), `options` those of VerifyOptions; `spark` is a session of
     the caller's own, else one is started.
     """
-    requests = tuple(TableRequest(table) if isinstance(table, str) else table for table in tables)
-    request = VerifyRequest(source, target, requests, VerifyOptions(**options))
+    request = VerifyRequest(source, target, table_requests(tables), VerifyOptions(**options))
     return run_verification(request, spark=spark, meta=meta, listener=listener)
 
 
@@ -50,7 +49,7 @@ def compare(
     a: DataFrame,
     b: DataFrame,
     key: str | Sequence[str] = (),
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     tolerance: Mapping[str, str | float] | None = None,
     limit: int | None = LISTED_DIFFERENCES,
 ) -> VerificationResult:
@@ -61,10 +60,11 @@ def compare(
     """
     from tieout.verification.dataframes import compare_frames
 
+    session_of(a.sparkSession)
     request = TableRequest(
         "a",
         key=((key,) if isinstance(key, str) else tuple(key)) or None,
-        columns=None if columns is None else tuple(columns),
+        columns=None if columns is None else (columns,) if isinstance(columns, str) else tuple(columns),
         tolerance={name: str(amount) for name, amount in (tolerance or {}).items()},
     )
     return compare_frames(a, b, request, limit)

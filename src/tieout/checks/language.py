@@ -11,8 +11,8 @@ from typing import Any, cast
 from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
-from tieout.config.nearest import nearest
 from tieout.errors import StatementError
+from tieout.model.nearest import nearest
 from tieout.model.statements import EVERYTHING, CheckStatement, Family, Named
 
 GRAMMAR = r"""

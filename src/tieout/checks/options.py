@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tieout.errors import UsageError
 from tieout.model.defaults import RECHECK_AFTER, RECHECK_TIMES
+from tieout.model.nearest import chosen
+from tieout.model.requests import put
 from tieout.model.statements import EngineChecker
 
 
@@ -23,10 +24,10 @@ class CheckOptions:
     pause: float = 0.0
     recheck_after: float = RECHECK_AFTER
     recheck_times: int = RECHECK_TIMES
-    engine_checker: str | None = None
+    engine_checker: EngineChecker | None = None
     engine_seconds: float = 600.0
     redact_values: bool = False
 
     def __post_init__(self) -> None:
-        if self.engine_checker is not None and self.engine_checker not in list(EngineChecker):
-            raise UsageError(f"the engine's own checker is run {', '.join(EngineChecker)}; not {self.engine_checker}")
+        if self.engine_checker is not None:
+            put(self, "engine_checker", chosen(EngineChecker, self.engine_checker, "engine_checker"))

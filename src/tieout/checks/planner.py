@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tieout.config.nearest import suggestion
 from tieout.connectors.protocols.check import Checker, IndexInfo
 from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError, UsageError
 from tieout.model.constraints import ConstraintInfo
+from tieout.model.nearest import suggestion
 from tieout.model.statements import CheckStatement, Family, Named
 from tieout.model.tables import Table, TableName
 

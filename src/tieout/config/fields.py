@@ -11,9 +11,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from tieout.config.durations import parse_duration, parse_positive_duration
 from tieout.config.endpoint_url import EndpointUrl
-from tieout.config.nearest import suggestion
 from tieout.config.urls import NOT_YET_SCHEMES, parse_url
 from tieout.errors import ConfigError
+from tieout.model.nearest import suggestion
 
 _TOLERANCE = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<relative>\s+relative)?")
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tieout.config.fields import Section
-from tieout.config.nearest import nearest, suggestion
 from tieout.config.yaml_tree import Problem, YamlPath, YamlTree
+from tieout.model.nearest import nearest, suggestion
 
 _WANTED = {
     "string_type": "text",

@@ -10,7 +10,6 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from tieout.config.durations import seconds_text
 from tieout.config.endpoint_url import DEFAULT_PORTS, EndpointUrl
 from tieout.config.fields import AvailableUrl, Count, MayBeEmpty, PositiveSeconds, Section, Text, Url
-from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.task_settings import TaskSettings
 from tieout.config.url_params import not_yet
@@ -19,6 +18,7 @@ from tieout.errors import ConfigError
 from tieout.model.defaults import CONNECT_SECONDS, CONNECTIONS, META_URL, SPARK_MASTER
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Consistency, Delivery
+from tieout.model.nearest import suggestion
 from tieout.model.requests import VerifyRequest
 
 

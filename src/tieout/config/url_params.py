@@ -9,11 +9,11 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from tieout.config.durations import parse_positive_duration, seconds_text
-from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.tls import tls_problem
 from tieout.errors import ConfigError
 from tieout.model.defaults import CHECK_LOCK_SECONDS, CHECK_STATEMENT_SECONDS, CONNECT_SECONDS, CONNECTIONS
+from tieout.model.nearest import suggestion
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 

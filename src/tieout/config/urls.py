@@ -6,10 +6,10 @@ import re
 from urllib.parse import unquote
 
 from tieout.config.endpoint_url import DEFAULT_PORTS, OBJECT_STORE, EndpointUrl
-from tieout.config.nearest import nearest
 from tieout.config.secrets import register_secret
 from tieout.config.url_params import parse_params
 from tieout.errors import ConfigError
+from tieout.model.nearest import nearest
 
 __all__ = ["ALIASES", "NOT_YET_SCHEMES", "SCHEMES", "EndpointUrl", "parse_url"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tieout.model.moving import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY, Consistency, Delivery
-from tieout.model.requests import TableRequest
+from tieout.model.nearest import chosen
+from tieout.model.requests import TableRequest, put, table_requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class MoveOptions:
 class MoveRequest:
     """Two endpoint URLs (secrets included; never logged) and what to move. No tables: all.
 
-    `redact_values`: what is told and kept of errors quotes no values of rows.
+    `redact_values`: what is told and kept of errors quotes no values of rows. A table may be given by its plain name,
+    delivery and consistency by their texts, "exactly-once".
     """
 
     task: str
@@ -39,3 +41,8 @@ class MoveRequest:
     consistency: Consistency = DEFAULT_CONSISTENCY
     options: MoveOptions = MoveOptions()
     redact_values: bool = False
+
+    def __post_init__(self) -> None:
+        put(self, "tables", table_requests(self.tables))
+        put(self, "delivery", chosen(Delivery, self.delivery, "delivery"))
+        put(self, "consistency", chosen(Consistency, self.consistency, "consistency"))

@@ -29,7 +29,6 @@ from tieout.move.schema_changes import Trouble, TroubleFound
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import Staging
 from tieout.move.transformed_rows import staged_by
-from tieout.runtime.control import POLL_SECONDS
 from tieout.spark.interrupts import interruptible
 from tieout.spark.stream import Pace, stream_frame
 from tieout.spark.work import run_work, spark_errors
@@ -124,11 +123,15 @@ class Follower:
 
     def run(self, done: Callable[[Position], bool]) -> None:
         """Returns when `done` says so of the position that was applied last. Errors are TieoutErrors."""
+        # Here: Spark's processes load this file for LogBatches, and have nothing to do with the meta store.
+        from tieout.runtime.control import POLL_SECONDS
+
         self._applied = self.batches.start
         if done(self._applied):
             return
         with ThreadPoolExecutor(1) as self._pool, tempfile.TemporaryDirectory(prefix="tieout-stream-") as directory:
-            query = interruptible(self.spark, lambda: self._start(directory))
+            with spark_errors():
+                query = interruptible(self.spark, lambda: self._start(directory))
             ended = self._watch(query)
             try:
                 while not done(self._applied):

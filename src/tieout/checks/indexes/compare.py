@@ -10,6 +10,7 @@ import pickle
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
@@ -17,7 +18,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 from tieout.checks.indexes.digest_stage import DigestStage, TableIndexes
 from tieout.checks.indexes.work import CELLS, ENTRY, EXCLUDED, INVISIBLE, ROW, ScanIndex, ScanTable, TogetherAtOnce
 from tieout.checks.options import CheckOptions
-from tieout.checks.progress import Unit
 from tieout.connectors.protocols.paths import AtMoments
 from tieout.errors import TieoutError
 from tieout.model.truncated import restored
@@ -25,6 +25,9 @@ from tieout.runtime.dispatch import deal, slots
 from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.spark.interrupts import interruptible
 from tieout.spark.work import Work, cell_name, spark_errors, work_frame
+
+if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
+    from tieout.checks.progress import Unit
 
 MOST = 50_000
 """Of one index: a function redefined under it makes every entry wrong."""

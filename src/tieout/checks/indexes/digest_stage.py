@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
@@ -18,12 +18,14 @@ from tieout.checks.indexes.bucket_sums import Tally
 from tieout.checks.indexes.projection import TableColumns
 from tieout.checks.indexes.work import Digested, DigestIndex, DigestTable
 from tieout.checks.options import CheckOptions
-from tieout.checks.progress import Unit
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Path, TablePath
 from tieout.errors import TieoutError
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt, slots
 from tieout.spark.work import Work
+
+if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
+    from tieout.checks.progress import Unit
 
 _VERSION = 2
 _PIECE_ROWS = 1_000_000
