@@ -14,7 +14,7 @@ PEER := .venv-peer
 RELADIFF := reladiff[mysql,postgresql]==0.6.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev java servers demo test test-faults test-kills mutants lint format bench-verify bench-move bench-check bench-check-changed soak clean
+.PHONY: help setup setup-dev java servers demo test test-faults test-kills golden mutants lint format bench-verify bench-move bench-check bench-check-changed soak clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ servers: ## the programs of MariaDB and PostgreSQL, if they are missing; starts 
 demo: setup java ## the product on an embedded pair of databases
 	@$(BIN)/tieout demo $(ARGS)
 
-test: setup-dev java servers $(VENV)/spark.jsa ## every test
+test: setup-dev java servers $(VENV)/spark.jsa ## the tests, without the long ones of test-faults
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
 test-faults: setup-dev java servers $(VENV)/spark.jsa ## movers killed at every place, databases corrupted in every way (an hour; goes on where it was)
@@ -62,6 +62,9 @@ test-kills: setup-dev java servers $(VENV)/spark.jsa ## movers killed at random,
 
 mutants: setup-dev java servers $(VENV)/spark.jsa ## breaks the code in 40 known ways: the tests have to notice each; ARGS="NAME", ARGS="-k PATTERN"
 	$(BIN)/python tools/mutants -j $(WORKERS) $(ARGS)
+
+golden: setup-dev java servers $(VENV)/spark.jsa ## what users and scripts see, beside what was recorded in tests/golden; PARTS="help api" for some of it
+	@$(BIN)/python tools/golden compare $(PARTS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

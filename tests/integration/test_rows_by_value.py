@@ -20,7 +20,7 @@ from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest
 from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
 from tieout.verification.compare import compare_rows
-from tieout.verification.localise import Localised, Patience, shape_of
+from tieout.verification.localise import Localised, Rechecking, shape_of
 from tieout.verification.rows import read_rows
 from tieout.verification.table_plan import TablePlan
 
@@ -170,7 +170,7 @@ def in_buckets(plan: TablePlan) -> Localised:
         "bucket": pa.array([bucket for bucket, _ in payloads], pa.int32()),
         "payload": pa.array([payload for _, payload in payloads], pa.binary()),
     }
-    compare = CompareBuckets(plan, shape_of(plan), None, Patience(0.0, 0, (None, None)))
+    compare = CompareBuckets(plan, shape_of(plan), None, Rechecking(0.0, 0, (None, None)))
     (batch,) = compare.run(iter([pa.RecordBatch.from_pydict(columns)]))
     result = pickle.loads(batch.column(0)[0].as_py())
     assert isinstance(result, Localised), result

@@ -12,6 +12,7 @@ from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, open_store
+from tieout.model.defaults import FOLLOW_EVERY, LISTED_DIFFERENCES
 from tieout.model.failures import CheckReport
 from tieout.model.progress import Listener, silence
 from tieout.model.statements import CheckStatement
@@ -29,7 +30,7 @@ def check(
     *,
     spark: SparkSession | SparkSettings | None = None,
     meta: str = DEFAULT_URL,
-    limit: int | None = 1000,
+    limit: int | None = LISTED_DIFFERENCES,
     listener: Listener = silence,
     **options: Any,
 ) -> CheckReport:
@@ -47,10 +48,10 @@ def follow_checks(
     statement: str,
     tell: Callable[[CheckReport], None],
     *,
-    every: float = 10.0,
+    every: float = FOLLOW_EVERY,
     spark: SparkSession | SparkSettings | None = None,
     meta: str = DEFAULT_URL,
-    limit: int | None = 1000,
+    limit: int | None = LISTED_DIFFERENCES,
     **options: Any,
 ) -> None:
     """Checks what was changed, again and again, `every` so many seconds: CHECK … CHANGED. Each round's report is told.

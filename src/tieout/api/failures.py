@@ -5,6 +5,7 @@ from __future__ import annotations
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, open_store
 from tieout.meta.failures import FailureState, KeptFailure
+from tieout.model.defaults import LISTED_FAILURES
 from tieout.model.failures import FailureKind
 from tieout.model.nearest import chosen, suggestion
 
@@ -24,7 +25,7 @@ _OTHER_NAMES = {
 def list_failures(
     meta: str = DEFAULT_URL,
     *,
-    limit: int = 100,
+    limit: int = LISTED_FAILURES,
     state: FailureState | str | None = None,
     kind: FailureKind | str | None = None,
     gone: bool = False,

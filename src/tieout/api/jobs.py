@@ -8,6 +8,7 @@ from typing import Any
 
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, Wanted, open_store
+from tieout.model.defaults import LISTED_JOBS
 from tieout.model.nearest import chosen
 
 
@@ -21,7 +22,7 @@ class JobDetails:
 
 
 def list_jobs(
-    meta: str = DEFAULT_URL, *, limit: int = 20, state: JobState | str | None = None, task: str | None = None
+    meta: str = DEFAULT_URL, *, limit: int = LISTED_JOBS, state: JobState | str | None = None, task: str | None = None
 ) -> list[Job]:
     """The newest jobs first."""
     wanted = None if state is None else chosen(JobState, state, "state")

@@ -39,7 +39,7 @@ def run_move(
     import tieout.spark.session  # noqa: F401 - as in run_verification
     from tieout.connectors.registry import open_endpoint, open_source, open_target
     from tieout.move.job import MoveJob
-    from tieout.move.preflight import Foresight
+    from tieout.move.preflight import MovePreflight
 
     urls = parse_url(request.source), parse_url(request.target)
     with ExitStack() as stack:
@@ -49,7 +49,7 @@ def run_move(
         source = open_source(urls[0])
         with closing(open_target(urls[1])) as target:
             # Before Spark takes its seconds to start, and before anything is touched.
-            Foresight(request, (endpoints[0], endpoints[1]), source, target).refuse()
+            MovePreflight(request, (endpoints[0], endpoints[1]), source, target).refuse()
         session = pool.submit(session_of, spark)
         job = MoveJob(
             store,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tieout.model.defaults import SPARK_MASTER
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 class SparkSettings:
     """The session to start, for who does not bring one. `verbose` lets Spark's own log through."""
 
-    master: str = "local[*]"
+    master: str = SPARK_MASTER
     conf: Mapping[str, str] = field(default_factory=dict)
     verbose: bool = False
 

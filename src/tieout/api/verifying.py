@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.meta import DEFAULT_URL, open_store
+from tieout.model.defaults import CONNECTIONS, LISTED_DIFFERENCES
 from tieout.model.forecast import Forecast, Preflight
 from tieout.model.move_requests import MoveRequest
 from tieout.model.progress import Listener, Progress, silence
@@ -22,7 +23,7 @@ from tieout.model.results import VerificationResult
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-DEFAULT_CONNECTIONS = 8
+DEFAULT_CONNECTIONS = CONNECTIONS
 
 
 def verify(
@@ -50,7 +51,7 @@ def compare(
     key: str | Sequence[str] = (),
     columns: str | Sequence[str] | None = None,
     tolerance: Mapping[str, str | float] | None = None,
-    limit: int | None = 1000,
+    limit: int | None = LISTED_DIFFERENCES,
 ) -> VerificationResult:
     """Compares two DataFrames, `a` as the source and `b` as the target; rows match by `key`, or else as multisets.
 

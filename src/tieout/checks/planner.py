@@ -79,7 +79,7 @@ def defined(statement: CheckStatement, checker: Checker) -> list[TableName] | No
 
 def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
     if statement.database is not None:
-        if statement.database != checker.database:
+        if statement.database != checker.database and statement.database.casefold() not in checker.other_names:
             raise UsageError(
                 f"this is the database {checker.database}, not {statement.database}",
                 "give the URL of the database that is to be checked",

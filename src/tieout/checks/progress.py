@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tieout.checks.checked import Checked
 from tieout.meta import MetaStore
-from tieout.meta.check_units import KeptUnit
+from tieout.meta.checks import KeptUnit
 from tieout.model.check_documents import failure_document, failure_from, result_document, result_from
 from tieout.model.progress import Listener, Progress
 from tieout.model.redaction import Redaction

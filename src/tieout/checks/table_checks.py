@@ -16,7 +16,7 @@ from tieout.checks.planner import PlannedTable
 from tieout.checks.progress import Ledger, Unit
 from tieout.checks.values.already_reported import told_by
 from tieout.checks.values.checks import ValueChecks
-from tieout.checks.values.engine_checker import OWN, own_checked
+from tieout.checks.values.engine_checker import OWN, EngineCheckerAbsent, own_checked
 from tieout.connectors.protocols.check import Checker, let_go_after
 from tieout.connectors.protocols.paths import exact_key
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
@@ -83,6 +83,9 @@ class TableChecks:
             self.ledger.rest(0)
             try:
                 yield own_checked(self.checker, each.table, self.options)
+            except EngineCheckerAbsent as absent:
+                self.notes.append(f"the engine's own checker was not run: {absent}")
+                return
             except OF_THE_TABLE as error:
                 yield not_checked(Family.VALIDITY, each.table, OWN, str(error))
 

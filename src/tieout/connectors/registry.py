@@ -7,7 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import cast
 
-from tieout.config.urls import EndpointUrl
+from tieout.config.urls import NOT_YET_SCHEMES, EndpointUrl
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target
@@ -68,6 +68,8 @@ def _part(url: EndpointUrl, package: str, part: str, done: str) -> ModuleType:
 
 def _folder(url: EndpointUrl) -> str:
     folder = _FOLDERS.get(url.scheme)
+    if url.scheme in NOT_YET_SCHEMES:
+        raise UnsupportedError(f"{url.scheme}:// is not available yet")
     if folder is None:
         raise UnsupportedError(f"{url.scheme}:// is not served by a connector")
     return folder

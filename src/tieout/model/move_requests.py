@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tieout.model.moving import Consistency, Delivery
+from tieout.model.moving import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY, Consistency, Delivery
 from tieout.model.nearest import chosen
 from tieout.model.requests import TableRequest, put, table_requests
 
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """How to move. `chunk_rows` None: as many as make a chunk of some seconds.
+    """How to move. `chunk_rows` None: COPY_CHUNK_ROWS.
 
     A mover waits while the target runs more than `max_load` statements, or a replica of it is further behind than
     `max_replica_lag` seconds.
@@ -37,8 +37,8 @@ class MoveRequest:
     source: str = field(repr=False)
     target: str = field(repr=False)
     tables: tuple[TableRequest, ...] = ()
-    delivery: Delivery = Delivery.AT_LEAST_ONCE
-    consistency: Consistency = Consistency.TABLE
+    delivery: Delivery = DEFAULT_DELIVERY
+    consistency: Consistency = DEFAULT_CONSISTENCY
     options: MoveOptions = MoveOptions()
     redact_values: bool = False
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tieout.model.defaults import LISTED_DIFFERENCES, RECHECK_AFTER, RECHECK_TIMES
 from tieout.model.nearest import chosen
 from tieout.model.results import Strategy
 
@@ -59,6 +60,7 @@ def table_requests(tables: str | TableRequest | Iterable[str | TableRequest]) ->
 class VerifyOptions:
     """How to verify. `limit` None lists (and keeps, for repair) every difference.
 
+    `chunk_rows` None: FIRST_CHUNK_ROWS at first, then as many as are read in `chunk_seconds`.
     `redact_values`: of rows that differ, keys and hashes of values are listed and kept, and no value. A strategy may
     be given by its text, "pull".
     """
@@ -67,12 +69,12 @@ class VerifyOptions:
     hash_bits: int = 64
     counts_only: bool = False
     exact_scale: bool = False
-    limit: int | None = 1000
+    limit: int | None = LISTED_DIFFERENCES
     chunk_seconds: float = 1.0
     chunk_rows: int | None = None
     max_rows_per_second: int | None = None
-    recheck_after: float = 2.0
-    recheck_times: int = 3
+    recheck_after: float = RECHECK_AFTER
+    recheck_times: int = RECHECK_TIMES
     redact_values: bool = False
 
     def __post_init__(self) -> None:

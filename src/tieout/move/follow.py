@@ -24,9 +24,9 @@ from tieout.failpoints import reach
 from tieout.model.moving import Delivery, Fence
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
-from tieout.move.log_batch import SliceStaged, StageSlice
+from tieout.move.log_batch import LogBatchStaged, StageLogBatch
 from tieout.move.schema_changes import Trouble, TroubleFound
-from tieout.move.snapshot_overlap import Holdings
+from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import Staging
 from tieout.move.transformed_rows import staged_by
 from tieout.spark.interrupts import interruptible
@@ -37,7 +37,7 @@ _TRIES = 10
 
 
 @dataclass(frozen=True)
-class Slices:
+class LogBatches:
     """What the stream reads and does (spark.stream.Following)."""
 
     log: ChangeLog
@@ -46,13 +46,13 @@ class Slices:
     poll_seconds: float
     source: ChunkSource
     loader: Loader
-    holdings: Mapping[TableName, Holdings]
+    overlap: Mapping[TableName, SnapshotOverlap]
     alike: bool
     stages: Mapping[TableName, StageTable]
 
-    def work(self, after: Position, upto: Position) -> StageSlice:
-        tables = {name: Staging(stage, self.holdings[name]) for name, stage in self.stages.items()}
-        return StageSlice(self.log, self.source, self.loader, tables, self.alike, after, upto)
+    def work(self, after: Position, upto: Position) -> StageLogBatch:
+        tables = {name: Staging(stage, self.overlap[name]) for name, stage in self.stages.items()}
+        return StageLogBatch(self.log, self.source, self.loader, tables, self.alike, after, upto)
 
     @property
     def shaped(self) -> dict[int, StageTable]:
@@ -77,13 +77,13 @@ class Follower:
     """
 
     spark: SparkSession
-    slices: Slices
+    batches: LogBatches
     target: Target
     fence: Fence
     delivery: Delivery
     keep_first: Callable[[Position, Position], None]
     hold: Callable[[Event], None]
-    tell: Callable[[SliceStaged, list[str]], None]
+    tell: Callable[[LogBatchStaged, list[str]], None]
     _applied: Position = field(init=False)
     _error: BaseException | None = field(init=False, default=None)
     _merging: Future[None] | None = field(init=False, default=None)
@@ -96,18 +96,18 @@ class Follower:
 
     def replay(self, upto: Position) -> None:
         """Applies one batch that ends there: an earlier mover may have applied it, or have been about to."""
-        self._applied = self.slices.start
-        self._merge(self._staged_up_to(self.slices.start, upto))
+        self._applied = self.batches.start
+        self._merge(self._staged_up_to(self.batches.start, upto))
 
     def catch_up(self, goal: Position, stop: Callable[[], None]) -> None:
         """Applies the log up to a position that it has reached already, round by round. `stop` raises to end it."""
-        self._applied = after = self.slices.start
+        self._applied = after = self.batches.start
         with ThreadPoolExecutor(1) as self._pool:
-            pace = Pace(self.slices.batch_bytes)
+            pace = Pace(self.batches.batch_bytes)
             while not after.reaches(goal):
                 stop()
                 self._confirm()
-                upto = next(iter(self.slices.log.ends(after, pace.bytes, 1)), goal)
+                upto = next(iter(self.batches.log.ends(after, pace.bytes, 1)), goal)
                 upto = goal if upto.reaches(goal) else upto
                 staged = self._staged_up_to(after, upto)
                 self._wait_for_merge()
@@ -116,17 +116,17 @@ class Follower:
                 pace.went_on()
             self._wait_for_merge()
 
-    def _staged_up_to(self, after: Position, upto: Position) -> SliceStaged:
-        work = [[self.slices.work(after, upto)]]
-        ((outcome,),) = run_work(self.spark, work, cells=self.slices.cells, then=self.slices.staged)
+    def _staged_up_to(self, after: Position, upto: Position) -> LogBatchStaged:
+        work = [[self.batches.work(after, upto)]]
+        ((outcome,),) = run_work(self.spark, work, cells=self.batches.cells, then=self.batches.staged)
         return _whole(outcome.only())
 
     def run(self, done: Callable[[Position], bool]) -> None:
         """Returns when `done` says so of the position that was applied last. Errors are TieoutErrors."""
-        # Here: Spark's processes load this file for Slices, and have nothing to do with the meta store.
+        # Here: Spark's processes load this file for LogBatches, and have nothing to do with the meta store.
         from tieout.runtime.control import POLL_SECONDS
 
-        self._applied = self.slices.start
+        self._applied = self.batches.start
         if done(self._applied):
             return
         with ThreadPoolExecutor(1) as self._pool, tempfile.TemporaryDirectory(prefix="tieout-stream-") as directory:
@@ -149,7 +149,7 @@ class Follower:
                     self._merging.exception()  # waits for it
 
     def _start(self, directory: str) -> StreamingQuery:
-        frame = self.slices.staged(stream_frame(self.spark, self.slices))
+        frame = self.batches.staged(stream_frame(self.spark, self.batches))
         writer = frame.writeStream.foreachBatch(self._batch)
         return writer.option("checkpointLocation", directory).start()
 
@@ -195,14 +195,14 @@ class Follower:
     def _confirm(self) -> None:
         """Between two batches, when nobody reads: a slot can't be read and moved at the same time."""
         if self.delivery is not Delivery.AT_MOST_ONCE:
-            self.slices.log.confirm(self._applied)
+            self.batches.log.confirm(self._applied)
             reach("after-source-commit")
 
     def _wait_for_merge(self) -> None:
         if self._merging is not None:
             self._merging.result()
 
-    def _merge(self, staged: SliceStaged) -> None:
+    def _merge(self, staged: LogBatchStaged) -> None:
         upto = staged.upto.with_commit_of(self._applied)
         merge = Merge(staged.changes, self._applied, upto, staged.versions)
         reach("before-merge")
@@ -232,7 +232,7 @@ class Follower:
         raise AssertionError("the last attempt returns or raises")
 
 
-def _staged(frame: DataFrame) -> SliceStaged | None:
+def _staged(frame: DataFrame) -> LogBatchStaged | None:
     with spark_errors():
         rows = frame.collect()
     for row in rows:
@@ -243,7 +243,7 @@ def _staged(frame: DataFrame) -> SliceStaged | None:
     return None
 
 
-def _whole(outcome: SliceStaged | Trouble) -> SliceStaged:
+def _whole(outcome: LogBatchStaged | Trouble) -> LogBatchStaged:
     if isinstance(outcome, Trouble):
         raise TroubleFound(outcome)
     return outcome

@@ -24,7 +24,7 @@ from tieout.spark.work import Cells
 
 
 @dataclass(frozen=True, slots=True)
-class SliceStaged:
+class LogBatchStaged:
     """What came of a part of the log. Versions are by target table; `newest` is the last commit in it.
 
     `upto` is what was asked for, with what proves it later.
@@ -39,7 +39,7 @@ class SliceStaged:
 
 
 @dataclass
-class StageSlice:
+class StageLogBatch:
     """A piece of work: stages the changes of (after, upto], in stages that each try makes for itself."""
 
     log: ChangeLog
@@ -51,7 +51,7 @@ class StageSlice:
     upto: Position
     _before: Position = field(init=False)
 
-    def run(self) -> Iterator[SliceStaged | Trouble | Cells]:
+    def run(self) -> Iterator[LogBatchStaged | Trouble | Cells]:
         """May be called again if it raised: what went wrong once has left nothing here."""
         self._before = self.after
         try:
@@ -73,7 +73,7 @@ class StageSlice:
         except (UnsupportedError, WriteError) as error:
             raise TroubleFound(Trouble(table, str(error), self._before)) from None
 
-    def _staged(self, behind: Behind) -> Iterator[SliceStaged | Cells]:
+    def _staged(self, behind: Behind) -> Iterator[LogBatchStaged | Cells]:
         reach("before-read")
         attempt = token_hex(4)
         stagers = {
@@ -111,7 +111,7 @@ class StageSlice:
                 for change in item.redefined:
                     with self._working_on(change.table) as name:
                         staging = self.tables[name]
-                        schema_changes.follow(change, transaction, staging.stage.transfer, staging.holdings)
+                        schema_changes.follow(change, transaction, staging.stage.transfer, staging.overlap)
         reach("after-read")
         changes = []
         for name, stager in stagers.items():
@@ -121,7 +121,7 @@ class StageSlice:
             yield from stager.handed_on()
         reach("after-stage")
         rows = sum(stager.seen for stager in stagers.values())
-        yield SliceStaged(self.after, reached, tuple(changes), versions, rows, newest)
+        yield LogBatchStaged(self.after, reached, tuple(changes), versions, rows, newest)
 
 
 @contextmanager

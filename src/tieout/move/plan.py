@@ -31,7 +31,7 @@ class Planner:
     def transfers(self) -> list[Transfer]:
         """UnsupportedError if something does not fit; then nothing was made. Tables that were stopped are left out.
 
-        What the two sides refuse was asked before (Foresight).
+        What the two sides refuse was asked before (MovePreflight).
         """
         progress, task = self.maker.target.progress, self.request.task
         planned = progress.planned_columns(task)

@@ -53,7 +53,7 @@ class _Way:
 
 
 @dataclass(frozen=True)
-class Foresight:
+class MovePreflight:
     """A task on two endpoints that were reached."""
 
     request: MoveRequest
@@ -268,7 +268,7 @@ def preflight_move(request: MoveRequest, urls: tuple[EndpointUrl, EndpointUrl], 
         if source is None or target is None:
             return with_problems(found, problems)
         with closing(target):
-            problems, move = Foresight(request, (left, right), source, target).look_ahead()
+            problems, move = MovePreflight(request, (left, right), source, target).look_ahead()
         return replace(with_problems(found, problems), move=move)
 
     return examine(urls, meta, open_endpoint, look)

@@ -15,7 +15,7 @@ _TRIES = 10
 
 
 @dataclass
-class Patience:
+class Retry:
     """For one part of a move. A server that restarts has some minutes for it."""
 
     target: Target

@@ -19,7 +19,7 @@ from tieout.model.positions import Position
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 from tieout.move.routing import OURS
-from tieout.move.snapshot_overlap import Holdings
+from tieout.move.snapshot_overlap import SnapshotOverlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class TableChanged(Exception):
     """The table's definition was changed in a way that its rows in the log do not tell."""
 
 
-def follow(change: Redefined, transaction: Begin, transfer: Transfer, holdings: Holdings) -> None:
+def follow(change: Redefined, transaction: Begin, transfer: Transfer, overlap: SnapshotOverlap) -> None:
     """TableChanged if its rows can't be followed behind the statement, ColumnsChanged if it got some to follow."""
     name = transfer.source.name
-    if change.reason is not None and not holdings.all_hold(transaction):
+    if change.reason is not None and not overlap.all_hold(transaction):
         # What all chunks hold was over before the first row was read.
         raise TableChanged(f"{name}: {change.reason}")
     read = {column.name.lower(): column.name for column in transfer.reads.source_columns}
@@ -77,16 +77,16 @@ def follow(change: Redefined, transaction: Begin, transfer: Transfer, holdings: 
             raise TableChanged(f"{name}: its column {read[changed.lower()]} was changed, perhaps with its values")
     if _lost_key(change, transfer):
         raise TableChanged(f"{name}: the key that tells its rows apart was dropped or renamed")
-    _follow_added(change, transaction, transfer, holdings)
+    _follow_added(change, transaction, transfer, overlap)
 
 
-def _follow_added(change: Redefined, transaction: Begin, transfer: Transfer, holdings: Holdings) -> None:
+def _follow_added(change: Redefined, transaction: Begin, transfer: Transfer, overlap: SnapshotOverlap) -> None:
     known = {column.lower() for column in transfer.source.column_names}
     added = {column: default for column, default in change.added if column.lower() not in known}
     if not added:
         return
     reason = f"{transfer.source.name} got a column {next(iter(added))}"
-    if holdings.may_be_later_than(transaction):
+    if overlap.may_be_later_than(transaction):
         # Its chunks were read without the column: values that it had by then are in none of them.
         raise TableChanged(f"{reason} while it was copied")
     raise ColumnsChanged(reason, (*transfer.source.column_names, *added), added)

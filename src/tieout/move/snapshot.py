@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import ChunkReader, ChunkSource, Loader, key_scan
+from tieout.model.defaults import COPY_CHUNK_ROWS
 from tieout.model.keys import EVERYTHING, Key, ranges_between
 from tieout.model.moving import Chunk, Fence, Transfer
 from tieout.pace import paced
@@ -17,14 +18,13 @@ from tieout.runtime.dispatch import slots
 from tieout.runtime.ranges import sampled_bounds
 from tieout.spark.work import Outcome, run_work
 
-CHUNK_ROWS = 125_000
 _MOST_BOUNDS = 100_000
 _A_WAVE = 12
 
 
 def plan_chunks(endpoint: Endpoint, transfer: Transfer, chunk_rows: int | None) -> list[Chunk]:
     """Ranges that cover every key, of about so many rows; one of everything where there is no order to cut in."""
-    bounds = _bounds(endpoint, transfer, chunk_rows or CHUNK_ROWS)
+    bounds = _bounds(endpoint, transfer, chunk_rows or COPY_CHUNK_ROWS)
     return [Chunk(transfer.source.name, n, keys) for n, keys in enumerate(ranges_between(bounds))]
 
 

@@ -17,7 +17,7 @@ PlaceKeys = Callable[[Sequence[Image]], list[int]]
 
 
 @dataclass(frozen=True)
-class Holdings:
+class SnapshotOverlap:
     """The chunks of one table, in the order of their ranges, and the keys at which they meet.
 
     `integers` are the same, if the key is one integer.
@@ -28,7 +28,7 @@ class Holdings:
     integers: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, chunks: Sequence[Chunk], *, integer: bool) -> Holdings:
+    def of(cls, chunks: Sequence[Chunk], *, integer: bool) -> SnapshotOverlap:
         """ValueError unless all chunks are copied."""
         held = tuple(chunk.held for chunk in chunks if chunk.held is not None)
         if len(held) != len(chunks):

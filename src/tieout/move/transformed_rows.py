@@ -19,7 +19,7 @@ from tieout.errors import SparkFailure, TieoutError, WriteError
 from tieout.model.changes import ChangeKind
 from tieout.model.moving import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
-from tieout.move.log_batch import SliceStaged
+from tieout.move.log_batch import LogBatchStaged
 from tieout.move.schema_changes import Trouble
 from tieout.move.snapshot import ChunkCopied, CopyChunk
 from tieout.spark.shaping import SHAPED, shaped
@@ -116,7 +116,7 @@ class StageShaped:
         wrong: tuple[TableName, TieoutError] | None = None
         with kept_open():
             for work, item in _items(batches):
-                if isinstance(item, SliceStaged):
+                if isinstance(item, LogBatchStaged):
                     yield _result(
                         work, self._counted(item, stages, staged) if wrong is None else _trouble(item, *wrong)
                     )
@@ -130,14 +130,16 @@ class StageShaped:
                     except TieoutError as error:
                         wrong = stage.transfer.source.name, error
 
-    def _counted(self, slice_: SliceStaged, stages: Mapping[int, StageTable], staged: Mapping[int, int]) -> SliceStaged:
+    def _counted(
+        self, log_batch: LogBatchStaged, stages: Mapping[int, StageTable], staged: Mapping[int, int]
+    ) -> LogBatchStaged:
         """With the stages of this try, and how many rows came to them."""
         numbers = {stage.transfer.source.name: number for number, stage in stages.items()}
         changes = []
-        for each in slice_.changes:
+        for each in log_batch.changes:
             number = numbers.get(each.stage.transfer.source.name)
             changes.append(each if number is None else replace(each, stage=stages[number], rows=staged[number]))
-        return replace(slice_, changes=tuple(changes))
+        return replace(log_batch, changes=tuple(changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +150,9 @@ class ShapedRows:
     columns: list[pa.Array]
 
 
-def _trouble(slice_: SliceStaged, table: TableName, error: TieoutError) -> Trouble | TieoutError:
+def _trouble(log_batch: LogBatchStaged, table: TableName, error: TieoutError) -> Trouble | TieoutError:
     """A row that does not fit is its table's trouble; a server that is gone, everybody's."""
-    return Trouble(table, str(error), slice_.after) if isinstance(error, WriteError) else error
+    return Trouble(table, str(error), log_batch.after) if isinstance(error, WriteError) else error
 
 
 def _changes(rows: ShapedRows, transfer: Transfer) -> list[pa.Array]:

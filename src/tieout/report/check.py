@@ -13,12 +13,11 @@ from tieout.model.constraints import Enforcement
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, CheckVerdict, Failure, Status
 from tieout.model.remedies import Category, remedy_of
 from tieout.model.truncated import TruncatedText
-from tieout.report.alignment import aligned
 from tieout.report.json import json_text
-from tieout.report.palette import FAINT, HEADING
+from tieout.report.listing import aligned
 from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import console_on, write_lines
+from tieout.report.terminal import FAINT, HEADING, console_on, write_lines
 from tieout.report.values import value_text
 from tieout.wording import duration, plural
 

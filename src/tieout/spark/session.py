@@ -16,6 +16,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tieout.errors import SparkFailure, UsageError
+from tieout.model.defaults import SPARK_MASTER
 from tieout.spark.faults import spark_faults
 from tieout.spark.launch import launch
 from tieout.spark.python import WORKER_PYTHON, worker_python
@@ -50,7 +51,7 @@ _SETTINGS = {
 
 
 def start_session(
-    master: str = "local[*]", conf: Mapping[str, str] | None = None, *, verbose: bool = False
+    master: str = SPARK_MASTER, conf: Mapping[str, str] | None = None, *, verbose: bool = False
 ) -> SparkSession:
     """A session with Tieout's settings; `conf` goes before them. SparkFailure if Java or Spark won't start."""
     for name, value in _WORKER_ENVIRONMENT.items():

@@ -24,7 +24,7 @@ from tieout.model.keys import Key, KeyRange
 from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.spark.work import Bucketed
 from tieout.verification.compare import Shape
-from tieout.verification.localise import Found, Localised, Patience, Settler
+from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck
 from tieout.verification.rows import fields_of, key_hashes, key_text
 from tieout.verification.table_plan import Side, TablePlan
 
@@ -123,7 +123,7 @@ class CompareBuckets:
     plan: TablePlan
     shape: Shape
     limit: int | None
-    patience: Patience
+    rechecking: Rechecking
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Payloads of whole buckets, sorted by bucket, into one result (or error) for all of them."""
@@ -135,17 +135,17 @@ class CompareBuckets:
 
     def _compare(self, batches: Iterator[pa.RecordBatch]) -> Localised:
         found = Found(self.shape, self.limit)
-        settler = Settler(self.plan, self.patience, found)
+        rechecks = RowRecheck(self.plan, self.rechecking, found)
         for _, parts in groupby(_payloads(batches), key=itemgetter(0)):
             sent = [part for _, part in parts]
             failed = next((part for part in sent if isinstance(part, TieoutError)), None)
             if failed is not None:
                 raise failed
-            self._compare_bucket(sent, found, settler)
-        settler.finish()
+            self._compare_bucket(sent, found, rechecks)
+        rechecks.finish()
         return found.result()
 
-    def _compare_bucket(self, sent: Sequence[Sent], found: Found, settler: Settler) -> None:
+    def _compare_bucket(self, sent: Sequence[Sent], found: Found, rechecks: RowRecheck) -> None:
         sides: dict[bool, dict[bytes, list[LooseRow]]] = {True: defaultdict(list), False: defaultdict(list)}
         for row in _latest(sent):
             sides[row.source][row.key].append(row)
@@ -161,7 +161,7 @@ class CompareBuckets:
             else:
                 suspects[key] = lookup
                 waiting += differences
-        settler.add_differences(suspects, waiting)
+        rechecks.add_differences(suspects, waiting)
 
     def _differences(self, left: list[LooseRow], right: list[LooseRow], found: Found) -> Iterator[Difference]:
         if self.shape.key and len(left) == len(right) == 1:

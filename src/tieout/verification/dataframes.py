@@ -20,14 +20,14 @@ from tieout.tasks.table_matching import NamePair
 from tieout.verification.bucket_rows import CompareBuckets
 from tieout.verification.frame_jobs import native_suspects, rows_of
 from tieout.verification.frame_rows import native_digests
-from tieout.verification.localise import Localised, Patience, shape_of
+from tieout.verification.localise import Localised, Rechecking, shape_of
 from tieout.verification.outcome import now, table_results, verification_result
 from tieout.verification.plan import PlannedTable, plan_pair
 from tieout.verification.table_state import TableRun, start_run
 
 _SCHEMA = "frame"
 _NAMES = TableName(_SCHEMA, "a"), TableName(_SCHEMA, "b")
-_AT_ONCE = Patience(0, 0, (None, None))
+_AT_ONCE = Rechecking(0, 0, (None, None))
 """A frame's rows can't be looked up again."""
 
 

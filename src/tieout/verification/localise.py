@@ -103,7 +103,7 @@ MOST_SUSPECTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Rechecking:
     """How long to give a row that differs, if its table is being written to.
 
     `marks` are the two sides' activity marks from before anything was read; None: it can't be told, so
@@ -115,13 +115,13 @@ class Patience:
     marks: tuple[str | None, str | None]
 
 
-class Settler:
+class RowRecheck:
     """Takes differences to `found`: at once if nothing was written since the verification began, else after
     their rows were read again, up to so many times, and still differ. Rows wait together, not one by one."""
 
-    def __init__(self, plan: TablePlan, patience: Patience, found: Found) -> None:
+    def __init__(self, plan: TablePlan, rechecking: Rechecking, found: Found) -> None:
         self._plan = plan
-        self._patience = patience
+        self._rechecking = rechecking
         self._found = found
         self._suspects: dict[bytes, Key] = {}
 
@@ -145,7 +145,7 @@ class Settler:
         """After the last difference: looks again at all that wait."""
         suspects, self._suspects = self._suspects, {}
         # A row that agrees at one look is equal: only what differs at every look counts.
-        policy = RecheckPolicy(self._patience.after, self._patience.times, agreeing=self._patience.times + 1)
+        policy = RecheckPolicy(self._rechecking.after, self._rechecking.times, agreeing=self._rechecking.times + 1)
         left = count(policy.looks - 1, -1)
 
         def look_again(keys: Mapping[bytes, Key]) -> dict[bytes, Key]:
@@ -161,7 +161,7 @@ class Settler:
         recheck(suspects, look_again, policy, time.sleep)
 
     def _must_wait(self) -> bool:
-        return self._patience.times > 0 and written(self._plan, self._patience)
+        return self._rechecking.times > 0 and written(self._plan, self._rechecking)
 
     def _wait_for(self, keys: Mapping[bytes, Key]) -> None:
         self._suspects |= keys
@@ -182,10 +182,10 @@ class Settler:
                 portions.took(max(source.size, target.size))
 
 
-def written(plan: TablePlan, patience: Patience) -> bool:
+def written(plan: TablePlan, rechecking: Rechecking) -> bool:
     """Whether either side may have been written to since the verification began."""
     now = (plan.source.reader.activity(), plan.target.reader.activity())
-    return None in now or None in patience.marks or now != patience.marks
+    return None in now or None in rechecking.marks or now != rechecking.marks
 
 
 LEAF_ROWS = 20_000
@@ -199,20 +199,20 @@ class CompareRange:
     keys: KeyRange
     larger: str
     limit: int | None
-    patience: Patience
+    rechecking: Rechecking
 
     def run(self) -> Iterator[Localised]:
         plan = self.plan
         found = Found(shape_of(plan), self.limit)
-        settler = Settler(plan, self.patience, found)
+        rechecks = RowRecheck(plan, self.rechecking, found)
         for leaf in self._leaves():
             if self._agree(leaf, found):
                 continue
             source = read_rows(plan.source.reader, plan.source.scan, leaf)
             target = read_rows(plan.target.reader, plan.target.scan, leaf)
             found.rows(len(source), len(target))
-            settler.add(compare_rows(found.shape, source, target))
-        settler.finish()
+            rechecks.add(compare_rows(found.shape, source, target))
+        rechecks.finish()
         result = found.result()
         if not result.counts and self._must_differ(result):
             raise ReadError(
@@ -224,7 +224,7 @@ class CompareRange:
         """Whether digests that differ prove that rows do: of one canonical form, with nothing written since."""
         plan = self.plan
         exact = plan.hash is None and not plan.as_sent and not plan.tolerances
-        return exact and not result.rechecked and not written(plan, self.patience)
+        return exact and not result.rechecked and not written(plan, self.rechecking)
 
     def _leaves(self) -> Iterator[KeyRange]:
         """One after the other, so that a leaf's end is known before its rows are read."""

@@ -20,7 +20,7 @@ from tieout.spark.workers import map_batches
 from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
 from tieout.verification.frame_jobs import is_native_pair, native_suspects, rows_of
 from tieout.verification.frame_rows import SendRows, bucket_rows
-from tieout.verification.localise import CompareRange, Localised, Patience, shape_of
+from tieout.verification.localise import CompareRange, Localised, Rechecking, shape_of
 from tieout.verification.progress import Ledger
 from tieout.verification.table_plan import Side
 from tieout.verification.table_state import Suspect, TableRun
@@ -55,7 +55,7 @@ class RowStage:
     def _compare_ranges(self, wave: Sequence[tuple[TableRun, Suspect]]) -> None:
         parts = deal(wave, self._tasks)
         work = [
-            [CompareRange(run.plan, s.keys, s.larger, self._kept, self._patience(run)) for run, s in part]
+            [CompareRange(run.plan, s.keys, s.larger, self._kept, self._rechecking(run)) for run, s in part]
             for part in parts
         ]
         for part, outcomes in zip(parts, run_work(self._spark, work), strict=True):
@@ -74,7 +74,7 @@ class RowStage:
             rows = native_suspects(self._spark, run)
         else:
             rows = self._scan(plan.source, True, run, wanted).unionByName(self._scan(plan.target, False, run, wanted))
-        compare = CompareBuckets(plan, shape_of(plan), self._kept, self._patience(run))
+        compare = CompareBuckets(plan, shape_of(plan), self._kept, self._rechecking(run))
         # Whole buckets to a task, in order; as many tasks as connections, since each may look rows up again.
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
@@ -107,10 +107,10 @@ class RowStage:
     def _kept(self) -> int | None:
         return None if self._options.limit is None else KEPT_PER_RANGE
 
-    def _patience(self, run: TableRun) -> Patience:
+    def _rechecking(self, run: TableRun) -> Rechecking:
         # A frame's rows can't be looked up again.
         frames = run.plan.source.is_frame or run.plan.target.is_frame
-        return Patience(self._options.recheck_after, 0 if frames else self._options.recheck_times, run.marks)
+        return Rechecking(self._options.recheck_after, 0 if frames else self._options.recheck_times, run.marks)
 
     def _take(self, run: TableRun, found: Localised) -> None:
         run.counts += found.counts

@@ -9,14 +9,12 @@ from tieout.canonical.bucket_digests import add_buckets, unpack_buckets
 from tieout.errors import TieoutError
 from tieout.meta import FinishedRange, RangeState
 from tieout.meta import Side as LaneSide
+from tieout.model.defaults import FIRST_CHUNK_ROWS
 from tieout.model.differences import Difference, DifferenceCounts
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.redaction import without_values
 from tieout.verification.table_plan import Side, TablePlan
-
-FIRST_CHUNK_ROWS = 250_000
-"""Rows of a range before anything was timed."""
 
 
 @dataclass

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.integration.checking.holding import held, holds, index_of
 from tests.servers.postgres import Postgres
 from tests.servers.server import Database
-from tieout.connectors.postgres.check.values import undecodable
+from tieout.codecs.postgres_pages.values import undecodable
 from tieout.connectors.sql.connection_cache import kept_open
 
 NUMBERS = [

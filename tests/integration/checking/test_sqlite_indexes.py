@@ -71,7 +71,7 @@ def test_faults_of_every_kind(shop: SqliteDatabase, checking: Checking) -> None:
     }
     assert found == {
         ("missing_index_entry", "100"),
-        ("dangling_index_entry", None),
+        ("dangling_index_entry", "200"),
         ("stale_index_entry", "300"),
         ("wrong_row_reference", "400"),
     }
@@ -84,6 +84,35 @@ def test_a_table_without_rowid_and_a_partial_index(shop: SqliteDatabase, checkin
         ("missing_index_entry", "by_c", {"a": "a3", "b": "3"}),
         ("stale_index_entry", "few", {"id": "13"}),
     ]
+
+
+def test_a_dangling_entry_names_the_key_where_it_holds_one(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path
+) -> None:
+    """Without a rowid it holds the key; else the rowid, which is not the key unless that is an INTEGER PRIMARY KEY. A
+    key of days is held as it was written, which is not how keys are told."""
+    keys = {
+        "numbered": ("id INTEGER PRIMARY KEY, v", "({n}, {v})", {"id": "7"}),
+        "named": ("id TEXT PRIMARY KEY, v", "('{n}', {v})", None),
+        "counted": ("id INT PRIMARY KEY, v", "({n}, {v})", None),
+        "pairs": ("a INTEGER, b TEXT, v, PRIMARY KEY (b, a)", "({n}, 'b, {n}', {v})", {"b": "b, 7", "a": "7"}),
+        "days": ("id INTEGER, d DATE, v, PRIMARY KEY (id, d)", "({n}, '2026-11-{n:02}', {v})", None),
+    }
+    database = sqlite_db("shop")
+    for name, (columns, row, _) in keys.items():
+        ending = "WITHOUT ROWID" if name in ("pairs", "days") else ""
+        rows = ", ".join(row.format(n=n, v=10 * n) for n in range(1, 21))
+        database.execute(f"""
+            CREATE TABLE {name} ({columns}) {ending};
+            CREATE INDEX {name}_v ON {name} (v);
+            INSERT INTO {name} VALUES {rows}""")
+    for name in keys:
+        sqlite.dangling_entry(database, name, f"{name}_v", "v = 70")
+    failures = Checking(database.url, spark, tmp_path).run("INSPECT DATABASE shop").failures
+    assert {each.kind.value for each in failures} == {"dangling_index_entry"}
+    assert {each.table: each.primary_key for each in failures} == {
+        f"main.{name}": key for name, (_, _, key) in keys.items()
+    }
 
 
 def test_an_expression(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tieout.connectors.registry import open_endpoint
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.verification.compare import compare_rows
-from tieout.verification.localise import Found, Localised, Patience, Settler, shape_of
+from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck, shape_of
 from tieout.verification.plan import plan_tables
 from tieout.verification.rows import read_rows
 from tieout.verification.table_plan import TablePlan
@@ -29,9 +29,9 @@ def planned(source: str, target: str, request: TableRequest) -> Iterator[TablePl
 
 def compared_twice(plan: TablePlan) -> Localised:
     found = Found(shape_of(plan), None)
-    settler = Settler(plan, Patience(after=0.0, times=1, marks=WRITTEN), found)
+    rechecks = RowRecheck(plan, Rechecking(after=0.0, times=1, marks=WRITTEN), found)
     source = read_rows(plan.source.reader, plan.source.scan, EVERYTHING)
     target = read_rows(plan.target.reader, plan.target.scan, EVERYTHING)
-    settler.add(compare_rows(found.shape, source, target))
-    settler.finish()
+    rechecks.add(compare_rows(found.shape, source, target))
+    rechecks.finish()
     return found.result()

@@ -13,7 +13,7 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import until
 from tieout.move import follow
-from tieout.move.log_batch import StageSlice
+from tieout.move.log_batch import StageLogBatch
 
 MERGING = "SELECT 1 FROM pg_locks WHERE relation = 'events'::regclass AND NOT granted"
 
@@ -40,7 +40,7 @@ def test_rows_without_a_key_are_not_doubled(mariadb_to_postgres: Moving, monkeyp
 
     def first_try(task: bytes) -> list[Any]:
         work = pickle.loads(task)
-        assert isinstance(work, StageSlice)
+        assert isinstance(work, StageLogBatch)
         with held_up(moving):
             go_on.set_result(None)
             until(lambda: moving.target.rows(MERGING))

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from tieout.checks.changed.indexes import lookable
+from tieout.checks.changed.indexes import distinct, lookable
 from tieout.connectors.protocols.check import ChangedRow, Checker, IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.failures import Failure, FailureKind
@@ -45,8 +45,16 @@ def test_kept(kind: FailureKind) -> None:
 def test_looked_at_again() -> None:
     stale = looked_at(FailureKind.STALE_INDEX_ENTRY, primary_key={"id": "7"}, details={"entry.sku": "1"})
     assert stale == ([], [ChangedRow(("7",), ({"sku": "1"},), True)])
-    dangling = looked_at(FailureKind.DANGLING_INDEX_ENTRY, place="8", details={"entry.sku": "1"})
-    assert dangling == ([], [ChangedRow(("8",), ({"sku": "1"},), False)])
+    for key in ({"id": "8"}, None):
+        dangling = looked_at(FailureKind.DANGLING_INDEX_ENTRY, primary_key=key, place="8", details={"entry.sku": "1"})
+        assert dangling == ([], [ChangedRow(("8",), ({"sku": "1"},), False)])
+
+
+def test_a_dangling_entry_is_one_failure_with_its_key_and_without() -> None:
+    found = Failure(FailureKind.DANGLING_INDEX_ENTRY, "d", "s.t", index="i", primary_key={"id": "8"}, place="8")
+    kept = Failure(FailureKind.DANGLING_INDEX_ENTRY, "d", "s.t", index="i", place="8")
+    other = Failure(FailureKind.DANGLING_INDEX_ENTRY, "d", "s.t", index="i", primary_key={"id": "9"}, place="9")
+    assert distinct([found, kept, other]) == (found, other)
 
 
 CUT = TruncatedText("beginning", 100_000, "0f" * 16)

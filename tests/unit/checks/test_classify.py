@@ -39,8 +39,12 @@ def classified(
     entries: Sequence[EntryThere],
     excluded: Sequence[RowThere] = (),
     address: tuple[str, ...] | None = ("42",),
+    *,
+    addresses_are_keys: bool = False,
 ) -> list[Failure]:
-    classifier = Classifier("shop", INDEX, ["id"], lambda address: f"({address[0]})")
+    classifier = Classifier(
+        "shop", INDEX, ["id"], lambda address: f"({address[0]})", addresses_are_keys=addresses_are_keys
+    )
     return list(classifier.failures(Mismatch(0, address, tuple(rows), tuple(excluded), tuple(entries))))
 
 
@@ -77,6 +81,15 @@ def test_what_is_told() -> None:
     )
 
 
+@pytest.mark.parametrize(("addresses_are_keys", "key"), [(True, {"id": "42"}), (False, None)])
+def test_a_dangling_entry_names_the_key_that_it_holds(addresses_are_keys: bool, key: dict[str, str] | None) -> None:
+    (dangling,) = classified([], [entry("1")], addresses_are_keys=addresses_are_keys)
+    assert (dangling.kind, dangling.primary_key, dangling.place) == (FailureKind.DANGLING_INDEX_ENTRY, key, "(42)")
+    # A row that is there is called by its own key.
+    (stale,) = classified([row("2")], [entry("1")], addresses_are_keys=addresses_are_keys)
+    assert stale.primary_key == {"id": "7"}
+
+
 def test_without_addresses_what_is_alike_is_counted() -> None:
     """Which of three rows that are alike has no entry, nobody can tell; that one has none, is told of one."""
     alike = [row("1", key="7"), row("1", key="8"), row("1", key="9")]
@@ -84,3 +97,5 @@ def test_without_addresses_what_is_alike_is_counted() -> None:
     assert missing.kind is FailureKind.MISSING_INDEX_ENTRY
     (dangling,) = classified([row("1")], [entry("1"), entry("1")], address=None)
     assert (dangling.kind, dangling.primary_key, dangling.place) == (FailureKind.DANGLING_INDEX_ENTRY, None, None)
+    (nowhere,) = classified([], [entry("1")], address=None, addresses_are_keys=True)
+    assert nowhere.primary_key is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tieout.checks.constraints.checks import _checked as constraint_checked
-from tieout.checks.constraints.recheck import Settled
+from tieout.checks.constraints.recheck import ConstraintOutcome
 from tieout.checks.indexes.checks import Found, IndexChecks
 from tieout.checks.indexes.compare import Compared
 from tieout.checks.indexes.order import OrderFound
@@ -32,8 +32,8 @@ def of_index(compared: Compared, order: OrderFound | None = None) -> CheckResult
     return checks._checked(index, Found(compared, order, None, (), "", 0.0)).result
 
 
-def of_constraint(settled: Settled) -> CheckResult:
-    naming: Any = SimpleNamespace(failures=lambda constraint, breakers: [])
+def of_constraint(settled: ConstraintOutcome) -> CheckResult:
+    naming: Any = SimpleNamespace(failures=lambda constraint, breaking: [])
     constraint = ConstraintInfo("c", ConstraintKind.CHECK, TABLE, ())
     return constraint_checked(constraint, settled, naming, "", 0.0).result
 
@@ -47,11 +47,11 @@ def of_engine(check: OwnCheck) -> CheckResult:
     "result",
     [
         of_index(Compared(cut=True)),
-        of_index(Compared(unsettled=1)),
+        of_index(Compared(unstable=1)),
         of_index(Compared(), OrderFound(cut=True)),
-        of_constraint(Settled(cut=True)),
-        of_constraint(Settled(unsettled=1)),
-        of_constraint(Settled(unlisted=1)),
+        of_constraint(ConstraintOutcome(cut=True)),
+        of_constraint(ConstraintOutcome(unstable=1)),
+        of_constraint(ConstraintOutcome(unlisted=1)),
         of_engine(OwnCheck("integrity_check", "", unchecked="it was not done")),
     ],
 )
@@ -61,7 +61,7 @@ def test_cut(result: CheckResult) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [of_index(Compared()), of_constraint(Settled()), of_engine(OwnCheck("integrity_check", ""))]
+    "result", [of_index(Compared()), of_constraint(ConstraintOutcome()), of_engine(OwnCheck("integrity_check", ""))]
 )
 def test_whole(result: CheckResult) -> None:
     assert (result.status, result.cut) == (Status.OK, False)

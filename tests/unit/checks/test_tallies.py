@@ -25,29 +25,29 @@ def test_the_same_rows_in_another_order_leave_nothing(prints: list[tuple[int, in
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     left = tally(prints)
     left.subtract(tally(shuffled))
-    assert left.unsettled() == frozenset()
+    assert left.unbalanced() == frozenset()
 
 
 @given(PRINTS, st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)))
 def test_a_row_more_is_seen_in_its_bucket(prints: list[tuple[int, int]], more: tuple[int, int]) -> None:
     left = tally(prints)
     left.subtract(tally([*prints, more]))
-    assert left.unsettled() == {more[1] % BUCKETS}
+    assert left.unbalanced() == {more[1] % BUCKETS}
 
 
 def test_two_rows_more_do_not_cancel() -> None:
     """As they would under XOR; nor does a row that only the one has, with one that only the other has."""
-    assert tally([(5, 8), (5, 8)]).unsettled() == {0}
+    assert tally([(5, 8), (5, 8)]).unbalanced() == {0}
     other = tally([(5, 8), (5, 16)])
     other.subtract(tally([(6, 8), (5, 16)]))
-    assert other.unsettled() == {0}
+    assert other.unbalanced() == {0}
 
 
 @given(PRINTS)
 def test_kept_and_read_again(prints: list[tuple[int, int]]) -> None:
     left = tally(prints)
     left.subtract(Tally.from_bytes(tally(prints).to_bytes()))
-    assert left.unsettled() == frozenset()
+    assert left.unbalanced() == frozenset()
 
 
 def test_sums_that_go_round() -> None:
@@ -57,4 +57,4 @@ def test_sums_that_go_round() -> None:
     assert whole.sums[:, 7].tolist() == [2**64 - 1000] * 2
     parts.add(tally(rows[300:]))
     whole.subtract(parts)
-    assert whole.unsettled() == frozenset()
+    assert whole.unbalanced() == frozenset()

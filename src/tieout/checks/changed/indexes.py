@@ -16,7 +16,7 @@ from tieout.checks.changed.lookups import Looked, LookUp
 from tieout.checks.changed.rows import ChangedTable, unknown_before
 from tieout.checks.checked import Checked, not_checked
 from tieout.checks.indexes.checks import by_address
-from tieout.checks.indexes.classify import Classifier
+from tieout.checks.indexes.classify import Classifier, entries_hold_key
 from tieout.checks.indexes.compare import AT_NO_MOMENT, Mismatch, Place, Places
 from tieout.checks.indexes.projection import TableColumns, table_columns
 from tieout.checks.options import CheckOptions
@@ -78,12 +78,13 @@ def _row(checker: Checker, table: Table, index: IndexInfo, failure: Failure) -> 
             return None
         image[column.name] = value
     literals: Literals = tuple(part for part in key if part is not None)
-    there = failure.primary_key is not None  # unless the log tells that it went
+    # Unless the log tells that it went. A dangling entry has the key of a row that is gone.
+    there = failure.primary_key is not None and failure.kind is not FailureKind.DANGLING_INDEX_ENTRY
     return ChangedRow(literals, (image,) if image else (), there) if len(literals) == len(key) else None
 
 
 def _key(checker: Checker, table: Table, failure: Failure) -> list[str | None] | None:
-    """The key of the row that it is about; without a row, the one that the entry has, if addresses are keys."""
+    """The key of the row that it is about; without one, the address of the entry, if addresses are keys."""
     if failure.primary_key is not None:
         return [failure.primary_key.get(name) for name in table.key]
     if failure.place is None or not checker.addresses_are_keys(table):
@@ -159,11 +160,14 @@ class ChangedChecks:
         compared = looking.run()
         seconds = time.monotonic() - started
         names = [column.name for column in exact_key(planned.table)]
+        by_key = bool(compared.mismatches) and entries_hold_key(self.checker, planned.table, lookup.address)
         for number, index in enumerate(indexes):
-            classifier = Classifier(self.checker.database, index, names, self.checker.address_text)
+            classifier = Classifier(
+                self.checker.database, index, names, self.checker.address_text, addresses_are_keys=by_key
+            )
             found = [f for m in sorted(compared.of(number), key=by_address) for f in classifier.failures(m)]
             # What could not be looked at again is what it was.
-            is_open = number in compared.errors or number in compared.unsettled
+            is_open = number in compared.errors or number in compared.unstable
             failures = distinct([*found, *(before[number] if is_open else kept[number])])
             reasons = list(_unknown(index, rows, lookup.old_values))
             evidence = _evidence(compared, number, lookup)
@@ -177,7 +181,7 @@ class Compared:
     rows: int = 0
     entries: dict[int, int] = field(default_factory=dict)
     mismatches: tuple[Mismatch, ...] = ()
-    unsettled: dict[int, int] = field(default_factory=dict)
+    unstable: dict[int, int] = field(default_factory=dict)
     errors: dict[int, TieoutError] = field(default_factory=dict)
 
     def of(self, number: int) -> list[Mismatch]:
@@ -217,7 +221,7 @@ class _Looking:
         rechecked = recheck(suspects, again, policy, self._checks.rest)
         self._compared.mismatches = tuple(rechecked.certain.values())
         for number, _ in rechecked.unstable:
-            self._compared.unsettled[number] = self._compared.unsettled.get(number, 0) + 1
+            self._compared.unstable[number] = self._compared.unstable.get(number, 0) + 1
         return self._compared
 
     def _add_unaided(self, absent: set[Literals], suspects: Places) -> bool:
@@ -261,7 +265,9 @@ def distinct(failures: Sequence[Failure]) -> tuple[Failure, ...]:
     """The first of those that are about the same row and entry."""
     found: dict[str, Failure] = {}
     for failure in failures:
-        where = failure.place if failure.primary_key is None else dict(failure.primary_key)
+        # What an earlier version has kept of a dangling entry has no key.
+        by_place = failure.primary_key is None or failure.kind is FailureKind.DANGLING_INDEX_ENTRY
+        where = failure.place if by_place else dict(failure.primary_key or {})
         entry = {name: value for name, value in failure.details.items() if name.startswith("entry.")}
         found.setdefault(repr((failure.kind, where, entry)), failure)
     return tuple(found.values())
@@ -280,8 +286,8 @@ def _checked(
     error = compared.errors.get(number)
     if error is not None:
         reasons.append(str(error))
-    if compared.unsettled.get(number):
-        places = plural(compared.unsettled[number], "place")
+    if compared.unstable.get(number):
+        places = plural(compared.unstable[number], "place")
         reasons.append(f"at {places} something else was wrong at every look")
     status = Status.FAILURES if failures else Status.NOT_CHECKED if reasons else Status.OK
     result = CheckResult(

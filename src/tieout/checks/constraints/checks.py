@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.checks.checked import Checked, constraint_not_checked
-from tieout.checks.constraints.recheck import MOST, Breaker, Settled, Settling, Values
+from tieout.checks.constraints.recheck import MOST, BreakingRow, ConstraintOutcome, ConstraintRecheck, Values
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.paths import OnlyRows, Violations
@@ -41,17 +41,17 @@ class Naming:
         self._violations = violations
         self._address_text = address_text
 
-    def failures(self, constraint: ConstraintInfo, breakers: Sequence[Breaker]) -> Iterator[Failure]:
-        groups: defaultdict[str, list[Breaker]] = defaultdict(list)
-        for each in breakers:
+    def failures(self, constraint: ConstraintInfo, breaking: Sequence[BreakingRow]) -> Iterator[Failure]:
+        groups: defaultdict[str, list[BreakingRow]] = defaultdict(list)
+        for each in breaking:
             if each.group is not None:
                 groups[each.group].append(each)
-        for each in sorted(breakers, key=_in_order):
+        for each in sorted(breaking, key=_in_order):
             twins = [twin for twin in groups[each.group] if twin is not each] if each.group is not None else []
             yield self._failure(constraint, each, twins)
 
-    def _failure(self, constraint: ConstraintInfo, breaker: Breaker, twins: Sequence[Breaker]) -> Failure:
-        shown = zip(self._violations.values, breaker.values, strict=True)
+    def _failure(self, constraint: ConstraintInfo, row: BreakingRow, twins: Sequence[BreakingRow]) -> Failure:
+        shown = zip(self._violations.values, row.values, strict=True)
         details = {column.name: value for column, value in shown if self._is_about(constraint, column.name)}
         if twins:
             named = [self._call(constraint, twin) for twin in sorted(twins, key=_in_order)[:_NAMED_TWINS]]
@@ -67,25 +67,25 @@ class Naming:
             constraint.columns,
             index=constraint.index,
             constraint=constraint.name,
-            primary_key=dict(zip(key, breaker.key, strict=True)) if key else None,
-            place=self._address_text(breaker.address) if breaker.address else None,
+            primary_key=dict(zip(key, row.key, strict=True)) if key else None,
+            place=self._address_text(row.address) if row.address else None,
             details=details,
         )
 
     def _is_about(self, constraint: ConstraintInfo, column: str) -> bool:
         return constraint.index is not None or column in constraint.columns
 
-    def _call(self, constraint: ConstraintInfo, breaker: Breaker) -> str:
+    def _call(self, constraint: ConstraintInfo, row: BreakingRow) -> str:
         """By its key, unless that is what the rows have in common."""
-        if breaker.key and constraint.kind is not ConstraintKind.PRIMARY_KEY:
-            key = zip(self._violations.key, breaker.key, strict=True)
+        if row.key and constraint.kind is not ConstraintKind.PRIMARY_KEY:
+            key = zip(self._violations.key, row.key, strict=True)
             return ", ".join(f"{column.name}={'NULL' if value is None else value}" for column, value in key)
-        return self._address_text(breaker.address) if breaker.address else "another row"
+        return self._address_text(row.address) if row.address else "another row"
 
 
-def _in_order(breaker: Breaker) -> list[tuple[bool, int, str]]:
+def _in_order(row: BreakingRow) -> list[tuple[bool, int, str]]:
     """Numbers by their size, before all else."""
-    called: Values = (*breaker.key, *breaker.address)
+    called: Values = (*row.key, *row.address)
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in (each or "" for each in called)]
 
 
@@ -119,9 +119,9 @@ class ConstraintChecks:
             else:
                 checked.append(constraint_not_checked(group[0], found.reason))
         started = time.monotonic()
-        settled = Settling(self.spark, self.options, self.rest).run(askable)
+        outcome = ConstraintRecheck(self.spark, self.options, self.rest).run(askable)
         seconds = time.monotonic() - started
-        for violations, results in zip(askable, settled, strict=True):
+        for violations, results in zip(askable, outcome, strict=True):
             if results[0].error is not None and len(results) > 1:
                 # One expression that fails says nothing of the others: each is asked by itself.
                 alone += [[each] for each in violations.constraints]
@@ -138,18 +138,20 @@ def _together(constraints: Sequence[ConstraintInfo]) -> list[list[ConstraintInfo
     return [alone, *others] if alone else others
 
 
-def _checked(constraint: ConstraintInfo, settled: Settled, naming: Naming, evidence: str, seconds: float) -> Checked:
-    if settled.error is not None:
-        return constraint_not_checked(constraint, str(settled.error))
-    failures = tuple(naming.failures(constraint, settled.breakers))
-    reason = _reason(settled)
+def _checked(
+    constraint: ConstraintInfo, outcome: ConstraintOutcome, naming: Naming, evidence: str, seconds: float
+) -> Checked:
+    if outcome.error is not None:
+        return constraint_not_checked(constraint, str(outcome.error))
+    failures = tuple(naming.failures(constraint, outcome.breaking))
+    reason = _reason(outcome)
     result = CheckResult(
         Family.CONSTRAINT,
         str(constraint.table.name),
         constraint.name,
         Status.FAILURES if failures else Status.OK if reason is None else Status.NOT_CHECKED,
         reason,
-        settled.rows,
+        outcome.rows,
         len(failures),
         evidence,
         seconds,
@@ -159,12 +161,12 @@ def _checked(constraint: ConstraintInfo, settled: Settled, naming: Naming, evide
     return Checked(result, failures)
 
 
-def _reason(settled: Settled) -> str | None:
+def _reason(outcome: ConstraintOutcome) -> str | None:
     """Why there may be more to say of a constraint than was found; None: there is not."""
-    if settled.cut:
+    if outcome.cut:
         return f"looked at {MOST:,} rows that break it: there may be more"
-    if settled.unlisted:
+    if outcome.unlisted:
         return "the engine counts rows that break something here, and lists none of them"
-    if settled.unsettled:
-        return f"{plural(settled.unsettled, 'row')} broke it at the last look and at none before"
+    if outcome.unstable:
+        return f"{plural(outcome.unstable, 'row')} broke it at the last look and at none before"
     return None

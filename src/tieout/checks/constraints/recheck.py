@@ -32,7 +32,7 @@ Values = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Breaker:
+class BreakingRow:
     """A row that breaks a constraint. `group` is what rows have in common that are not unique."""
 
     address: Values
@@ -54,7 +54,7 @@ class Seen:
     """
 
     rows: int
-    breakers: list[list[Breaker]]
+    breaking: list[list[BreakingRow]]
     cut: set[int] = field(default_factory=set)
     unlisted: int = 0
 
@@ -74,7 +74,7 @@ class Look:
         if suspicious:
             for batch in self.violations.asking.rows(self.part.listing, self.violations.columns):
                 self._add(seen, batch)
-            if self.part.sure and not any(seen.breakers):
+            if self.part.sure and not any(seen.breaking):
                 seen.unlisted = suspicious
         pace.reached(rows)
         yield seen
@@ -88,10 +88,10 @@ class Look:
         for number, constraint in enumerate(asked.constraints):
             alone = constraint.kind.of_row_alone
             rows = np.flatnonzero(_truths(marks[number])) if alone else np.arange(batch.num_rows)
-            listed = seen.breakers[number]
+            listed = seen.breaking[number]
             for row in rows[: MOST - len(listed)]:
                 group = None if alone or not marks else marks[0].kept(int(row), LONGEST_IN_FAILURE)
-                listed.append(Breaker(_texts(address, row), _texts(key, row), _texts(values, row), group))
+                listed.append(BreakingRow(_texts(address, row), _texts(key, row), _texts(values, row), group))
             if len(rows) and len(listed) == MOST:
                 seen.cut.add(number)
 
@@ -111,15 +111,15 @@ def _texts(fields: Sequence[Field], row: np.integer) -> Values:
 
 
 @dataclass
-class Settled:
-    """What came of one constraint. `unsettled` broke it at the last look and at none before. `cut`: there may be more.
+class ConstraintOutcome:
+    """What came of one constraint. `unstable` broke it at the last look and at none before. `cut`: there may be more.
 
     `unlisted` rows break it or one that was asked with it: see Seen. `error` is what kept it from being asked.
     """
 
     rows: int = 0
-    breakers: list[Breaker] = field(default_factory=list)
-    unsettled: int = 0
+    breaking: list[BreakingRow] = field(default_factory=list)
+    unstable: int = 0
     unlisted: int = 0
     cut: bool = False
     error: TieoutError | None = None
@@ -133,28 +133,28 @@ _NOBODY = -1
 
 
 @dataclass
-class Settling:
+class ConstraintRecheck:
     """`rest` waits so many seconds, or raises to end it all."""
 
     spark: SparkSession
     options: CheckOptions
     rest: Callable[[float], None]
 
-    def run(self, asked: Sequence[Violations]) -> list[list[Settled]]:
+    def run(self, asked: Sequence[Violations]) -> list[list[ConstraintOutcome]]:
         """For each of what is asked, what came of its constraints. Two looks in a row must find a row, whatever its
         values were.
         """
         last = dict(enumerate(self._look(asked)))
-        settled = [
-            [Settled(seen.rows, cut=number in seen.cut) for number in range(len(seen.breakers))]
+        outcomes = [
+            [ConstraintOutcome(seen.rows, cut=number in seen.cut) for number in range(len(seen.breaking))]
             if isinstance(seen, Seen)
-            else [Settled(error=seen) for _ in violations.constraints]
+            else [ConstraintOutcome(error=seen) for _ in violations.constraints]
             for violations, seen in zip(asked, last.values(), strict=True)
         ]
         wrong = [place for place, seen in last.items() if isinstance(seen, Seen) and _is_wrong(seen)]
         looks = count()
 
-        def look_again(_: Mapping[_Suspect, tuple[Breaker, ...]]) -> dict[_Suspect, tuple[Breaker, ...]]:
+        def look_again(_: Mapping[_Suspect, tuple[BreakingRow, ...]]) -> dict[_Suspect, tuple[BreakingRow, ...]]:
             last.update(zip(wrong, self._look([asked[place] for place in wrong]), strict=True))
             return _suspects({place: last[place] for place in wrong}, next(looks))
 
@@ -162,9 +162,9 @@ class Settling:
         policy = RecheckPolicy(self.options.recheck_after, max(1, self.options.recheck_times), grows=True)
         rechecked = recheck(suspects, look_again, policy, self.rest)
         for place in wrong:
-            for number, result in enumerate(settled[place]):
+            for number, result in enumerate(outcomes[place]):
                 _take(result, place, number, last[place], rechecked)
-        return settled
+        return outcomes
 
     def _look(self, asked: Sequence[Violations]) -> list[Seen | TieoutError]:
         """All of it at once."""
@@ -189,23 +189,23 @@ def _add(total: Seen, more: Seen) -> None:
     total.rows += more.rows
     total.unlisted += more.unlisted
     total.cut |= more.cut
-    for number, (listed, found) in enumerate(zip(total.breakers, more.breakers, strict=True)):
+    for number, (listed, found) in enumerate(zip(total.breaking, more.breaking, strict=True)):
         listed.extend(found[: MOST - len(listed)])
         if len(listed) == MOST:
             total.cut.add(number)
 
 
 def _is_wrong(seen: Seen) -> bool:
-    return any(seen.breakers) or seen.unlisted > 0
+    return any(seen.breaking) or seen.unlisted > 0
 
 
-def _suspects(looked: Mapping[int, Seen | TieoutError], look: int) -> dict[_Suspect, tuple[Breaker, ...]]:
-    found: dict[_Suspect, tuple[Breaker, ...]] = {}
+def _suspects(looked: Mapping[int, Seen | TieoutError], look: int) -> dict[_Suspect, tuple[BreakingRow, ...]]:
+    found: dict[_Suspect, tuple[BreakingRow, ...]] = {}
     for place, seen in looked.items():
         if isinstance(seen, TieoutError):
             continue
-        for number, breakers in enumerate(seen.breakers):
-            for identity, alike in by_identity(breakers, lambda each: each.identity).items():
+        for number, breaking in enumerate(seen.breaking):
+            for identity, alike in by_identity(breaking, lambda each: each.identity).items():
                 found[place, number, identity] = alike
         if seen.unlisted:  # never the same: another look may list them
             found[place, _NOBODY, (str(look),)] = ()
@@ -213,17 +213,17 @@ def _suspects(looked: Mapping[int, Seen | TieoutError], look: int) -> dict[_Susp
 
 
 def _take(
-    result: Settled,
+    result: ConstraintOutcome,
     place: int,
     number: int,
     seen: Seen | TieoutError,
-    rechecked: Rechecked[_Suspect, tuple[Breaker, ...]],
+    rechecked: Rechecked[_Suspect, tuple[BreakingRow, ...]],
 ) -> None:
     if isinstance(seen, TieoutError):
         result.error = seen
         return
     certain = {identity for of, which, identity in rechecked.certain if (of, which) == (place, number)}
-    result.breakers = [each for each in seen.breakers[number] if each.identity in certain]
-    result.unsettled = len(seen.breakers[number]) - len(result.breakers)
+    result.breaking = [each for each in seen.breaking[number] if each.identity in certain]
+    result.unstable = len(seen.breaking[number]) - len(result.breaking)
     result.unlisted = seen.unlisted
     result.cut = number in seen.cut

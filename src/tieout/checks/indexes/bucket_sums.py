@@ -41,7 +41,7 @@ class Tally:
         self.counts -= other.counts
         self.sums -= other.sums
 
-    def unsettled(self) -> frozenset[int]:
+    def unbalanced(self) -> frozenset[int]:
         """The buckets that are not zero."""
         found = (self.counts != 0) | (self.sums != 0).any(axis=0)
         return frozenset(np.flatnonzero(found).tolist())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.checks.checked import Checked, not_checked
-from tieout.checks.indexes.classify import Classifier
+from tieout.checks.indexes.classify import Classifier, entries_hold_key
 from tieout.checks.indexes.compare import MOST, Compared, IndexComparison, Mismatch
 from tieout.checks.indexes.digest_stage import ReadableIndex, TableIndexes
 from tieout.checks.indexes.follow_entries import followed
@@ -107,8 +107,14 @@ class IndexChecks:
             return self._damaged(index, found, compared.error)
         if compared.error is not None:
             return not_checked(Family.INDEX, info.table, info.name, str(compared.error))
-        classifier = Classifier(self.checker.database, info, found.key, self.checker.address_text)
         mismatches = sorted(compared.mismatches, key=by_address)
+        classifier = Classifier(
+            self.checker.database,
+            info,
+            found.key,
+            self.checker.address_text,
+            addresses_are_keys=bool(mismatches) and entries_hold_key(self.checker, info.table, index.path.address),
+        )
         failures = tuple(failure for each in mismatches for failure in classifier.failures(each))
         if order is not None:
             failures += tuple(order_failure(self.checker.database, info, each) for each in order.disorders)
@@ -139,14 +145,14 @@ class IndexChecks:
             return f"looked at {most:,} places that are wrong: there may be more"
         if sought and sought.error:
             return f"rows can't be looked up through it: {sought.error}"
-        if sought and sought.unsettled:
+        if sought and sought.unstable:
             return "at every look other rows were not found through it"
         if order and order.error:
             return f"its order can't be told: {order.error}"
-        if order and order.unsettled:
+        if order and order.unstable:
             return "at every look other entries were in the wrong order"
-        if compared.unsettled:
-            return f"at {plural(compared.unsettled, 'place')} something else was wrong at every look"
+        if compared.unstable:
+            return f"at {plural(compared.unstable, 'place')} something else was wrong at every look"
         return None if has_failures else index.path.unseen(compared.entries)
 
     def _damaged(self, index: ReadableIndex, found: Found, error: DamagedIndexError) -> Checked:

@@ -5,16 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere, Values
-from tieout.connectors.protocols.check import IndexInfo
+from tieout.connectors.protocols.check import Checker, IndexInfo
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import exact_key
 from tieout.model.failures import Failure, FailureKind
+from tieout.model.tables import Table
 
 AddressText = Callable[[Sequence[str | None]], str]
 
 
-class Classifier:
-    """For one index. `key` names the columns that rows are called by."""
+def entries_hold_key(checker: Checker, table: Table, address: Sequence[ScanColumn]) -> bool:
+    """Whether an entry's address is its row's key, written as keys are: then it names a row even if that is gone."""
+    kinds = [column.kind for column in exact_key(table)]
+    return bool(kinds) and checker.addresses_are_keys(table) and kinds == [column.kind for column in address]
 
-    def __init__(self, database: str, index: IndexInfo, key: Sequence[str], address_text: AddressText) -> None:
+
+class Classifier:
+    """For one index. `key` names the columns that rows are called by. `addresses_are_keys`: so do entries."""
+
+    def __init__(
+        self,
+        database: str,
+        index: IndexInfo,
+        key: Sequence[str],
+        address_text: AddressText,
+        *,
+        addresses_are_keys: bool = False,
+    ) -> None:
+        self._addresses_are_keys = addresses_are_keys
         self._database = database
         self._index = index
         self._key = key
@@ -66,10 +84,16 @@ class Classifier:
             str(self._index.table.name),
             tuple(columns),
             index=self._index.name,
-            primary_key=dict(zip(self._key, row.key, strict=True)) if row is not None and self._key else None,
+            primary_key=self._primary_key(mismatch, row),
             place=None if mismatch.address is None else self._address_text(mismatch.address),
             details=details,
         )
+
+    def _primary_key(self, mismatch: Mismatch, row: RowThere | None) -> dict[str, str | None] | None:
+        """The row's; without a row, the one that the entry points to, if it holds a key."""
+        held = mismatch.address if self._addresses_are_keys else None
+        key = held if row is None else row.key
+        return dict(zip(self._key, key, strict=True)) if key is not None and self._key else None
 
 
 def _take_equal(rows: list[RowThere], entries: list[EntryThere]) -> dict[str, RowThere]:

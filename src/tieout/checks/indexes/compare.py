@@ -143,7 +143,7 @@ def _values(text: str) -> Values:
 
 @dataclass
 class Compared:
-    """What came of one index. `unsettled` disagreed at every look, each time otherwise. `cut`: there may be more.
+    """What came of one index. `unstable` disagreed at every look, each time otherwise. `cut`: there may be more.
 
     `error` is what kept the index from being read.
     """
@@ -151,7 +151,7 @@ class Compared:
     rows: int = 0
     entries: int = 0
     mismatches: list[Mismatch] = field(default_factory=list)
-    unsettled: int = 0
+    unstable: int = 0
     cut: bool = False
     error: TieoutError | None = None
 
@@ -188,7 +188,7 @@ class IndexComparison:
         for mismatch in self._at_one_moment(wanted, tuple(rechecked.certain.values())):
             compared[mismatch.index].mismatches.append(mismatch)
         for index, _ in rechecked.unstable:
-            compared[index].unsettled += 1
+            compared[index].unstable += 1
         for index, each in enumerate(compared):
             each.cut = found[index] >= MOST
 

@@ -69,7 +69,7 @@ class IndexDigests:
     def differing(self) -> frozenset[int]:
         balance = Tally(self.expected.counts.copy(), self.expected.sums.copy())
         balance.subtract(self.held)
-        return balance.unsettled()
+        return balance.unbalanced()
 
 
 @dataclass

@@ -28,11 +28,11 @@ class ReadOrder:
 
 @dataclass(frozen=True)
 class OrderFound:
-    """`cut`: there may be more. `unsettled`: other entries at every look. `error` kept it from being told."""
+    """`cut`: there may be more. `unstable`: other entries at every look. `error` kept it from being told."""
 
     disorders: tuple[Disorder, ...] = ()
     cut: bool = False
-    unsettled: bool = False
+    unstable: bool = False
     error: TieoutError | None = None
 
 
@@ -64,7 +64,7 @@ class _Looks:
         for (number, _), found in rechecked.certain.items():
             self._found[number] = OrderFound(tuple(found[:MOST]), cut=number in self._truncated)
         for number, _ in rechecked.unstable:
-            self._found[number] = OrderFound(unsettled=True)
+            self._found[number] = OrderFound(unstable=True)
         return self._found
 
     def _look(self, numbers: Collection[int]) -> dict[_Suspect, list[Disorder]]:

@@ -30,11 +30,11 @@ class SeekRows:
 
 @dataclass(frozen=True)
 class SeekFound:
-    """`cut`: there may be more. `unsettled`: other rows at every look. `error` kept rows from being looked up."""
+    """`cut`: there may be more. `unstable`: other rows at every look. `error` kept rows from being looked up."""
 
     rows: tuple[Unfound, ...] = ()
     cut: bool = False
-    unsettled: bool = False
+    unstable: bool = False
     error: TieoutError | None = None
 
 
@@ -54,8 +54,8 @@ def find_unfound(
     for number, each in second.items():
         # Of a listing that was truncated, a row that is new may be one that was not listed.
         rows = tuple(row for row in each.rows if first[number].cut or (number, row.address) in certain)
-        unsettled = bool(each.rows) and not rows
-        first[number] = SeekFound(rows, first[number].cut or each.cut, unsettled, each.error)
+        unstable = bool(each.rows) and not rows
+        first[number] = SeekFound(rows, first[number].cut or each.cut, unstable, each.error)
     return [first.get(number) for number in range(len(paths))]
 
 

@@ -16,9 +16,16 @@ OWN = "engine's own checker"
 """What its check is called before it has told its name."""
 
 
+class EngineCheckerAbsent(Exception):
+    """The server does not have its own checker, and nobody asked for it. The message says what to install."""
+
+
 def own_checked(checker: Checker, table: Table, options: CheckOptions) -> Checked:
+    """EngineCheckerAbsent: there is nothing to tell of this table, nor of any other one."""
     started = time.monotonic()
     check = checker.own_check(table, options.engine_seconds)
+    if check.absent and options.engine_checker is None:
+        raise EngineCheckerAbsent(check.unchecked)
     failures = tuple(_failure(checker.database, table, each) for each in check.findings)
     status = Status.FAILURES if failures else Status.NOT_CHECKED if check.unchecked else Status.OK
     result = CheckResult(

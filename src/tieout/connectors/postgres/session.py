@@ -14,11 +14,13 @@ from math import ceil
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
+from tieout.config.endpoint_url import DEFAULT_PORTS
 from tieout.config.secrets import scrub
 from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.errors import AccessError, UnsupportedError
+from tieout.model.defaults import CONNECT_SECONDS
 
 _GIVEN = re.compile(r"-c (\w+)=(\S*)")
 _TIME = re.compile(r"(\d+)(ms|s|min|h|d)?")
@@ -96,14 +98,15 @@ def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str | N
     params = postgres_tls(url)
     params["application_name"] = application
     params["client_encoding"] = "UTF8"
-    params["connect_timeout"] = str(max(1, ceil(url.connect_timeout or 10)))
+    params["connect_timeout"] = str(max(1, ceil(url.connect_timeout or CONNECT_SECONDS)))
     every = {**_SETTINGS, **_guards(url), **(settings or {})}
     params["options"] = " ".join(f"-c {name}={value}" for name, value in every.items() if value is not None)
     if "socket" in url.params:
         host = quote(url.params["socket"], safe="")
     login = f"{user}{password}@" if user else ""
     database = quote(url.database or "", safe="")
-    return f"postgresql://{login}{host}:{url.port or 5432}/{database}?{urlencode(params, quote_via=quote)}"
+    port = url.port or DEFAULT_PORTS["postgresql"]
+    return f"postgresql://{login}{host}:{port}/{database}?{urlencode(params, quote_via=quote)}"
 
 
 def _guards(url: EndpointUrl) -> dict[str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tieout.codecs.postgres_pages.values import EPOCH_DAYS, EPOCH_MICROS
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.faults import translated
@@ -23,8 +24,6 @@ from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
 
 _DIALECT = PostgresDialect()
-EPOCH_MICROS = 946_684_800_000_000
-EPOCH_DAYS = 10_957
 _WRAPPED_MICROS = -9_000_000_000_000_000_000
 _WRAPPED_DAYS = -2_147_000_000
 

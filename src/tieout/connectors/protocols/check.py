@@ -216,6 +216,8 @@ class Checker(Protocol):
     """A database as one who checks it sees it. `close` gives back its connections."""
 
     database: str
+    other_names: tuple[str, ...]
+    """What else statements may call the database, in lower case."""
     own_check_marks: str | None
     """That the engine's own checker marks what it finds, and so writes, if it does: it is to be asked for then."""
 

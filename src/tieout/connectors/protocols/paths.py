@@ -269,12 +269,16 @@ class OwnFinding:
 
 @dataclass(frozen=True, slots=True)
 class OwnCheck:
-    """What came of the engine's own checker for one table. `unchecked`: what kept it from going to the end."""
+    """What came of the engine's own checker for one table. `unchecked`: what kept it from going to the end.
+
+    `absent`: it could not even begin, since the server does not have it; `unchecked` says what to install.
+    """
 
     name: str
     statement: str
     findings: tuple[OwnFinding, ...] = ()
     unchecked: str | None = None
+    absent: bool = False
 
 
 def shown_text(raw: bytes | str | None) -> str | None:

@@ -1,11 +1,7 @@
-"""The statements that every SQL engine changes a row with; how values are spelled is a dialect's business.
-
-Drivers look for % everywhere in a statement, inside of quotes too: in a name it is no placeholder.
-"""
+"""The statements that every SQL engine changes a row with; how values are spelled is a dialect's business."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -82,19 +78,3 @@ def _not_referred_to(dialect: ChangeDialect, table: Table, reference: Reference)
 
 
 # In our sessions a backslash is a letter like any other.
-_PARTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^'"`]+|.""", re.DOTALL)
-_NAMES = ('"', "`")
-
-
-def with_names(statement: str) -> str:
-    """The same for a driver that takes %s: of a name it sees %%. A text says it so by itself ('50%%')."""
-    if '"' not in statement and "`" not in statement:
-        return statement
-    return "".join(part.replace("%", "%%") if part.startswith(_NAMES) else part for part in _PARTS.findall(statement))
-
-
-def with_question_marks(statement: str) -> str:
-    """The same for a driver that takes ?, which knows by itself what stands in quotes."""
-    return "".join(
-        part if part.startswith(("'", *_NAMES)) else part.replace("%s", "?") for part in _PARTS.findall(statement)
-    )

@@ -24,50 +24,37 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, OwnCheck, Unreadable, Violations
+from tieout.connectors.protocols.paths import OwnCheck, Unreadable
 from tieout.connectors.sql import select
+from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sql.key_decode import canonical_text
 from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.connectors.sql.values import ScanValues
-from tieout.model.constraints import ConstraintInfo
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table, TableName
 
 _PRIMARY = "FORCE INDEX (PRIMARY)"
+_CATALOG = CatalogQueries(indexes_of, constraints_of, find_violations)
 
 
 def open_checker(url: EndpointUrl) -> MySQLChecker:
     return MySQLChecker(url, open_endpoint(url))
 
 
-class MySQLChecker:
+class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
     own_check_marks = MARKS
 
     def __init__(self, url: EndpointUrl, endpoint: MySQLEndpoint) -> None:
+        super().__init__(str(url.database), endpoint, MySQLDialect(endpoint.flavour), _CATALOG)
         self.url = url
-        self.database = str(url.database)
-        self._endpoint = endpoint
-        self._dialect = MySQLDialect(endpoint.flavour)
 
     def all_tables(self) -> list[TableName]:
         return self._endpoint.tables()
 
     def tables(self, schema: str | None = None) -> list[TableName]:
         return self._endpoint.tables([schema] if schema else ())
-
-    def leaves(self, names: Sequence[TableName]) -> list[TableName]:
-        return list(names)
-
-    def describe(self, names: Sequence[TableName]) -> list[Table]:
-        return self._endpoint.describe(names)
-
-    def default_schema(self) -> str:
-        return self._endpoint.default_schema()
-
-    def indexes(self, table: Table) -> list[IndexInfo]:
-        return indexes_of(self._endpoint, table)
 
     def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> ScanPath | Unreadable:
         through = _rows_alone(table)
@@ -154,18 +141,6 @@ class MySQLChecker:
     def canonical(self, column: Column, value: object) -> str | None:
         return canonical_text(column, batch_of([[value]], 1).column(0))
 
-    def literal_of(self, column: ScanColumn, text: str | None) -> str | None:
-        found = column.expression is None and self._dialect.finds(column)
-        return "NULL" if text is None else self._dialect.literal(column.column, text) if found else None
-
-    def constraints(self, table: Table) -> list[ConstraintInfo]:
-        return constraints_of(self._endpoint, table)
-
-    def violations(
-        self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
-    ) -> Violations | Unreadable:
-        return find_violations(self._endpoint, constraints, only)
-
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ScanValues | Unreadable:
         path = self.table_path(table, [_any_column(table)], addressed=True)
         if isinstance(path, Unreadable):
@@ -193,12 +168,6 @@ class MySQLChecker:
 
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:
         return inspect(self.url, self._endpoint.flavour, names)
-
-    def address_text(self, address: Sequence[str | None]) -> str:
-        return ", ".join("NULL" if part is None else part for part in address)
-
-    def close(self) -> None:
-        self._endpoint.close()
 
 
 def _address(table: Table) -> tuple[ScanColumn, ...]:

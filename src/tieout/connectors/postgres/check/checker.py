@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from tieout.codecs.postgres_pages.heap_versions import OFFSETS
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.check.catalog import constraints_of, indexes_of
 from tieout.connectors.postgres.check.constraint_query import find_violations
@@ -12,7 +13,6 @@ from tieout.connectors.postgres.check.engine_checker import amcheck
 from tieout.connectors.postgres.check.exported_snapshot import Moment
 from tieout.connectors.postgres.check.heap import HeapPath, explain_heap
 from tieout.connectors.postgres.check.heap_values import HeapValues, heap_values
-from tieout.connectors.postgres.check.heap_versions import OFFSETS
 from tieout.connectors.postgres.check.index_only import IndexOnlyScan, in_order, index_only
 from tieout.connectors.postgres.check.index_pages import IndexPages, index_pages
 from tieout.connectors.postgres.check.lookup import PostgresLookup, literal, parsed
@@ -22,13 +22,13 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, OwnCheck, Unreadable, Violations
+from tieout.connectors.protocols.paths import OwnCheck, Unreadable
+from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.key_decode import canonical_text
 from tieout.connectors.sql.rows_to_arrow import batch_of
-from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName
 
-_DIALECT = PostgresDialect()
+_CATALOG = CatalogQueries(indexes_of, constraints_of, find_violations)
 
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -62,13 +62,10 @@ def open_checker(url: EndpointUrl) -> PostgresChecker:
     return PostgresChecker(url, open_endpoint(url))
 
 
-class PostgresChecker:
-    own_check_marks = None
-
+class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
     def __init__(self, url: EndpointUrl, endpoint: PostgresEndpoint) -> None:
+        super().__init__(str(url.database), endpoint, PostgresDialect(), _CATALOG)
         self.url = url
-        self.database = str(url.database)
-        self._endpoint = endpoint
         self._moment = Moment(url)
 
     def all_tables(self) -> list[TableName]:
@@ -80,15 +77,6 @@ class PostgresChecker:
     def leaves(self, names: Sequence[TableName]) -> list[TableName]:
         schemas, tables = [name.schema for name in names], [name.name for name in names]
         return [TableName(*row) for row in self._endpoint.all(_LEAVES, [schemas, tables])]
-
-    def describe(self, names: Sequence[TableName]) -> list[Table]:
-        return self._endpoint.describe(names)
-
-    def default_schema(self) -> str:
-        return self._endpoint.default_schema()
-
-    def indexes(self, table: Table) -> list[IndexInfo]:
-        return indexes_of(self._endpoint, table)
 
     def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> HeapPath | Unreadable:
         ((blocks, kind, inspector),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
@@ -128,18 +116,6 @@ class PostgresChecker:
     def canonical(self, column: Column, value: object) -> str | None:
         return canonical_text(column, batch_of([[parsed(column, value)]], 1).column(0))
 
-    def literal_of(self, column: ScanColumn, text: str | None) -> str | None:
-        found = column.expression is None and _DIALECT.finds(column)
-        return "NULL" if text is None else _DIALECT.literal(column.column, text) if found else None
-
-    def constraints(self, table: Table) -> list[ConstraintInfo]:
-        return constraints_of(self._endpoint, table)
-
-    def violations(
-        self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
-    ) -> Violations | Unreadable:
-        return find_violations(self._endpoint, constraints, only)
-
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> HeapValues | Unreadable:
         ((blocks, kind, _),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
         if kind not in _WITH_PAGES:
@@ -162,4 +138,4 @@ class PostgresChecker:
 
     def close(self) -> None:
         self.let_go()
-        self._endpoint.close()
+        super().close()

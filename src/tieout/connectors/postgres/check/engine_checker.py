@@ -16,6 +16,7 @@ from tieout.model.tables import TableName
 _DAMAGE = ("XX", "22")
 """Classes of SQLSTATE that tell of the data: what is corrupt, and values that can't be."""
 _NAME = "amcheck"
+_ABSENT = "amcheck is not installed: CREATE EXTENSION amcheck, as a superuser"
 _DIALECT = PostgresDialect()
 _SCHEMA = """
 SELECT n.nspname, current_setting('server_version_num')::int >= 140000
@@ -35,7 +36,7 @@ def amcheck(url: EndpointUrl, table: TableName, seconds: float) -> OwnCheck:
     with translated(url), connect(url, "tieout driver", settings) as connection:
         found = connection.execute(_SCHEMA).fetchone()
         if found is None:
-            return OwnCheck(_NAME, "", unchecked="amcheck is not there: CREATE EXTENSION amcheck, as a superuser")
+            return OwnCheck(_NAME, "", unchecked=_ABSENT, absent=True)
         schema, has_heap = found
         names = [name for (name,) in connection.execute(_INDEXES, [_DIALECT.table(table)]).fetchall()]
         return _Amcheck(connection, table, _DIALECT.quote(schema)).run(names, has_heap)

@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from tieout.config.urls import EndpointUrl
+from tieout.codecs.postgres_pages.heap_versions import OFFSETS, HeapVersions, heap_versions
+from tieout.config.endpoint_url import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.exported_snapshot import cursor_at
-from tieout.connectors.postgres.check.heap_versions import OFFSETS, HeapVersions, heap_versions
-from tieout.connectors.postgres.check.pages import pages_statement
+from tieout.connectors.postgres.check.index_reader import pages_statement
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect

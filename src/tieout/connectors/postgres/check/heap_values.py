@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
+from tieout.codecs.postgres_pages.heap_versions import OFFSETS
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.heap import HEAP_ONLY, block_parts
-from tieout.connectors.postgres.check.heap_versions import OFFSETS
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.faults import first_line, translated
 from tieout.connectors.postgres.session import connect, libpq_url

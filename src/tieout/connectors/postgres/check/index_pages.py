@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from tieout.codecs.postgres_pages.values import undecodable
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.check.btree import BTree
+from tieout.connectors.postgres.check.btree_catalog import BTree
 from tieout.connectors.postgres.check.heap import ADDRESS, MOST_BLOCKS, Blocks, block_parts
+from tieout.connectors.postgres.check.index_reader import IndexReader
 from tieout.connectors.postgres.check.key_order import KeyOrder, key_order
 from tieout.connectors.postgres.check.page_order import Ends, PageOrder
-from tieout.connectors.postgres.check.reader import IndexReader
-from tieout.connectors.postgres.check.values import undecodable
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import Disorder, Unreadable

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.check.btree import BTree
+from tieout.connectors.postgres.check.btree_catalog import BTree
 from tieout.connectors.postgres.check.exported_snapshot import cursor_at
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.errors import ReadError

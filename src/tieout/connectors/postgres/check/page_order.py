@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors.postgres.check.btree import BTree
+from tieout.codecs.postgres_pages.spans import Places
+from tieout.connectors.postgres.check.btree_catalog import BTree
+from tieout.connectors.postgres.check.index_reader import Entries, IndexReader
 from tieout.connectors.postgres.check.key_order import KeyOrder
-from tieout.connectors.postgres.check.reader import Entries, IndexReader
-from tieout.connectors.postgres.check.spans import Places
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import Disorder, Values
 from tieout.model.truncated import LONGEST_IN_FAILURE

@@ -11,8 +11,9 @@ from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, OwnCheck, Unreadable, Violations
+from tieout.connectors.protocols.paths import OwnCheck, Unreadable
 from tieout.connectors.sql import select
+from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sql.values import ScanValues
 from tieout.connectors.sqlite.check.catalog import (
@@ -37,11 +38,11 @@ from tieout.connectors.sqlite.faults import MALFORMED, translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.errors import ReadError
-from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
 _DIALECT = SQLiteDialect()
+_CATALOG = CatalogQueries(indexes_of, constraints_of, find_violations)
 _COVERING = "USING COVERING INDEX"
 _NO_NAME = "each of the names that SQLite has for the rowid is a column of the table"
 
@@ -58,18 +59,18 @@ def open_checker(url: EndpointUrl) -> SQLiteChecker:
         return SQLiteChecker(url, SQLiteEndpoint(url, connection), error)
 
 
-class SQLiteChecker:
+class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
     """A table with an index that SQLite can't read alone is checked in a copy, of one moment; others where they are.
 
     Of a file that is `unreadable`, only definitions can be.
     """
 
-    own_check_marks = None
+    other_names: tuple[str, ...] = ("main",)
+    """SQLite's own name for a file, whatever the file is called: its tables are main.orders."""
 
     def __init__(self, url: EndpointUrl, endpoint: SQLiteEndpoint, unreadable: ReadError | None = None) -> None:
+        super().__init__(Path(url.path or "").stem, endpoint, _DIALECT, _CATALOG)
         self.url = url
-        self.database = Path(url.path or "").stem
-        self._endpoint = endpoint
         self._unreadable = unreadable
         self._imposters = Imposters(url)
         self._copied: set[TableName] = set()
@@ -80,19 +81,13 @@ class SQLiteChecker:
     def tables(self, schema: str | None = None) -> list[TableName]:
         return [table for table in self._endpoint.tables() if schema in (None, table.schema)]
 
-    def leaves(self, names: Sequence[TableName]) -> list[TableName]:
-        return list(names)
-
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         if self._unreadable is not None:
             raise self._unreadable
-        return self._endpoint.describe(names)
-
-    def default_schema(self) -> str:
-        return self._endpoint.default_schema()
+        return super().describe(names)
 
     def indexes(self, table: Table) -> list[IndexInfo]:
-        found = indexes_of(self._endpoint, table)
+        found = super().indexes(table)
         if address_of(self._endpoint, table) and not all(
             _COVERING in self._covering(index).evidence for index in found
         ):
@@ -163,18 +158,9 @@ class SQLiteChecker:
     def canonical(self, column: Column, value: object) -> str | None:
         return decode(scan_column(column).kind, array_of(scan_column(column), [value])).text(0)
 
-    def literal_of(self, column: ScanColumn, text: str | None) -> str | None:
+    def _finds(self, column: ScanColumn, text: str | None) -> bool:
         is_text = column.column.type.name is TypeName.TEXT and not (text or "").startswith("\0")
-        found = column.expression is None and (is_text or _DIALECT.finds(column))
-        return "NULL" if text is None else _DIALECT.literal(column.column, text) if found else None
-
-    def constraints(self, table: Table) -> list[ConstraintInfo]:
-        return constraints_of(self._endpoint, table)
-
-    def violations(
-        self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
-    ) -> Violations | Unreadable:
-        return find_violations(self._endpoint, constraints, only)
+        return is_text or super()._finds(column, text)
 
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ScanValues | Unreadable:
         through = rows_alone(self._endpoint, table)
@@ -202,9 +188,6 @@ class SQLiteChecker:
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:
         return inspect(self.url, names)
 
-    def address_text(self, address: Sequence[str | None]) -> str:
-        return ", ".join("NULL" if part is None else part for part in address)
-
     def close(self) -> None:
         self._imposters.close()
-        self._endpoint.close()
+        super().close()

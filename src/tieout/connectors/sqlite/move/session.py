@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.sql.dml import with_question_marks
+from tieout.connectors.sql.placeholders import with_question_marks
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
