@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.corruption import sqlite
-from tests.corruption.sqlite.session import blind, unguarded
 from tests.e2e.conftest import Ended, Tieout
 from tests.servers.sqlite import SqliteDatabase
 from tieout import api
@@ -143,21 +142,20 @@ def test_what_can_not_be_run_ends_with_2_before_anything_is_begun(
     assert program("jobs", "list").out == "none\n"
 
 
-def test_a_follower_tells_what_was_broken_ends_in_order_and_is_forgotten(
+def test_a_follower_tells_what_is_broken_ends_in_order_and_is_forgotten(
     start: Start, program: Tieout, shop: SqliteDatabase, tmp_path: Path
 ) -> None:
     told = tmp_path / "rounds"
-    words = ("check", shop.url, "CHECK TABLE orders INDEX orders_i CHANGED", "--follow", "--every", "0.2s")
+    words = ("check", shop.url, "CHECK TABLE broken INDEX broken_i CHANGED", "--follow", "--every", "0.2s")
     with told.open("w") as file, started(start, *words, "--recheck-after", "0s", *HERE[:2], stderr=file) as process:
-        until(process, lambda: "clean: 0 changes up to" in told.read_text())
-        with unguarded(shop) as connection, blind(connection, "orders_i"):
-            connection.execute("INSERT INTO orders VALUES (500, 'lost')")
+        until(process, lambda: "failures: 0 changes up to" in told.read_text())
+        shop.execute("INSERT INTO broken VALUES (500, 'new')")
         until(process, lambda: "failures: 1 change up to" in told.read_text())
         os.killpg(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 1, "as the last round"
     assert out.startswith("failures: 1 failure found by 1 check\n")
-    assert "missing_index_entry  main.orders.orders_i  id=500" in out
+    assert "missing_index_entry  main.broken.broken_i  id=7" in out
     stopping, end = told.read_text().splitlines()[-2:]
     (job,) = api.list_jobs()
     assert stopping == "stopping; once more ends at once"
@@ -170,7 +168,7 @@ def test_a_follower_tells_what_was_broken_ends_in_order_and_is_forgotten(
 
     assert triggers() > 0
     forgotten, again = (program("check", shop.url, "--forget") for _ in range(2))
-    assert (forgotten.code, forgotten.out, forgotten.err) == (0, "forgotten: main.orders\n", "")
+    assert (forgotten.code, forgotten.out, forgotten.err) == (0, "forgotten: main.broken\n", "")
     assert triggers() == 0
     assert (again.code, again.out) == (0, "nothing of it was followed\n")
 

@@ -238,6 +238,7 @@ def test_a_log_that_is_gone_is_refused(mysql_db: Database, spark: SparkSession, 
     checking = Checking(mysql_db.url, spark, tmp_path)
     statement = "CHECK TABLE orders INDEX by_sku CHANGED"
     checking.run(statement)
+    mysql_db.execute("INSERT INTO orders VALUES (2, 2)")  # without a change that is lost, the log goes on
     forget_binlog(mysql_db)
     with pytest.raises(LogLostError, match="--forget"):
         checking.run(statement)

@@ -6,7 +6,6 @@ import inspect
 from pathlib import Path
 
 import pytest
-from tieout.report.progress_lines import LineProgress
 
 from tieout.meta.ownership import HEARTBEAT_SECONDS, STALE_AFTER
 from tieout.model import defaults
@@ -14,6 +13,7 @@ from tieout.model.moving import DEFAULT_DELIVERY
 from tieout.model.truncated import BEGINNING, LONGEST_KEPT
 from tieout.repair.from_differences.run import BATCH
 from tieout.report.junit import FIRST_DIFFERENCES
+from tieout.report.progress import LineProgress
 from tieout.runtime.ranges import ROOM
 from tieout.verification.digest_stage import LARGEST_CHUNK, SMALLEST_CHUNK
 from tieout.verification.localise import KEPT_BYTES, LEAF_ROWS
