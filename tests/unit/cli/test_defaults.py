@@ -19,6 +19,7 @@ from tieout.meta.failures import Failures
 from tieout.meta.jobs import Jobs
 from tieout.model.move_requests import MoveOptions, MoveRequest
 from tieout.model.requests import VerifyOptions
+from tieout.model.statements import EngineChecker
 
 VERIFY, CHECK = VerifyOptions(), CheckOptions()
 
@@ -51,7 +52,7 @@ def told(command: str, name: str) -> str:
         ("verify", "--recheck-times", str(VERIFY.recheck_times)),
         ("check", "--recheck-after", f"{seconds_text(CHECK.recheck_after)}s"),
         ("check", "--recheck-times", str(CHECK.recheck_times)),
-        ("check", "--engine-checker", CHECK.engine_checker),
+        ("check", "--engine-checker", EngineChecker.SAFE),  # nobody asked: run where it is installed
         ("check", "--every", f"{seconds_text(in_signature(api.follow_checks, 'every'))}s"),
     ],
 )

@@ -25,7 +25,7 @@ def imported(folder: str) -> set[str]:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module is not None:
                 names.add(node.module)
-    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"tieout", "tests"}
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"tieout", "tests", "tools"}
 
 
 def declared(requirements: list[str]) -> set[str]:
