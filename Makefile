@@ -49,7 +49,7 @@ servers: ## the programs of MariaDB and PostgreSQL, if they are missing; starts 
 demo: setup java ## the product on an embedded pair of databases
 	@$(BIN)/tieout demo $(ARGS)
 
-test: setup-dev java servers $(VENV)/spark.jsa ## every test
+test: setup-dev java servers $(VENV)/spark.jsa ## the tests, without the long ones of test-faults
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
 test-faults: setup-dev java servers $(VENV)/spark.jsa ## movers killed at every place, databases corrupted in every way (an hour; goes on where it was)
@@ -60,11 +60,11 @@ test-faults: setup-dev java servers $(VENV)/spark.jsa ## movers killed at every 
 test-kills: setup-dev java servers $(VENV)/spark.jsa ## movers killed at random, KILLS=... of them; MINUTES=..., SEED=... (goes on where it was)
 	$(BIN)/python -m tests.faults.kills --kills $(KILLS) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-golden: setup-dev java servers $(VENV)/spark.jsa ## what users and scripts see, beside what was recorded in tests/golden; PARTS="help api" for some of it
-	@$(BIN)/python tools/golden compare $(PARTS)
-
 mutants: setup-dev java servers $(VENV)/spark.jsa ## breaks the code in 40 known ways: the tests have to notice each; ARGS="NAME", ARGS="-k PATTERN"
 	$(BIN)/python tools/mutants -j $(WORKERS) $(ARGS)
+
+golden: setup-dev java servers $(VENV)/spark.jsa ## what users and scripts see, beside what was recorded in tests/golden; PARTS="help api" for some of it
+	@$(BIN)/python tools/golden compare $(PARTS)
 
 lint: setup-dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -23,7 +23,7 @@ from tieout.config.durations import seconds_text
 from tieout.config.endpoint_url import EndpointUrl
 from tieout.config.settings import EndpointSettings, Settings, SparkSettings
 from tieout.config.table_settings import ColumnExpression, TableSettings
-from tieout.config.task_settings import MoveSettings, OptionSettings, TaskSettings, ValidationSettings
+from tieout.config.task_settings import MoveSettings, OptionSettings, TaskSettings
 from tieout.config.url_params import PARAMETERS
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
@@ -37,7 +37,6 @@ SECTIONS: dict[str, type[fields.Section]] = {
     "column": ColumnExpression,
     "options": OptionSettings,
     "move": MoveSettings,
-    "validation": ValidationSettings,
 }
 """Every section of tieout.yaml, by the name that its generated table has in configuration.md."""
 

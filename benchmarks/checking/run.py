@@ -24,15 +24,15 @@ from tests.servers.postgres import INSTALLED, start_postgres
 from tests.servers.process import program
 from tests.servers.server import Database, Server
 from tieout import api
+from tieout.canonical.bucket_digests import bucket_count
+from tieout.checks.indexes.projection import table_columns
+from tieout.checks.indexes.work import DigestTable
 from tieout.config.urls import parse_url
-from tieout.connectors.checking import Unreadable
+from tieout.connectors.protocols.check import Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.model.failures import CheckVerdict
 from tieout.model.tables import TableName
-from tieout.scrub.dealing import done
-from tieout.scrub.indexes.projection import table_columns
-from tieout.scrub.indexes.reading import DigestTable
-from tieout.verify.bucketing import bucket_count
+from tieout.runtime.dispatch import done
 
 TABLE_BAR, CHECK_BAR = 2.0, 3.0
 

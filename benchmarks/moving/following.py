@@ -14,13 +14,13 @@ from benchmarks.sheet import Sheet, Timed
 from tests.servers.server import Database
 from tieout import api
 from tieout.config.urls import parse_url
-from tieout.connectors.moving import Merge, StagedChanges
+from tieout.connectors.protocols.move import Merge, StagedChanges
 from tieout.connectors.registry import open_endpoint, open_target
 from tieout.model.move_requests import MoveRequest
 from tieout.model.positions import Position
 from tieout.model.requests import TableRequest
 from tieout.model.tables import TableName
-from tieout.move.transfers import transfer_of
+from tieout.move.routing import transfer_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -40,13 +40,11 @@ _HOMES = {
     "VerificationResult": "tieout.model.results",
     "compare": "tieout.api",
     "follow_checks": "tieout.api",
+    "verify": "tieout.api",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "verify":
-        # A room has the function's name, and takes its place once anything in it is imported; so it can be called.
-        return import_module("tieout.verify")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'tieout' has no attribute {name!r}")

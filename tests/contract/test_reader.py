@@ -6,7 +6,7 @@ import pytest
 
 from tieout.canonical.decode import decode
 from tieout.config.urls import parse_url
-from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import MissingObjectError, ReadError, TieoutError
 from tieout.model.digests import EMPTY

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KILLED = """
 import sys
 from tieout import api
-from tieout.scrub.indexes import digesting
+from tieout.checks.indexes import digesting
 digesting._PIECES_PER_SLOT = 1
 api.check(sys.argv[1], "INSPECT TABLE t", spark=api.SparkSettings("local[2]"), meta=sys.argv[2], pause=5.0)
 """

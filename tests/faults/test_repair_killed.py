@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.repairing import Pair
 from tieout.meta import ChangeAction, ChangeState, RepairState
-from tieout.verify.repair.passes import IN_FLIGHT
+from tieout.repair.from_differences.execute import IN_FLIGHT
 
 BATCH = 4
 
@@ -21,8 +21,8 @@ KILLED = """
 import os, signal, sys
 from tieout.config.urls import parse_url
 from tieout.meta import open_store
-from tieout.verify import repair
-from tieout.verify.repair import sides
+from tieout.repair import from_differences as repair
+from tieout.repair.from_differences import tables
 
 meta, source, target, action, point, count, batch = sys.argv[1:]
 left = int(count)
@@ -47,8 +47,8 @@ class Writer:
         self._writer.commit()
         reached("after a commit")
 
-open_writer = sides.open_writer
-sides.open_writer = lambda url: Writer(open_writer(url))
+open_writer = tables.open_writer
+tables.open_writer = lambda url: Writer(open_writer(url))
 work = {"apply": repair.apply_repair, "undo": repair.undo_repair}[action]
 with open_store(meta) as store:
     work(store, "last", parse_url(source), parse_url(target), batch=int(batch),

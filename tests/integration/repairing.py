@@ -19,12 +19,12 @@ from tieout.model.repairs import RepairResult, RepairSummary
 from tieout.model.request_documents import request_document
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import VerificationResult
-from tieout.verify.compare import compare_rows
-from tieout.verify.localise import shape_of
-from tieout.verify.plan import TablePlan
-from tieout.verify.planning import plan_tables
-from tieout.verify.repair import apply_repair, plan_repair, repair_statements, undo_repair
-from tieout.verify.rows import read_rows
+from tieout.repair.from_differences import apply_repair, plan_repair, repair_statements, undo_repair
+from tieout.verification.compare import compare_rows
+from tieout.verification.localise import shape_of
+from tieout.verification.plan import plan_tables
+from tieout.verification.rows import read_rows
+from tieout.verification.table_plan import TablePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,10 +18,10 @@ from tests.integration.decoding.types import COLUMNS, OTHER_AS_TEXT, PREPARED
 from tests.log_items import only_told
 from tests.servers.postgres import start_postgres
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.connectors.postgres.decoding import PostgresLog, slot, waiting
-from tieout.connectors.postgres.decoding.identity import IdentityKind, ReplicaIdentity, identities
-from tieout.connectors.postgres.decoding.readiness import log_problems
 from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.wal import PostgresLog, slot
+from tieout.connectors.postgres.wal.publication import IdentityKind, ReplicaIdentity, identities
+from tieout.connectors.postgres.wal.readiness import log_problems
 from tieout.errors import AccessError, BusyError, LogLostError, UnreachableError, UnsupportedError, UsageError
 from tieout.model.changes import KEPT, Begin, Commit, LogItem, Rows
 from tieout.model.positions import Position, lsn
@@ -470,14 +470,14 @@ def test_a_slot_in_use_is_waited_for(t: Followed, monkeypatch: pytest.MonkeyPatc
 
 def waiter(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when somebody found the slot in use."""
-    waits, found_in_use = threading.Event(), waiting._in_use
+    waits, found_in_use = threading.Event(), slot._in_use
 
     def in_use(error: Exception) -> bool:
         if found := found_in_use(error):
             waits.set()
         return found
 
-    monkeypatch.setattr(waiting, "_in_use", in_use)
+    monkeypatch.setattr(slot, "_in_use", in_use)
     return waits
 
 
@@ -486,7 +486,7 @@ def drop(t: Followed) -> None:
 
 
 def test_a_slot_in_use_for_too_long(t: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "_SECONDS", 0.1)
+    monkeypatch.setattr(slot, "_SECONDS", 0.1)
     t.database.execute("INSERT INTO t VALUES (1, 'a')")
     with in_use(t), pytest.raises(BusyError, match="is active for PID") as caught:
         t.told()

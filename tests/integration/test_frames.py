@@ -14,7 +14,7 @@ import tieout
 from tests.integration.frames.stores import found_in, write_parquet
 from tests.integration.frames.table import FAULTS, Crowd, Fault
 from tieout import TieoutError, VerificationResult
-from tieout.connectors.base import Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import TableName
 from tieout.spark.frames import describe_frame

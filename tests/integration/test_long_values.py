@@ -19,10 +19,10 @@ from tieout.meta import open_store
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest
 from tieout.model.results import Verdict
-from tieout.verify.compare import compare_rows
-from tieout.verify.localise import shape_of
-from tieout.verify.rows import read_rows
-from tieout.verify.work import DigestRange
+from tieout.verification.compare import compare_rows
+from tieout.verification.localise import shape_of
+from tieout.verification.rows import read_rows
+from tieout.verification.work import DigestRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from tieout.config.urls import parse_url
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.mysql.arrow import arrow_batches
+from tieout.connectors.mysql.rows import arrow_batches
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING
 from tieout.model.kinds import Kind, common_kind
-from tieout.verify.plan import Side
-from tieout.verify.work import DigestRange
+from tieout.verification.table_plan import Side
+from tieout.verification.work import DigestRange
 
 TABLE = """CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, f FLOAT, x DOUBLE, d DECIMAL(38, 15), s VARCHAR(40),
   l VARCHAR(40) CHARACTER SET latin1, b BLOB, day DATE, at DATETIME(6), ts TIMESTAMP(6) NULL, span TIME(6), y YEAR,

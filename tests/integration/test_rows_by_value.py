@@ -18,13 +18,11 @@ from tests.integration.repairing import Pair
 from tieout.model.differences import Difference, DifferenceKind
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest
-from tieout.verify.bucketrows import CompareBuckets, ScanBuckets
-from tieout.verify.compare import compare_rows
-from tieout.verify.found import Localised
-from tieout.verify.localise import shape_of
-from tieout.verify.plan import TablePlan
-from tieout.verify.rows import read_rows
-from tieout.verify.settle import Patience
+from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
+from tieout.verification.compare import compare_rows
+from tieout.verification.localise import Localised, Rechecking, shape_of
+from tieout.verification.rows import read_rows
+from tieout.verification.table_plan import TablePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -172,7 +170,7 @@ def in_buckets(plan: TablePlan) -> Localised:
         "bucket": pa.array([bucket for bucket, _ in payloads], pa.int32()),
         "payload": pa.array([payload for _, payload in payloads], pa.binary()),
     }
-    compare = CompareBuckets(plan, shape_of(plan), None, Patience(0.0, 0, (None, None)))
+    compare = CompareBuckets(plan, shape_of(plan), None, Rechecking(0.0, 0, (None, None)))
     (batch,) = compare.run(iter([pa.RecordBatch.from_pydict(columns)]))
     result = pickle.loads(batch.column(0)[0].as_py())
     assert isinstance(result, Localised), result

@@ -11,12 +11,12 @@ import pytest
 from tests.servers.certificates import Authority
 from tests.servers.rogue import rogue_mysql, rogue_postgres
 from tieout.config.urls import parse_url
-from tieout.connectors.base import Scan, ScanColumn
 from tieout.connectors.mysql import session as mysql
 from tieout.connectors.mysql import snapshot
-from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.postgres import session as postgres
 from tieout.connectors.postgres.faults import translated
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.errors import TieoutError
 from tieout.meta import open_store
 from tieout.model.keys import EVERYTHING
@@ -32,7 +32,7 @@ AT_ONCE = pytest.mark.parametrize("at_once", [False, True], ids=["switched", "at
 _READ = """
 import sys
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.arrow import arrow_batches
+from tieout.connectors.mysql.rows import arrow_batches
 from tieout.errors import TieoutError
 try:
     list(arrow_batches(parse_url(sys.stdin.read()), "SELECT 1", None))

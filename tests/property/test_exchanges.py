@@ -8,13 +8,13 @@ import pytest
 from tieout.canonical.fingerprint import digest, digests_by_bucket
 from tieout.canonical.hashing import hash_values
 from tieout.config.urls import parse_url
-from tieout.connectors.base import HashSpec, Scan, ScanColumn
-from tieout.connectors.kept import kept_open
+from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
+from tieout.connectors.sql.connection_cache import kept_open
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING
 from tieout.model.kinds import Kind, common_kind
-from tieout.verify.rows import collect
+from tieout.verification.rows import collect
 
 TRIALS = 300
 ROWS = 20

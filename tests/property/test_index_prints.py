@@ -14,9 +14,9 @@ from tests.property.values import SORTS, Sort, Wire
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
+from tieout.checks.indexes.bucket_sums import Tally
+from tieout.checks.indexes.index_fingerprints import _AT_ONCE, BatchPrints
 from tieout.model.kinds import Form, Kind
-from tieout.scrub.indexes.prints import _AT_ONCE, BatchPrints
-from tieout.scrub.indexes.tallies import Tally
 
 KINDS = (Kind(Form.INTEGER), Kind(Form.TEXT), Kind(Form.TEXT), Kind(Form.DECIMAL, 2))
 TYPES = (pa.int64(), pa.string(), pa.string(), pa.decimal128(10, 2))

@@ -11,13 +11,13 @@ import sqlglot
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.literals import MySQLChangeDialect
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.postgres.arrays import array_literal
+from tieout.connectors.postgres.bc_dates import from_postgres, to_postgres
 from tieout.connectors.postgres.literals import PostgresChangeDialect
-from tieout.connectors.postgres.years import from_postgres, to_postgres
+from tieout.connectors.protocols.repair import Refused
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect, real
-from tieout.connectors.writing import Refused
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName
 

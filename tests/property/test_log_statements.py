@@ -7,9 +7,9 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tieout.connectors.mysql.binlog.definitions import redefined
+from tieout.connectors.mysql.binlog.ddl_effects import redefined
 from tieout.connectors.mysql.binlog.statements import meaning, truncated
-from tieout.connectors.mysql.binlog.wanted import Wanted
+from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.model.tables import TableName
 
 WANTED = Wanted(frozenset({TableName("shop", "t"), TableName("shop", "u"), TableName("shop", "it`s")}), folded=False)

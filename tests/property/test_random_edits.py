@@ -20,22 +20,22 @@ from tieout import api
 from tieout.canonical.decode import decode
 from tieout.canonical.fingerprint import fingerprints
 from tieout.config.urls import parse_url
-from tieout.connectors.base import ScanColumn
+from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.registry import open_endpoint
+from tieout.connectors.sqlite.endpoint import logical_type
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.sqlite.types import logical_type
 from tieout.model.differences import Difference
 from tieout.model.keys import EVERYTHING, KeyRange
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import Strategy
 from tieout.model.tables import Column
-from tieout.verify.compare import compare_rows
-from tieout.verify.localise import shape_of
-from tieout.verify.plan import TablePlan
-from tieout.verify.planning import plan_tables
-from tieout.verify.rows import read_rows
-from tieout.verify.work import DigestRange
+from tieout.verification.compare import compare_rows
+from tieout.verification.localise import shape_of
+from tieout.verification.plan import plan_tables
+from tieout.verification.rows import read_rows
+from tieout.verification.table_plan import TablePlan
+from tieout.verification.work import DigestRange
 
 DECLARED = (
     "INT",

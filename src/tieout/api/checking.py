@@ -12,6 +12,7 @@ from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, open_store
+from tieout.model.defaults import FOLLOW_EVERY, LISTED_DIFFERENCES
 from tieout.model.failures import CheckReport
 from tieout.model.progress import Listener, silence
 from tieout.model.statements import CheckStatement
@@ -19,8 +20,8 @@ from tieout.model.statements import CheckStatement
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tieout.scrub.job import CheckJob
-    from tieout.scrub.options import CheckOptions
+    from tieout.checks.job import CheckJob
+    from tieout.checks.options import CheckOptions
 
 
 def check(
@@ -29,14 +30,14 @@ def check(
     *,
     spark: SparkSession | SparkSettings | None = None,
     meta: str = DEFAULT_URL,
-    limit: int | None = 1000,
+    limit: int | None = LISTED_DIFFERENCES,
     listener: Listener = silence,
     **options: Any,
 ) -> CheckReport:
     """Makes the checks that a CHECK statement asks for. `options` are those of CheckOptions; `limit` cuts the list of
     failures, not their counts.
     """
-    from tieout.scrub.options import CheckOptions
+    from tieout.checks.options import CheckOptions
 
     with _job(url, statement, CheckOptions(**options), limit, (spark, meta, listener)) as (job, session):
         return job.run(session)
@@ -47,17 +48,17 @@ def follow_checks(
     statement: str,
     tell: Callable[[CheckReport], None],
     *,
-    every: float = 10.0,
+    every: float = FOLLOW_EVERY,
     spark: SparkSession | SparkSettings | None = None,
     meta: str = DEFAULT_URL,
-    limit: int | None = 1000,
+    limit: int | None = LISTED_DIFFERENCES,
     **options: Any,
 ) -> None:
     """Checks what was changed, again and again, `every` so many seconds: CHECK … CHANGED. Each round's report is told.
 
     Goes on until KeyboardInterrupt (Ctrl-C, or another terminal ends the job), or until `tell` raises something.
     """
-    from tieout.scrub.options import CheckOptions
+    from tieout.checks.options import CheckOptions
 
     if not parse_check(statement).changed:
         raise UsageError("only a check of what was CHANGED can follow", "say CHECK TABLE … CHANGED")
@@ -67,8 +68,8 @@ def follow_checks(
 
 def forget_checked(url: str, *, meta: str = DEFAULT_URL) -> list[str]:
     """Gives up what CHANGED keeps at a database (a slot, triggers) and knows of it; the tables that were followed."""
+    from tieout.checks.changed.log_batches import forget
     from tieout.connectors.registry import open_source
-    from tieout.scrub.changed.spans import forget
 
     parsed = parse_url(url)
     with open_store(meta) as store:
@@ -86,7 +87,7 @@ def resume_check(
     """Goes on with a check that was stopped, from what it had done. `url` is that of the job's database again: with
     the password, which is not kept.
     """
-    from tieout.scrub.options import CheckOptions
+    from tieout.checks.options import CheckOptions
 
     kept = resumable_check(reference, meta)
     if url is not None and not parse_url(url).is_same_place(parse_url(kept.source)):
@@ -121,8 +122,8 @@ def _job(
 ) -> Iterator[tuple[CheckJob, Callable[[], SparkSession]]]:
     # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
     import tieout.spark.session  # noqa: F401
+    from tieout.checks.job import CheckJob
     from tieout.connectors.registry import open_checker, open_source
-    from tieout.scrub.job import CheckJob
 
     spark, meta, listener = where
     asked, parsed = parse_check(statement), parse_url(url)
@@ -143,13 +144,13 @@ def _job(
 
 def split_checks(text: str) -> list[str]:
     """The statements of a file."""
-    from tieout.scrub.statements import split_statements
+    from tieout.checks.language import split_statements
 
     return split_statements(text)
 
 
 def parse_check(statement: str) -> CheckStatement:
     """What a statement asks for; StatementError, which points at the place, for what is none."""
-    from tieout.scrub.statements import parse_statement
+    from tieout.checks.language import parse_statement
 
     return parse_statement(statement)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, open_store
 from tieout.meta.failures import FailureState, KeptFailure
+from tieout.model.defaults import LISTED_FAILURES
 from tieout.model.failures import FailureKind
+from tieout.model.nearest import chosen, suggestion
 
 _OTHER_NAMES = {
     "missing_secondary_index": FailureKind.MISSING_INDEX_ENTRY,
@@ -21,13 +23,19 @@ _OTHER_NAMES = {
 
 
 def list_failures(
-    meta: str = DEFAULT_URL, *, limit: int = 100, state: str | None = None, kind: str | None = None, gone: bool = False
+    meta: str = DEFAULT_URL,
+    *,
+    limit: int = LISTED_FAILURES,
+    state: FailureState | str | None = None,
+    kind: FailureKind | str | None = None,
+    gone: bool = False,
 ) -> list[KeptFailure]:
     """The newest first; those that are gone only if they are asked for."""
+    wanted = None if state is None else chosen(FailureState, state, "state")
     with open_store(meta) as store:
         return store.failures.list(
             limit=limit,
-            state=FailureState(state) if state else None,
+            state=wanted,
             kind=None if kind is None else kind_named(kind).value,
             gone=gone,
         )
@@ -38,10 +46,11 @@ def show_failure(reference: str, meta: str = DEFAULT_URL) -> KeptFailure:
         return store.failures.get(reference)
 
 
-def judge_failure(reference: str, state: FailureState, note: str | None, meta: str = DEFAULT_URL) -> KeptFailure:
+def judge_failure(reference: str, state: FailureState | str, note: str | None, meta: str = DEFAULT_URL) -> KeptFailure:
     """Says that a failure is to be ignored, or was resolved, and why; or that it is open, after all."""
+    judged = chosen(FailureState, state, "state")
     with open_store(meta) as store:
-        return store.failures.judge(reference, state, note)
+        return store.failures.judge(reference, judged, note)
 
 
 def kind_named(name: str) -> FailureKind:
@@ -51,6 +60,4 @@ def kind_named(name: str) -> FailureKind:
     try:
         return FailureKind(name)
     except ValueError:
-        from tieout.config.nearest import suggestion
-
         raise UsageError(f"no failure is called {name!r}", suggestion(name, list(FailureKind))) from None

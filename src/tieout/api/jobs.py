@@ -8,6 +8,8 @@ from typing import Any
 
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, Wanted, open_store
+from tieout.model.defaults import LISTED_JOBS
+from tieout.model.nearest import chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,12 @@ class JobDetails:
 
 
 def list_jobs(
-    meta: str = DEFAULT_URL, *, limit: int = 20, state: str | None = None, task: str | None = None
+    meta: str = DEFAULT_URL, *, limit: int = LISTED_JOBS, state: JobState | str | None = None, task: str | None = None
 ) -> list[Job]:
     """The newest jobs first."""
+    wanted = None if state is None else chosen(JobState, state, "state")
     with open_store(meta) as store:
-        return store.jobs.list(limit=limit, state=JobState(state) if state else None, task=task)
+        return store.jobs.list(limit=limit, state=wanted, task=task)
 
 
 def show_job(reference: str, meta: str = DEFAULT_URL) -> JobDetails:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from tieout.api.failures import kind_named
-from tieout.config.nearest import suggestion
 from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, open_store
 from tieout.model.mends import Decisions, MendSummary
+from tieout.model.nearest import chosen
 from tieout.model.progress import Listener, silence
 from tieout.model.remedies import Choice
 from tieout.model.repairs import RepairResult
@@ -20,7 +20,7 @@ def plan_mends(
     job: str,
     url: str,
     *,
-    choose: Mapping[str, str] | None = None,
+    choose: Mapping[str, Choice | str] | None = None,
     values: Mapping[str, str] | None = None,
     table: str | None = None,
     meta: str = DEFAULT_URL,
@@ -32,13 +32,13 @@ def plan_mends(
     columns are set to where a value is replaced or a parent inserted. A table with triggers is left alone, unless
     `choose` has {"triggers": "run"}.
     """
-    from tieout.scrub.repair import plan_mends
+    from tieout.repair.from_failures import plan_mends
 
-    chosen = dict(choose or {})
-    triggers = chosen.pop("triggers", None)
+    decided = dict(choose or {})
+    triggers = decided.pop("triggers", None)
     if triggers not in (None, "run"):
         raise UsageError(f"triggers={triggers} says nothing", "triggers=run accepts that they run")
-    choices = {_chosen(name): _choice(text) for name, text in chosen.items()}
+    choices = {_of(name): chosen(Choice, way, "way to mend a failure") for name, way in decided.items()}
     decisions = Decisions(choices, dict(values or {}), triggers=triggers is not None)
     with open_store(meta) as store:
         return plan_mends(store, job, parse_url(url), decisions, table=table, listener=listener)
@@ -46,7 +46,7 @@ def plan_mends(
 
 def apply_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listener = silence) -> RepairResult:
     """Changes the database as planned; looks again before each change. Interrupted if asked to stop."""
-    from tieout.scrub.repair import apply_mends
+    from tieout.repair.from_failures import apply_mends
 
     with open_store(meta) as store:
         return apply_mends(store, plan, parse_url(url), listener=listener)
@@ -54,7 +54,7 @@ def apply_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Liste
 
 def undo_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listener = silence) -> RepairResult:
     """Puts rows and values back, where they are still as the repair left them. Interrupted if asked to stop."""
-    from tieout.scrub.repair import undo_mends
+    from tieout.repair.from_failures import undo_mends
 
     with open_store(meta) as store:
         return undo_mends(store, plan, parse_url(url), listener=listener)
@@ -62,18 +62,12 @@ def undo_mends(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listen
 
 def write_mend_sql(plan: str, url: str, out: TextIO, *, meta: str = DEFAULT_URL) -> int:
     """Writes a plan as statements, in order; returns how many changes they make."""
-    from tieout.scrub.repair import mend_statements
+    from tieout.repair.from_failures import mend_statements
 
     with open_store(meta) as store:
         return mend_statements(store, plan, parse_url(url), out)
 
 
-def _chosen(name: str) -> str:
+def _of(name: str) -> str:
+    """What a choice is for: a failure by its id, or a kind of failure."""
     return name if name.startswith("f-") else kind_named(name).value
-
-
-def _choice(text: str) -> Choice:
-    try:
-        return Choice(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is no way to mend a failure", suggestion(text, list(Choice))) from None

@@ -14,6 +14,7 @@ from tieout.errors import TieoutError, UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, MetaStore, Wanted, open_store
 from tieout.model.move_requests import MoveRequest
 from tieout.model.move_states import ENDED, FAILED, INTERRUPTED
+from tieout.model.nearest import chosen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,8 +38,8 @@ def run_move(
     """
     import tieout.spark.session  # noqa: F401 - as in run_verification
     from tieout.connectors.registry import open_endpoint, open_source, open_target
-    from tieout.move.foresight import Foresight
     from tieout.move.job import MoveJob
+    from tieout.move.preflight import MovePreflight
 
     urls = parse_url(request.source), parse_url(request.target)
     with ExitStack() as stack:
@@ -48,7 +49,7 @@ def run_move(
         source = open_source(urls[0])
         with closing(open_target(urls[1])) as target:
             # Before Spark takes its seconds to start, and before anything is touched.
-            Foresight(request, (endpoints[0], endpoints[1]), source, target).refuse()
+            MovePreflight(request, (endpoints[0], endpoints[1]), source, target).refuse()
         session = pool.submit(session_of, spark)
         job = MoveJob(
             store,
@@ -117,26 +118,27 @@ def _status(store: MetaStore, task: str) -> dict[str, Any] | None:
     return told | {"state": INTERRUPTED, "message": gone}
 
 
-def steer_move(task: str, wanted: Wanted | None, meta: str = DEFAULT_URL) -> Job:
+def steer_move(task: str, wanted: Wanted | str | None, meta: str = DEFAULT_URL) -> Job:
     """Asks the process that runs a task to pause or stop; None: to go on."""
+    asked = None if wanted is None else chosen(Wanted, wanted, "way to steer a mover")
     with open_store(meta) as store:
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=task, kind=JobKind.MOVE)
         if not running:
             hint = f"start it: tieout run {task}; tieout task drop {task} removes what it left at its endpoints"
             raise UsageError(f"nothing runs the task {task}", hint)
-        return store.jobs.set_wanted(running[0].id, wanted)
+        return store.jobs.set_wanted(running[0].id, asked)
 
 
 def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> None:
     """Removes what a task left on both sides and in the meta store; its target tables stay."""
     from tieout.connectors.registry import open_source, open_target
-    from tieout.move.ownership import taken
+    from tieout.runtime.lease import take_task
 
     with open_store(meta) as store, closing(open_target(parse_url(request.target))) as target:
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task, kind=JobKind.MOVE)
         if running:
             raise UsageError(f"the task {request.task} is being run", f"tieout stop {request.task}")
         target.prepare()
-        target.drop_task(taken(target, request.task))
+        target.drop_task(take_task(target, request.task))
         open_source(parse_url(request.source)).drop_task(request.task)
         store.moves.forget(request.task)

@@ -58,7 +58,7 @@ def plan_repair(
 
     The plan of a verification that redacted values has to be allowed to keep whole rows: `with_values`.
     """
-    from tieout.verify.repair import plan_repair
+    from tieout.repair.from_differences import plan_repair
 
     with open_store(meta) as store:
         return plan_repair(
@@ -70,7 +70,7 @@ def apply_repair(
     plan: str, source: str, target: str, *, meta: str = DEFAULT_URL, listener: Listener = silence
 ) -> RepairResult:
     """Changes the target as planned; looks again before each change, and afterwards. Interrupted if asked to stop."""
-    from tieout.verify.repair import apply_repair
+    from tieout.repair.from_differences import apply_repair
 
     with open_store(meta) as store:
         return apply_repair(store, plan, parse_url(source), parse_url(target), listener=listener)
@@ -80,7 +80,7 @@ def undo_repair(
     plan: str, source: str, target: str, *, meta: str = DEFAULT_URL, listener: Listener = silence
 ) -> RepairResult:
     """Puts the old rows back, where they are still as the repair left them. Interrupted if asked to stop."""
-    from tieout.verify.repair import undo_repair
+    from tieout.repair.from_differences import undo_repair
 
     with open_store(meta) as store:
         return undo_repair(store, plan, parse_url(source), parse_url(target), listener=listener)
@@ -88,7 +88,7 @@ def undo_repair(
 
 def write_repair_sql(plan: str, source: str, target: str, out: TextIO, *, meta: str = DEFAULT_URL) -> int:
     """Writes a plan as statements in the target's dialect; returns how many."""
-    from tieout.verify.repair import repair_statements
+    from tieout.repair.from_differences import repair_statements
 
     with open_store(meta) as store:
         return repair_statements(store, plan, parse_url(source), parse_url(target), out)

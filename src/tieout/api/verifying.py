@@ -12,23 +12,24 @@ from typing import TYPE_CHECKING, Any
 from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.meta import DEFAULT_URL, open_store
+from tieout.model.defaults import CONNECTIONS, LISTED_DIFFERENCES
 from tieout.model.forecast import Forecast, Preflight
 from tieout.model.move_requests import MoveRequest
 from tieout.model.progress import Listener, Progress, silence
 from tieout.model.redaction import values_hidden
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest, table_requests
 from tieout.model.results import VerificationResult
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-DEFAULT_CONNECTIONS = 8
+DEFAULT_CONNECTIONS = CONNECTIONS
 
 
 def verify(
     source: str,
     target: str,
-    tables: Sequence[str | TableRequest] = (),
+    tables: str | TableRequest | Sequence[str | TableRequest] = (),
     *,
     spark: SparkSession | None = None,
     meta: str = DEFAULT_URL,
@@ -40,8 +41,7 @@ def verify(
     `tables` are names or patterns (none: all), `options` those of VerifyOptions; `spark` is a session of
     the caller's own, else one is started.
     """
-    requests = tuple(TableRequest(table) if isinstance(table, str) else table for table in tables)
-    request = VerifyRequest(source, target, requests, VerifyOptions(**options))
+    request = VerifyRequest(source, target, table_requests(tables), VerifyOptions(**options))
     return run_verification(request, spark=spark, meta=meta, listener=listener)
 
 
@@ -49,21 +49,22 @@ def compare(
     a: DataFrame,
     b: DataFrame,
     key: str | Sequence[str] = (),
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     tolerance: Mapping[str, str | float] | None = None,
-    limit: int | None = 1000,
+    limit: int | None = LISTED_DIFFERENCES,
 ) -> VerificationResult:
     """Compares two DataFrames, `a` as the source and `b` as the target; rows match by `key`, or else as multisets.
 
     `columns` None: all. `tolerance` is a number, or "1e-9 relative", for a column. `limit` cuts the list of
     differences, not their counts.
     """
-    from tieout.verify.frames import compare_frames
+    from tieout.verification.dataframes import compare_frames
 
+    session_of(a.sparkSession)
     request = TableRequest(
         "a",
         key=((key,) if isinstance(key, str) else tuple(key)) or None,
-        columns=None if columns is None else tuple(columns),
+        columns=None if columns is None else (columns,) if isinstance(columns, str) else tuple(columns),
         tolerance={name: str(amount) for name, amount in (tolerance or {}).items()},
     )
     return compare_frames(a, b, request, limit)
@@ -80,7 +81,7 @@ def run_verification(
     """Runs a verification as a job of the meta store; `resume` names one to go on with."""
     # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
     import tieout.spark.session  # noqa: F401
-    from tieout.verify.endpoints import open_any
+    from tieout.tasks.endpoints import open_any
 
     urls = parse_url(request.source), parse_url(request.target)
     shown = urls[0].redacted(), urls[1].redacted()
@@ -98,7 +99,7 @@ def run_verification(
         # Spark takes seconds to start: the catalogs are read meanwhile, but a wrong password does not wait for it.
         session = starting()
 
-        from tieout.verify.job import VerificationJob
+        from tieout.verification.job import VerificationJob
 
         job = VerificationJob(
             store,
@@ -123,9 +124,9 @@ def request_document(request: VerifyRequest, shown: tuple[str, str]) -> dict[str
 
 def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:
     """What would be compared, how and why. Reads catalogs, no rows; starts Spark only for tables it alone can read."""
-    from tieout.verify.endpoints import open_any
-    from tieout.verify.forecast import forecast_of
-    from tieout.verify.planning import plan_tables
+    from tieout.tasks.endpoints import open_any
+    from tieout.verification.plan import plan_tables
+    from tieout.verification.preflight import forecast_of
 
     urls = parse_url(request.source), parse_url(request.target)
     session = partial(session_of, spark)
@@ -145,16 +146,16 @@ def preflight(
 
     With `move`, of moving the tables first, too.
     """
-    from tieout.verify.readiness import examine
+    from tieout.verification.preflight import preflight_verification
 
     urls = parse_url(request.source), parse_url(request.target)
     with values_hidden(request.options.redact_values):
         if move is None:
-            return examine(request, urls, meta, partial(session_of, spark))
+            return preflight_verification(request, urls, meta, partial(session_of, spark))
 
-        from tieout.move.readiness import examine_move
+        from tieout.move.preflight import preflight_move
 
-        moved = examine_move(move, urls, meta)
+        moved = preflight_move(move, urls, meta)
         if moved.move is None:
             return moved
-        return moved.then(examine(request, urls, meta, partial(session_of, spark)))
+        return moved.then(preflight_verification(request, urls, meta, partial(session_of, spark)))

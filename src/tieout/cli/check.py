@@ -17,6 +17,7 @@ from tieout.cli.place import Place, place
 from tieout.cli.telling import Telling, progress_to_stderr
 from tieout.config.secrets import scrub
 from tieout.errors import TieoutError, UsageError
+from tieout.model.defaults import LISTED_DIFFERENCES
 from tieout.report.errors import error_line
 from tieout.report.render import OutputFormat
 
@@ -36,7 +37,7 @@ def check(
     follow: o.Follow = False,
     every: o.Every = None,
     forget: o.Forget = False,
-    limit: o.Limit = 1000,
+    limit: o.Limit = LISTED_DIFFERENCES,
     max_rows_per_second: o.MaxRowsPerSecond = None,
     pause: o.Pause = None,
     recheck_after: o.RecheckAfter = None,

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from tieout.cli import how_options as how
-from tieout.config.durations import parse_duration
+from tieout.config.durations import parse_duration, seconds_text
+from tieout.model.defaults import FOLLOW_EVERY
 from tieout.model.statements import EngineChecker
 
 Url = Annotated[
@@ -35,7 +36,7 @@ Every = Annotated[
         "--every",
         metavar="TIME",
         parser=parse_duration,
-        help="How long --follow rests between two rounds (10s unless given).",
+        help=f"How long --follow rests between two rounds ({seconds_text(FOLLOW_EVERY)}s unless given).",
     ),
 ]
 Forget = Annotated[

@@ -26,8 +26,8 @@ def check(
 ) -> None:
     """Tells everything that is wrong with the configuration, or that nothing is."""
     settings = place(config, required=True).settings
-    from tieout.report.record import write_record
-    from tieout.report.words import plural
+    from tieout.report.listing import write_record
+    from tieout.wording import plural
 
     file = str(config or "tieout.yaml")
     with result_stream() as stream:

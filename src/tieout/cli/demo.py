@@ -14,6 +14,7 @@ from tieout.cli import options as common
 from tieout.cli.interrupts import told_how_to_go_on
 from tieout.cli.output import result_stream, say
 from tieout.errors import UsageError
+from tieout.model.defaults import SPARK_MASTER
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def demo(
             say(line)
 
     with told_how_to_go_on(), _directory(keep) as directory:
-        result = run_demo(directory, report, tell, SparkSettings(master or "local[*]", {}, verbose))
+        result = run_demo(directory, report, tell, SparkSettings(master or SPARK_MASTER, {}, verbose))
     if output is OutputFormat.TEXT:
         tell(_ending(result, keep))
     else:
@@ -85,7 +86,7 @@ def _check_writable(report: Path) -> None:
 
 
 def _ending(result: DemoResult, keep: Path | None) -> str:
-    from tieout.report.words import duration
+    from tieout.wording import duration
 
     verdict = (
         f"All {len(result.faults)} faults were found and repaired"

@@ -19,12 +19,11 @@ from tieout.errors import SparkFailure, TieoutError
 if TYPE_CHECKING:
     from tieout.cli.place import Place
 
-_LOOK_SECONDS = 0.1
-
 
 def start_detached(here: Place, url: str, statement: str, options: Mapping[str, Any]) -> str:
     """Starts it, and returns its job's id once it has one. What keeps it from beginning is raised."""
     from tieout import api
+    from tieout.runtime.control import POLL_SECONDS
 
     known = {job.id for job in api.list_jobs(here.meta, limit=1000)}
     work = {
@@ -54,7 +53,7 @@ def start_detached(here: Place, url: str, statement: str, options: Mapping[str, 
                 return job.id
         if ended:
             raise _told(child.stdout)
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 def _told(stdout: IO[str]) -> TieoutError:

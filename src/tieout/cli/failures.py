@@ -10,6 +10,7 @@ from tieout.cli import options as common
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.model.check_documents import failure_document, failure_from
+from tieout.model.defaults import LISTED_FAILURES
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ _LISTED = (
 
 @app.command("list")
 def list_(
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="The most failures to list.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="The most failures to list.")
+    ] = LISTED_FAILURES,
     state: Annotated[State | None, typer.Option("--state", help="Only those in this state.")] = None,
     kind: Annotated[str | None, typer.Option("--kind", metavar="NAME", help="Only those of this name.")] = None,
     gone: Annotated[bool, typer.Option("--gone", help="Those, too, that were not found again.")] = False,
@@ -113,7 +116,7 @@ def _judge(failure: str, state: FailureState, note: str | None, meta: str, outpu
 
 
 def _tell(failure: KeptFailure, output: OutputFormat) -> None:
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_record
 
     with result_stream() as stream:
         write_record(_values(failure), output, stream)

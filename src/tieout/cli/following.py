@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tieout.cli.interrupts import INTERRUPTED
@@ -13,10 +14,10 @@ from tieout.cli.telling import Telling
 from tieout.config.secrets import scrub
 from tieout.report.printable import printable
 from tieout.report.render import OutputFormat
-from tieout.report.words import duration, plural
+from tieout.wording import duration, plural
 
 if TYPE_CHECKING:
-    from tieout.model.failures import CheckReport
+    from tieout.model.failures import CheckReport, Failure
 
 _UNVERIFIED = 3
 
@@ -31,10 +32,10 @@ class Rounds:
         self._left_out = False
 
     def tell(self, report: CheckReport) -> None:
-        before = () if self._last is None else self._last.failures
+        before = () if self._last is None else _found(self._last)
         self._last = report
         self._left_out = self._left_out or report.exit_code == _UNVERIFIED
-        if report.failures != before or (report.exit_code and not before):
+        if _found(report) != before or (report.exit_code and not before):
             self._write(report, self._telling.output)
         if not self._telling.quiet:
             say(scrub(_line(report)))
@@ -45,6 +46,11 @@ class Rounds:
         if self._last is None:
             return INTERRUPTED
         return self._last.exit_code or (_UNVERIFIED if self._left_out else 0)
+
+
+def _found(report: CheckReport) -> tuple[Failure, ...]:
+    """What was found, whenever it was: a failure that is still there is no news."""
+    return tuple(replace(failure, detected_at=None) for failure in report.failures)
 
 
 @contextmanager

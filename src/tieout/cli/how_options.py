@@ -7,7 +7,8 @@ from typing import Any
 
 import typer
 
-from tieout.config.durations import parse_duration
+from tieout.config.durations import parse_duration, seconds_text
+from tieout.model.defaults import RECHECK_AFTER, RECHECK_TIMES
 
 HOW = "How"
 
@@ -29,11 +30,13 @@ def max_rows_per_second(words: str) -> Any:
 
 
 def recheck_after(what: str) -> Any:
-    return time_option("--recheck-after", f"How long to wait before {what} is looked at again (2s unless given).")
+    words = f"How long to wait before {what} is looked at again ({seconds_text(RECHECK_AFTER)}s unless given)."
+    return time_option("--recheck-after", words)
 
 
 def recheck_times(least: int, until: str = "") -> Any:
-    return number_option("--recheck-times", f"How often it is looked at again{until} (3 times unless given).", least)
+    words = f"How often it is looked at again{until} ({RECHECK_TIMES} times unless given)."
+    return number_option("--recheck-times", words, least)
 
 
 def redact_values() -> Any:

@@ -28,6 +28,6 @@ def init(
         if output is OutputFormat.TEXT:
             stream.write(f"wrote {file}: fill in the endpoints, then run 'tieout config check'\n")
         else:
-            from tieout.report.record import write_record
+            from tieout.report.listing import write_record
 
             write_record({"file": str(file)}, output, stream)

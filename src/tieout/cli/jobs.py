@@ -12,6 +12,7 @@ from tieout.cli.job_values import LISTED, TABLES, job_values, table_values
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.cli.telling import Telling
+from tieout.model.defaults import LISTED_JOBS
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ State = Literal["running", "paused", "done", "failed", "cancelled", "interrupted
 
 @app.command("list")
 def list_(
-    limit: Annotated[int, typer.Option("--limit", min=1, help="The most jobs to list.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The most jobs to list.")] = LISTED_JOBS,
     state: Annotated[State | None, typer.Option("--state", help="Only jobs in this state.")] = None,
     task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only jobs of this task.")] = None,
     meta: common.Meta = None,
@@ -56,8 +57,7 @@ def show(
 ) -> None:
     """Shows a job: its tables, how far it is, and (as JSON) what it was asked and what it found."""
     from tieout import api
-    from tieout.report.listing import write_listing
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_listing, write_record
 
     details = api.show_job(job, place(config, meta).meta)
     values, tables = job_values(details.job), [table_values(table) for table in details.tables]
@@ -130,7 +130,7 @@ def cancel(
 
 
 def _told(job: Job, line: str, output: OutputFormat) -> None:
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_record
 
     with result_stream() as stream:
         if output is OutputFormat.TEXT:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tieout.report.words import plural, size
+from tieout.wording import plural, size
 
 MovingTask = Annotated[str, typer.Argument(metavar="TASK", help="A task of the configuration.", show_default=False)]
 

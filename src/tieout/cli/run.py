@@ -35,7 +35,7 @@ def run(
 ) -> int:
     """Copies a task's tables while they are written to, then follows the source's change log."""
     from tieout import api
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_record
 
     here = place(config, meta, master, required=True)
     request = here.settings.move_request(task)

@@ -9,7 +9,7 @@ from typing import TextIO
 from tieout.cli.output import say
 from tieout.config.private_file import private_file
 from tieout.errors import UsageError
-from tieout.report.words import plural
+from tieout.wording import plural
 
 
 def write_sql_file(file: Path, plan: str, urls: tuple[str, str], meta: str) -> None:

@@ -28,8 +28,7 @@ def status(
 ) -> None:
     """Tells what the movers of tasks do, and how far they are."""
     from tieout import api
-    from tieout.report.listing import write_listing
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_listing, write_record
 
     here = place(config, meta)
     if task is None:

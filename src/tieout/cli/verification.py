@@ -10,7 +10,7 @@ from tieout.cli.place import Place
 from tieout.cli.telling import Telling, progress_to_stderr
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
-from tieout.report.words import plural
+from tieout.wording import plural
 
 
 def run_and_tell(

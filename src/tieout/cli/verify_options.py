@@ -8,8 +8,10 @@ from typing import Annotated, Literal
 import typer
 
 from tieout.cli import how_options as how
-from tieout.config.durations import parse_positive_duration
+from tieout.config.durations import parse_positive_duration, seconds_text
+from tieout.model.requests import VerifyOptions
 
+_DEFAULTS = VerifyOptions()
 _WHICH, _ROWS, _WHAT = "Which tables", "Which rows and columns", "What to do with the result"
 
 Task = Annotated[str | None, typer.Argument(metavar="TASK", help="A task of tieout.yaml.", show_default=False)]
@@ -87,14 +89,16 @@ StrategyName = Annotated[
 ]
 HashBits = Annotated[
     Literal["64", "128"] | None,
-    how.option("--hash-bits", "Of the engine's own hash (64 unless given); pull always has 128."),
+    how.option("--hash-bits", f"Of the engine's own hash ({_DEFAULTS.hash_bits} unless given); pull always has 128."),
 ]
 CountsOnly = Annotated[bool, how.option("--counts-only", "Compare numbers of rows and nothing else.")]
 ExactScale = Annotated[bool, how.option("--exact-scale", "1.0 and 1.00 are different.")]
 ChunkSeconds = Annotated[
     float | None,
     how.time_option(
-        "--chunk-seconds", "How long reading a chunk should take (1s unless given).", parse_positive_duration
+        "--chunk-seconds",
+        f"How long reading a chunk should take ({seconds_text(_DEFAULTS.chunk_seconds)}s unless given).",
+        parse_positive_duration,
     ),
 ]
 ChunkRows = Annotated[int | None, how.number_option("--chunk-rows", "Rows in a chunk, instead.")]
@@ -109,7 +113,7 @@ Limit = Annotated[
     typer.Option(
         "--limit",
         metavar="N|none",
-        help="The most differences to list (1000 unless given); counts stay exact.",
+        help=f"The most differences to list ({_DEFAULTS.limit} unless given); counts stay exact.",
         rich_help_panel=_WHAT,
     ),
 ]

@@ -18,7 +18,7 @@ def version(
     verbose: common.Verbose = False,
 ) -> None:
     """Tells the versions of Tieout, and of what it runs on."""
-    from tieout.report.record import write_record
+    from tieout.report.listing import write_record
     from tieout.spark.java import java_version
 
     versions = {

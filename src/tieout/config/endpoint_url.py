@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from tieout.config.secrets import MASK, looks_secret
+from tieout.model.defaults import CHECK_LOCK_SECONDS, CHECK_STATEMENT_SECONDS
 
 DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "postgresql": 5432}
 """The schemes that name a server, and where it listens unless told otherwise."""
@@ -16,7 +17,7 @@ OBJECT_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """A path that begins like this (s3a://bucket) is Spark's to understand, whole."""
 
 _PLACE = ("scheme", "host", "port", "database", "path", "schema")
-_GUARDS: Mapping[str, float] = {"lock_timeout": 5.0, "statement_timeout": 600.0}
+_GUARDS: Mapping[str, float] = {"lock_timeout": CHECK_LOCK_SECONDS, "statement_timeout": CHECK_STATEMENT_SECONDS}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

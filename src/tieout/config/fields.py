@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
 
 from tieout.config.durations import parse_duration, parse_positive_duration
 from tieout.config.endpoint_url import EndpointUrl
-from tieout.config.nearest import suggestion
-from tieout.config.urls import parse_url
+from tieout.config.urls import NOT_YET_SCHEMES, parse_url
 from tieout.errors import ConfigError
+from tieout.model.nearest import suggestion
 
 _TOLERANCE = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<relative>\s+relative)?")
 
@@ -21,6 +22,9 @@ class Section(BaseModel):
     """A mapping of the file: nothing unknown in it, and nothing changes it afterwards. Docstrings describe its keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True)
+
+    not_yet: ClassVar[Mapping[str, str]] = {}
+    """Keys that are planned, and what each is to be. Nothing acts on them, so a file that has one is refused."""
 
 
 def _seconds(value: Any) -> Any:
@@ -51,9 +55,15 @@ def _url(value: Any) -> EndpointUrl:
         raise ValueError(str(error)) from None
 
 
+def _available(url: EndpointUrl) -> EndpointUrl:
+    if url.scheme in NOT_YET_SCHEMES:
+        raise ValueError(f"{url.scheme}:// is not available yet")
+    return url
+
+
 def _endpoint(value: str, info: ValidationInfo) -> str:
     if ":" in value or "@" in value:
-        return _url(value).reveal()
+        return _available(_url(value)).reveal()
     known = (info.context or {}).get("endpoints")
     if known is not None and value not in known:
         raise ValueError(f'no endpoint is named "{value}" ({suggestion(value, known)})')
@@ -74,6 +84,8 @@ PositiveSeconds = Annotated[float, Field(gt=0), BeforeValidator(_positive_second
 Names = Annotated[tuple[Text, ...], BeforeValidator(_list_of_one)]
 Tolerance = Annotated[str, AfterValidator(_tolerance)]
 Url = Annotated[EndpointUrl, PlainValidator(_url)]
+AvailableUrl = Annotated[Url, AfterValidator(_available)]
+"""The URL of an endpoint that a connector, or Spark, can open."""
 EndpointReference = Annotated[Text, AfterValidator(_endpoint)]
 """The name of an endpoint, or a URL. The names come in the validation context as `endpoints`; without, all pass."""
 MayBeEmpty = BeforeValidator(_nothing_is_empty)

@@ -9,8 +9,9 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tieout.config.nearest import nearest, suggestion
+from tieout.config.fields import Section
 from tieout.config.yaml_tree import Problem, YamlPath, YamlTree
+from tieout.model.nearest import nearest, suggestion
 
 _WANTED = {
     "string_type": "text",
@@ -34,7 +35,8 @@ _WANTED = {
 def problems_of(error: ValidationError, model: type[BaseModel], tree: YamlTree) -> list[Problem]:
     """A problem for each thing that the model refused of the tree; a mistyped key is not reported as missing, too."""
     found = error.errors(include_url=False)
-    meant = {_meant(details, model) for details in found if details["type"] == "extra_forbidden"}
+    refused = [details for details in found if details["type"] == "extra_forbidden"]
+    meant = {_meant(details, model) for details in refused if _planned(details, model) is None}
     problems = []
     for details in found:
         if details["type"] == "missing" and details["loc"] in meant:
@@ -77,8 +79,7 @@ def _has(data: Any, part: str | int) -> bool:
 def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
     kind, given, context = details["type"], _given(details["input"]), details.get("ctx", {})
     if kind == "extra_forbidden":
-        name = str(details["loc"][-1])
-        return f"unknown key ({suggestion(name, _known_keys(model, details['loc'][:-1]))})"
+        return _refused_key(details, model)
     if kind == "missing":
         return "missing"
     if kind in _WANTED:
@@ -99,6 +100,13 @@ def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
     return details["msg"]
 
 
+def _refused_key(details: ErrorDetails, model: type[BaseModel]) -> str:
+    if (planned := _planned(details, model)) is not None:
+        return f"{planned} is not available yet: leave this key out"
+    *section, name = details["loc"]
+    return f"unknown key ({suggestion(str(name), _known_keys(model, section))})"
+
+
 def _given(value: object) -> str:
     if value is None:
         return "empty"
@@ -109,13 +117,25 @@ def _given(value: object) -> str:
     return f'"{value}"'
 
 
+def _planned(details: ErrorDetails, model: type[BaseModel]) -> str | None:
+    """What a key is to be that nothing acts on yet; None for one that is not known at all."""
+    *section, name = details["loc"]
+    planned = [each.not_yet for each in _sections(model, section) if _is_section(each) and issubclass(each, Section)]
+    return next((keys[str(name)] for keys in planned if name in keys), None)
+
+
 def _known_keys(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     """The keys that the section at this place may have."""
+    return [name for section in _sections(model, path) for name in _fields(section)]
+
+
+def _sections(model: type[BaseModel], path: Sequence[str | int]) -> list[Any]:
+    """What may be at this place."""
     here: list[Any] = [model]
     for part in path:
         # A part that leads nowhere is the name of a union's branch, and stays where it is.
         here = [inner for outer in here for inner in _inside(outer, part)] or here
-    return [name for section in here for name in _fields(section)]
+    return here
 
 
 def _inside(annotation: Any, part: str | int) -> Iterator[Any]:

@@ -5,38 +5,48 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from tieout.config.durations import seconds_text
 from tieout.config.endpoint_url import DEFAULT_PORTS, EndpointUrl
-from tieout.config.fields import Count, MayBeEmpty, PositiveSeconds, Section, Text, Url
-from tieout.config.nearest import suggestion
+from tieout.config.fields import AvailableUrl, Count, MayBeEmpty, PositiveSeconds, Section, Text, Url
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.task_settings import TaskSettings
+from tieout.config.url_params import not_yet
 from tieout.config.urls import parse_url
 from tieout.errors import ConfigError
+from tieout.model.defaults import CONNECT_SECONDS, CONNECTIONS, META_URL, SPARK_MASTER
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Consistency, Delivery
+from tieout.model.nearest import suggestion
 from tieout.model.requests import VerifyRequest
-
-DEFAULT_META = "sqlite:///.tieout/meta.db"
 
 
 class EndpointSettings(Section):
     """A database or a lake. A limit beside the URL outranks the one in it; user and password stand in one place."""
 
-    url: Url
+    url: AvailableUrl
     """Where it is."""
     user: Text | None = None
     """The user, if the URL has none."""
     password: str | None = Field(default=None, repr=False)
     """The password as it is (not percent-encoded), if the URL has none."""
-    connections: Count | None = None
-    """The most connections to open at once."""
-    connect_timeout: PositiveSeconds | None = None
-    """How long to wait for a connection."""
+    connections: Count | None = Field(
+        default=None, description=f"The most connections that a verification opens at once; {CONNECTIONS} unless given."
+    )
+    connect_timeout: PositiveSeconds | None = Field(
+        default=None, description=f"How long to wait for a connection to a server; {CONNECT_SECONDS}s unless given."
+    )
     read_timeout: PositiveSeconds | None = None
-    """How long to wait for an answer."""
+    """How long to wait for an answer; for mysql URLs only."""
+
+    @field_validator("connect_timeout", "read_timeout", mode="after")
+    @classmethod
+    def _acted_on(cls, value: float | None, info: ValidationInfo) -> float | None:
+        url, name = info.data.get("url"), str(info.field_name)
+        if value is not None and url is not None and (refusal := not_yet(url.scheme, name)) is not None:
+            raise ValueError(refusal)
+        return value
 
     @model_validator(mode="after")
     def _credentials_once(self) -> Self:
@@ -71,7 +81,7 @@ def _hide_secrets(conf: dict[str, str]) -> dict[str, str]:
 class SparkSettings(Section):
     """The Spark session that Tieout starts."""
 
-    master: Text = "local[*]"
+    master: Text = SPARK_MASTER
     """Where it runs."""
     conf: Annotated[dict[str, str], MayBeEmpty, AfterValidator(_hide_secrets)] = Field(default={}, repr=False)
     """Spark's own settings, by name."""
@@ -86,7 +96,7 @@ def _keeps_tables(url: EndpointUrl) -> EndpointUrl:
 class Settings(Section):
     """The whole of a tieout.yaml."""
 
-    meta: Annotated[Url, AfterValidator(_keeps_tables)] = parse_url(DEFAULT_META)
+    meta: Annotated[Url, AfterValidator(_keeps_tables)] = parse_url(META_URL)
     """The meta store: a sqlite, postgresql or mysql URL."""
     redact_values: bool = False
     """Keep values of rows out of reports, logs and the meta store: keys and hashes remain."""

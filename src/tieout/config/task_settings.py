@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from tieout.config.endpoint_url import EndpointUrl
-from tieout.config.fields import Count, EndpointReference, MayBeEmpty, PositiveSeconds, Seconds, Section, Url
+from tieout.config.fields import Count, EndpointReference, MayBeEmpty, PositiveSeconds, Seconds, Section
 from tieout.config.table_settings import TableSettings
+from tieout.model.defaults import COPY_CHUNK_ROWS, FIRST_CHUNK_ROWS
 from tieout.model.move_requests import MoveOptions
+from tieout.model.moving import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY
 from tieout.model.requests import VerifyOptions
 from tieout.model.results import Strategy
 
@@ -38,8 +40,11 @@ class OptionSettings(Section):
     """The most differences to list; null lists all."""
     chunk_seconds: PositiveSeconds = _DEFAULTS.chunk_seconds
     """How long reading a chunk should take."""
-    chunk_rows: Count | None = _DEFAULTS.chunk_rows
-    """Rows in a chunk, instead of `chunk_seconds`."""
+    chunk_rows: Count | None = Field(
+        default=_DEFAULTS.chunk_rows,
+        description="Rows in a chunk, instead of `chunk_seconds`."
+        f" Without it the first chunks have {FIRST_CHUNK_ROWS:,}, and later ones what fits the time.",
+    )
     max_rows_per_second: Count | None = _DEFAULTS.max_rows_per_second
     """How fast to read at most, each side."""
     recheck_after: Seconds = _DEFAULTS.recheck_after
@@ -55,8 +60,10 @@ class OptionSettings(Section):
 class MoveSettings(Section):
     """How a task's tables are moved."""
 
-    chunk_rows: Count | None = _MOVE.chunk_rows
-    """Rows in a chunk; about 250,000 unless given."""
+    chunk_rows: Count | None = Field(
+        default=_MOVE.chunk_rows,
+        description=f"Rows in a chunk that is copied, in one transaction; about {COPY_CHUNK_ROWS:,} unless given.",
+    )
     batch_bytes: Count = _MOVE.batch_bytes
     """How much of the log is applied in one transaction, more or less: no transaction of the source is cut."""
     poll_seconds: PositiveSeconds = _MOVE.poll_seconds
@@ -73,28 +80,14 @@ class MoveSettings(Section):
         return MoveOptions(**dict(self))
 
 
-class ValidationSettings(Section):
-    """Continuous validation of a running task."""
-
-    mode: Literal["none", "fast", "full"] = "full"
-    """`full` compares columns, `fast` looks whether rows are there."""
-    row_error_delay: Seconds = 1800.0
-    """How long a row may differ before it is an error."""
-    validate_interval: PositiveSeconds = 10.0
-    """How often to validate."""
-
-
-def _a_lake(url: EndpointUrl) -> EndpointUrl:
-    if url.scheme != "lake":
-        raise ValueError(f"should be a lake URL, not {url.scheme}")
-    return url
-
-
-Verifier = Literal["checksum", "iterative", "inline", "target", "continuous"]
-
-
 class TaskSettings(Section):
     """One source, one target, which tables, and how."""
+
+    not_yet: ClassVar[Mapping[str, str]] = {
+        "verify": "verification while a task runs",
+        "validation": "continuous validation",
+        "event_log": "a lake that keeps every change",
+    }
 
     source: EndpointReference = Field(repr=False)
     """The endpoint to read: its name, or a URL."""
@@ -102,16 +95,10 @@ class TaskSettings(Section):
     """The endpoint to write, and to compare with: its name, or a URL."""
     tables: tuple[TableSettings, ...] = ()
     """Which tables; all of them unless given."""
-    delivery: Literal["at-least-once", "at-most-once", "exactly-once"] = "at-least-once"
+    delivery: Literal["at-least-once", "at-most-once", "exactly-once"] = DEFAULT_DELIVERY.value
     """How often a change may be applied."""
-    consistency: Literal["row", "table", "transaction"] = "table"
+    consistency: Literal["row", "table", "transaction"] = DEFAULT_CONSISTENCY.value
     """What is never seen half done on the target."""
-    verify: tuple[Verifier, ...] = ()
-    """The verifiers that run with the task."""
-    validation: Annotated[ValidationSettings, MayBeEmpty] = ValidationSettings()
-    """Continuous validation."""
-    event_log: Annotated[Url, AfterValidator(_a_lake)] | None = None
-    """A lake that keeps every change, for restore."""
     move: Annotated[MoveSettings, MayBeEmpty] = MoveSettings()
     """How tables are moved."""
     options: Annotated[OptionSettings, MayBeEmpty] = OptionSettings()

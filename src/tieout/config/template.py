@@ -30,7 +30,7 @@ spark:
 endpoints:
   old:
     url: mysql://${OLD_USER}:${OLD_PASSWORD}@localhost/shop
-    connections: 8              # the most to open at once
+    connections: 8              # the most that a verification opens at once
   new:
     url: postgresql://${NEW_USER}:${NEW_PASSWORD}@localhost/shop?schema=public
 
@@ -66,12 +66,6 @@ tasks:
     # move: {}                  # it is moved: 'tieout preflight shop' looks at that, too
     delivery: at-least-once     # at-most-once | exactly-once
     consistency: table          # row | transaction
-    verify: [inline, target]    # of checksum, iterative, inline, target, continuous
-    validation:
-      mode: full                # fast looks for keys alone; none
-      row_error_delay: 30m      # how long a row may differ before it is an error
-      validate_interval: 10s
-    # event_log: lake:///backup/shop-events   # every change, for 'tieout restore'
 """
 
 

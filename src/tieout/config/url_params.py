@@ -9,10 +9,11 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from tieout.config.durations import parse_positive_duration, seconds_text
-from tieout.config.nearest import suggestion
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.tls import tls_problem
 from tieout.errors import ConfigError
+from tieout.model.defaults import CHECK_LOCK_SECONDS, CHECK_STATEMENT_SECONDS, CONNECT_SECONDS, CONNECTIONS
+from tieout.model.nearest import suggestion
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -50,20 +51,26 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 
 _COMMON = {
-    "connections": Parameter("the most connections to open at once", _count),
-    "connect_timeout": Parameter("how long to wait for a connection", _duration),
-    "read_timeout": Parameter("how long to wait for an answer", _duration),
+    "connections": Parameter(
+        f"the most connections that a verification opens at once; {CONNECTIONS} unless given", _count
+    )
 }
 
 _SERVER = _COMMON | {
-    "lock_timeout": Parameter("how long a statement waits for another's lock", _duration),
-    "statement_timeout": Parameter("how long a statement may take", _duration),
+    "connect_timeout": Parameter(f"how long to wait for a connection; {CONNECT_SECONDS}s unless given", _duration),
+    "lock_timeout": Parameter(
+        f"how long a statement waits for another's lock; in checks {CHECK_LOCK_SECONDS}s unless given", _duration
+    ),
+    "statement_timeout": Parameter(
+        f"how long a statement may take; in checks {CHECK_STATEMENT_SECONDS}s unless given", _duration
+    ),
 }
 
 PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
     {
         "mysql": _SERVER
         | {
+            "read_timeout": Parameter("how long to wait for an answer", _duration),
             "socket": Parameter("the server's Unix socket, instead of host and port", _text),
             "ssl_ca": Parameter("file of the authorities to trust", _text),
             "ssl_cert": Parameter("file of the client's certificate", _text),
@@ -89,9 +96,22 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
         "lake": _COMMON
         | {"format": Parameter("parquet, delta, iceberg or orc", _one_of("parquet", "delta", "iceberg", "orc"))},
         "spark": _COMMON,
-        "kv": _COMMON | {"descriptor": Parameter("file that describes the tables", _text)},
+        "kv": {"descriptor": Parameter("file that describes the tables", _text)},
     }
 )
+
+_TIME_OUTS = frozenset({"connect_timeout", "read_timeout"})
+_NOT_YET: Mapping[str, frozenset[str]] = {
+    "postgresql": frozenset({"read_timeout"}),
+    "sqlite": _TIME_OUTS,
+    "lake": _TIME_OUTS,
+    "spark": _TIME_OUTS,
+}
+
+
+def not_yet(scheme: str, name: str) -> str | None:
+    """What to say of a limit that URLs of other kinds have, and that nothing acts on here; None if something does."""
+    return f"is not available yet for {scheme} URLs" if name in _NOT_YET.get(scheme, ()) else None
 
 
 def parse_params(scheme: str, query: str) -> dict[str, str]:
@@ -116,6 +136,8 @@ def parse_params(scheme: str, query: str) -> dict[str, str]:
 
 
 def _checked(known: Mapping[str, Parameter], scheme: str, name: str, value: str) -> str:
+    if (refusal := not_yet(scheme, name)) is not None:
+        raise ValueError(refusal)
     if name not in known:
         hint = suggestion(name, known)
         raise ValueError(f"is not a parameter of {scheme} URLs ({hint})")

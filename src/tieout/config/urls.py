@@ -6,14 +6,16 @@ import re
 from urllib.parse import unquote
 
 from tieout.config.endpoint_url import DEFAULT_PORTS, OBJECT_STORE, EndpointUrl
-from tieout.config.nearest import nearest
 from tieout.config.secrets import register_secret
 from tieout.config.url_params import parse_params
 from tieout.errors import ConfigError
+from tieout.model.nearest import nearest
 
-__all__ = ["ALIASES", "SCHEMES", "EndpointUrl", "parse_url"]
+__all__ = ["ALIASES", "NOT_YET_SCHEMES", "SCHEMES", "EndpointUrl", "parse_url"]
 
 SCHEMES = ("mysql", "postgresql", "sqlite", "lake", "spark", "kv")
+NOT_YET_SCHEMES = frozenset({"kv"})
+"""Understood, so that an error can say it: nothing can open them yet."""
 ALIASES = {"mariadb": "mysql", "postgres": "postgresql"}
 
 _SHAPE = re.compile(r"(?P<authority>[^/?]*)(?P<location>/[^?]*)?(?:\?(?P<query>.*))?", re.DOTALL)

@@ -7,12 +7,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import cast
 
-from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Endpoint
-from tieout.connectors.checking import Checker
-from tieout.connectors.moving import Source, Target
-from tieout.connectors.repairing import Repairer
-from tieout.connectors.writing import Writer
+from tieout.config.urls import NOT_YET_SCHEMES, EndpointUrl
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Source, Target
+from tieout.connectors.protocols.repair import Repairer, Writer
 from tieout.errors import UnsupportedError
 
 _FOLDERS = {
@@ -38,22 +37,22 @@ def open_checker(url: EndpointUrl) -> Checker:
     UnsupportedError if its connector can't.
     """
     guarded = replace(url, read_only=True)
-    return cast(Checker, _part(url, "checking", "checker", "checked").open_checker(guarded))
+    return cast(Checker, _part(url, "check", "checker", "checked").open_checker(guarded))
 
 
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> Repairer:
     """Connects to mend what a check found; not `lawful`: to put back what a repair has mended."""
-    return cast(Repairer, _part(url, "checking", "repairing", "repaired").open_repairer(url, lawful=lawful))
+    return cast(Repairer, _part(url, "check", "repairer", "repaired").open_repairer(url, lawful=lawful))
 
 
 def open_source(url: EndpointUrl) -> Source:
     """What rows are moved from; UnsupportedError if its connector can't."""
-    return cast(Source, _part(url, "moving", "source", "moved").open_source(url))
+    return cast(Source, _part(url, "move", "source", "moved").open_source(url))
 
 
 def open_target(url: EndpointUrl) -> Target:
     """Connects to move rows to it; UnsupportedError if its connector can't."""
-    return cast(Target, _part(url, "moving", "target", "moved").open_target(url))
+    return cast(Target, _part(url, "move", "target", "moved").open_target(url))
 
 
 def _part(url: EndpointUrl, package: str, part: str, done: str) -> ModuleType:
@@ -69,6 +68,8 @@ def _part(url: EndpointUrl, package: str, part: str, done: str) -> ModuleType:
 
 def _folder(url: EndpointUrl) -> str:
     folder = _FOLDERS.get(url.scheme)
+    if url.scheme in NOT_YET_SCHEMES:
+        raise UnsupportedError(f"{url.scheme}:// is not available yet")
     if folder is None:
         raise UnsupportedError(f"{url.scheme}:// is not served by a connector")
     return folder

@@ -18,8 +18,9 @@ from tieout.model.moving import Delivery
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import Verdict, VerificationResult
 from tieout.report.render import OutputFormat, render
-from tieout.report.words import counts_text, duration, plural
+from tieout.report.words import counts_text
 from tieout.spark.session import start_session
+from tieout.wording import duration, plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

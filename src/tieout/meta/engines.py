@@ -15,7 +15,7 @@ from tieout.connectors.postgres.session import require_path
 from tieout.errors import MetaStoreError
 from tieout.meta.faults import explained
 from tieout.meta.location import Location
-from tieout.meta.place import check_beside, make_private
+from tieout.meta.store_file import check_beside, make_private
 
 WAIT_SECONDS = 15
 """How long a statement waits for another process's lock."""

@@ -15,11 +15,11 @@ from sqlalchemy import Connection, insert, select, update
 
 from tieout.errors import UsageError
 from tieout.meta.database import Database
-from tieout.meta.ids import new_id
+from tieout.meta.ids import find, new_id
 from tieout.meta.ownership import now, touch
-from tieout.meta.references import find
 from tieout.meta.schema import failures
 from tieout.model.check_documents import failure_document, failure_from
+from tieout.model.defaults import LISTED_FAILURES
 from tieout.model.failures import CheckResult, Failure, FailureKind
 from tieout.model.statements import Family
 
@@ -101,7 +101,12 @@ class Failures:
                 connection.execute(insert(failures), rows[start : start + _AT_ONCE])
 
     def list(
-        self, *, limit: int = 100, state: FailureState | None = None, kind: str | None = None, gone: bool = False
+        self,
+        *,
+        limit: int = LISTED_FAILURES,
+        state: FailureState | None = None,
+        kind: str | None = None,
+        gone: bool = False,
     ) -> list[KeptFailure]:
         """The newest first; those that are gone only if they are asked for."""
         query = select(failures).order_by(failures.c.last_seen.desc(), failures.c.id).limit(limit)
@@ -177,9 +182,12 @@ def _identities(endpoint: str, check: CheckResult, found: Sequence[Failure]) -> 
 
 
 def _identity(endpoint: str, failure: Failure, *, by_details: bool) -> str:
-    """By the row's key if it has one: its address changes with every update. Several rows may break one primary key."""
+    """By the row's key if it has one: its address changes with every update. Several rows may break one primary key.
+
+    The entry of a row that is gone has an address that stays, and stores of earlier versions know it by that.
+    """
     where = dict(failure.primary_key) if failure.primary_key is not None else failure.place
-    if failure.kind is FailureKind.PRIMARY_KEY_VIOLATION:
+    if failure.kind in (FailureKind.PRIMARY_KEY_VIOLATION, FailureKind.DANGLING_INDEX_ENTRY):
         where = failure.place or where
     told = {name: value for name, value in failure.details.items() if by_details or name.startswith(_TELLING)}
     about = (failure.table, failure.columns, failure.index, failure.constraint)

@@ -1,9 +1,35 @@
-"""Short ids that sort by time and are easy to type: v-20261115-081322-k3f9."""
+"""Short ids that sort by time and are easy to type: v-20261115-081322-k3f9.
+
+A user types one to mean a job or plan: the id, the beginning of it, or `last`.
+"""
 
 from __future__ import annotations
 
+import re
 import secrets
 from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Column, Connection, Select
+
+from tieout.errors import UsageError
+
+SHAPE = re.compile(r"[a-z0-9-]+")
+
+
+def find(connection: Connection, newest_first: Select[*tuple[Any, ...]], column: Column[str], reference: str) -> Any:
+    """The row that `reference` means, or None; one that means several is refused."""
+    if reference == "last":
+        return connection.execute(newest_first.limit(1)).one_or_none()
+    if not SHAPE.fullmatch(reference):
+        return None
+    begins_so = newest_first.where(column.startswith(reference, autoescape=True))
+    found = connection.execute(begins_so.limit(4)).all()
+    if len(found) > 1:
+        some = ", ".join(row.id for row in found[:3]) + (" …" if len(found) > 3 else "")
+        raise UsageError(f"{reference!r} is the beginning of several: {some}", "write more of the id")
+    return found[0] if found else None
+
 
 LETTERS = "abcdefghjkmnpqrstvwxyz23456789"  # none that is taken for another
 

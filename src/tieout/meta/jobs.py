@@ -11,11 +11,11 @@ from sqlalchemy import Connection, insert, or_, select, update
 from tieout.errors import UsageError
 from tieout.meta import owners
 from tieout.meta.database import Database
-from tieout.meta.ids import new_id
+from tieout.meta.ids import find, new_id
 from tieout.meta.ownership import any_stale, mark_interrupted, now, touch
 from tieout.meta.records import Job, JobKind, JobState, Wanted
-from tieout.meta.references import find
 from tieout.meta.schema import jobs
+from tieout.model.defaults import LISTED_JOBS
 
 RESUMABLE = (JobState.PAUSED, JobState.INTERRUPTED, JobState.FAILED)
 
@@ -60,7 +60,7 @@ class Jobs:
     def list(
         self,
         *,
-        limit: int = 20,
+        limit: int = LISTED_JOBS,
         state: JobState | None = None,
         task: str | None = None,
         kind: JobKind | None = None,

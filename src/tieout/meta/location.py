@@ -12,10 +12,10 @@ from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.postgres.session import PATH
 from tieout.errors import ConfigError
+from tieout.model.defaults import CONNECT_SECONDS, META_URL
 
-DEFAULT_URL = "sqlite:///.tieout/meta.db"
+DEFAULT_URL = META_URL
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
-CONNECT_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)

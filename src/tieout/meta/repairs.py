@@ -11,10 +11,9 @@ from tieout.errors import UsageError
 from tieout.meta.batches import in_batches
 from tieout.meta.columns import json_text
 from tieout.meta.database import Database
-from tieout.meta.ids import new_id
+from tieout.meta.ids import find, new_id
 from tieout.meta.ownership import now
 from tieout.meta.records import ChangeAction, ChangeOutcome, ChangeState, RepairChange, RepairPlan, RepairState
-from tieout.meta.references import find
 from tieout.meta.schema import repair_changes, repairs
 from tieout.model.truncated import restored, stored
 

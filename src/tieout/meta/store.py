@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from tieout.meta.check_units import CheckUnits
-from tieout.meta.checked import CheckedPositions
+from tieout.meta.checks import CheckedPositions, CheckUnits
 from tieout.meta.database import Database
 from tieout.meta.differences import Differences
 from tieout.meta.failures import Failures

@@ -69,7 +69,8 @@ class CheckVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`primary_key` maps columns to canonical text; None where no row is known.
+    """`primary_key` maps columns to canonical text; None where no row is known. That of a dangling entry is the key
+    which the entry points to, where it holds one: no row has it.
 
     `place` is where it lies, in the engine's own words: an address, a page. `details` tell more, as canonical text.
     """

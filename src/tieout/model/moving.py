@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from tieout.model.changes import Begin
 from tieout.model.keys import KeyRange
@@ -21,6 +22,10 @@ class Consistency(StrEnum):
     ROW = "row"
     TABLE = "table"
     TRANSACTION = "transaction"
+
+
+DEFAULT_DELIVERY: Final = Delivery.AT_LEAST_ONCE
+DEFAULT_CONSISTENCY: Final = Consistency.TABLE
 
 
 @dataclass(frozen=True, slots=True)

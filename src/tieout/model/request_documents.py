@@ -13,7 +13,6 @@ from typing import Any
 
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
-from tieout.model.results import Strategy
 
 _NAMES = ("key", "columns", "exclude_columns", "exclude")
 """Lists of names: JSON has no tuples."""
@@ -66,10 +65,7 @@ def _table(document: Mapping[str, Any]) -> TableRequest:
 
 def _options(document: Mapping[str, Any]) -> VerifyOptions:
     _refuse_unknown(document, VerifyOptions)
-    values = dict(document)
-    if "strategy" in values:
-        values["strategy"] = Strategy(values["strategy"])
-    return VerifyOptions(**values)
+    return VerifyOptions(**document)
 
 
 def _refuse_unknown(document: Mapping[str, Any], into: type[VerifyRequest | TableRequest | VerifyOptions]) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from tieout.model.defaults import LISTED_DIFFERENCES, RECHECK_AFTER, RECHECK_TIMES
+from tieout.model.nearest import chosen
 from tieout.model.results import Strategy
+
+_STRATEGIES = tuple(strategy for strategy in Strategy if strategy is not Strategy.COUNTS)
+"""Those that can be asked for: `counts_only` asks for counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +21,8 @@ class TableRequest:
     `source` may hold `*` and `?`; `target` None means the table of the same name. Names are
     `table` or `schema.table`. `where` is SQL for both sides unless a side has its own. `columns` None means
     all. `tolerance` maps a column to an absolute ("0.001") or relative ("1e-9 relative") one.
-    `expressions` maps a column to SQL for the source and for the target ("": the column itself).
+    `expressions` maps a column to SQL for the source and for the target ("": the column itself). Where names are
+    wanted, a list of them does as well as a tuple, and so does a single name; a tolerance may be a number.
     """
 
     source: str
@@ -30,33 +37,62 @@ class TableRequest:
     tolerance: Mapping[str, str] = field(default_factory=dict)
     expressions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("key", "columns", "exclude_columns", "exclude"):
+            given = getattr(self, name)
+            if given is not None:
+                put(self, name, (given,) if isinstance(given, str) else tuple(given))
+        put(self, "tolerance", {column: str(amount) for column, amount in self.tolerance.items()})
+
+
+def put(frozen: object, name: str, value: Any) -> None:
+    """Gives a field of a frozen dataclass the value that was meant, while it is made."""
+    object.__setattr__(frozen, name, value)
+
+
+def table_requests(tables: str | TableRequest | Iterable[str | TableRequest]) -> tuple[TableRequest, ...]:
+    """Tables as a person gives them: one or many, by plain names where nothing else is to be said of them."""
+    given = (tables,) if isinstance(tables, str | TableRequest) else tables
+    return tuple(TableRequest(table) if isinstance(table, str) else table for table in given)
+
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
     """How to verify. `limit` None lists (and keeps, for repair) every difference.
 
-    `redact_values`: of rows that differ, keys and hashes of values are listed and kept, and no value.
+    `chunk_rows` None: FIRST_CHUNK_ROWS at first, then as many as are read in `chunk_seconds`.
+    `redact_values`: of rows that differ, keys and hashes of values are listed and kept, and no value. A strategy may
+    be given by its text, "pull".
     """
 
     strategy: Strategy = Strategy.AUTO
     hash_bits: int = 64
     counts_only: bool = False
     exact_scale: bool = False
-    limit: int | None = 1000
+    limit: int | None = LISTED_DIFFERENCES
     chunk_seconds: float = 1.0
     chunk_rows: int | None = None
     max_rows_per_second: int | None = None
-    recheck_after: float = 2.0
-    recheck_times: int = 3
+    recheck_after: float = RECHECK_AFTER
+    recheck_times: int = RECHECK_TIMES
     redact_values: bool = False
+
+    def __post_init__(self) -> None:
+        put(self, "strategy", chosen(_STRATEGIES, self.strategy, "strategy"))
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
-    """Two endpoint URLs (secrets included; never logged) and what to compare. No tables: all."""
+    """Two endpoint URLs (secrets included; never logged) and what to compare. No tables: all.
+
+    A table may be given by its plain name.
+    """
 
     source: str = field(repr=False)
     target: str = field(repr=False)
     tables: tuple[TableRequest, ...] = ()
     options: VerifyOptions = VerifyOptions()
     task: str | None = None
+
+    def __post_init__(self) -> None:
+        put(self, "tables", table_requests(self.tables))

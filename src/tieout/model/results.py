@@ -1,4 +1,4 @@
-"""What a verification found, as data. Judging is `tieout.verify.judge`; words are `tieout.report`."""
+"""What a verification found, as data. Judging is `tieout.verification.judge`; words are `tieout.report`."""
 
 from __future__ import annotations
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Endpoint
-from tieout.connectors.moving import Source, Target
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Source, Target
 from tieout.connectors.registry import open_target
-from tieout.errors import TieoutError, UsageError
+from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore
 from tieout.model.move_requests import MoveRequest
 from tieout.model.move_states import CAUGHT_UP, FAILED, STOPPED, STOPPED_IN_PART
-from tieout.model.redaction import values_hidden, without_values
+from tieout.model.redaction import values_hidden
 from tieout.move.mover import Mover
-from tieout.move.ownership import owned
 from tieout.move.status import StatusKeeper
-from tieout.move.steering import Steering, StopAsked
-from tieout.move.throttle import Throttle
-from tieout.verify.heartbeat import heartbeat
+from tieout.runtime.control import HoldingControl
+from tieout.runtime.job import Interrupted, running
+from tieout.runtime.lease import task_lease
+from tieout.runtime.throttle import Throttle
 
 
 @dataclass
@@ -43,32 +42,20 @@ class MoveJob:
         job = self._begin()
         self.status = StatusKeeper(self.store.moves, job.id, self.request)
         try:
-            self.status.become("starting")  # what an earlier mover said is not so any more
-            with heartbeat(self.store.jobs, job.id), closing(open_target(self.target_url)) as target:
-                with values_hidden(self.request.redact_values):
+            with running(self.store.jobs, job.id, self._ended, redact=self.request.redact_values):
+                self.status.become("starting")  # what an earlier mover said is not so any more
+                with closing(open_target(self.target_url)) as target, values_hidden(self.request.redact_values):
                     self._move(target, session, until_caught_up=until_caught_up)
-            verdict = STOPPED_IN_PART if self.status.stopped_tables else None
-            self.status.become(verdict or CAUGHT_UP)
-            self.store.jobs.finish(job.id, verdict=verdict)
-        except StopAsked:
-            self.status.become(STOPPED)
-            self.store.jobs.stop(job.id, JobState.STOPPED)
-        except KeyboardInterrupt:
-            self.status.become(STOPPED)
-            self.store.jobs.stop(job.id, JobState.INTERRUPTED)
-            raise
-        except BaseException as error:  # whatever it is: a mover that is gone must not be told as one that follows
-            self._fail(job, error)
-            raise
+                verdict = STOPPED_IN_PART if self.status.stopped_tables else None
+                self.status.become(verdict or CAUGHT_UP)
+                self.store.jobs.finish(job.id, verdict=verdict)
+        except Interrupted as interrupted:
+            if interrupted.state is not JobState.STOPPED:
+                raise
         return self.status
 
-    def _fail(self, job: Job, error: BaseException) -> None:
-        known = isinstance(error, TieoutError)
-        line = scrub(str(error) if known else f"{type(error).__name__}: {error}".splitlines()[0])
-        line = without_values(line) if self.request.redact_values else line
-        with suppress(TieoutError):  # a store that is gone, too: the error itself says more
-            self.status.become(FAILED, line)
-            self.store.jobs.fail(job.id, line)
+    def _ended(self, state: JobState, error: str | None) -> None:
+        self.status.become(FAILED if state is JobState.FAILED else STOPPED, error)
 
     def _begin(self) -> Job:
         for job in self.store.jobs.list(limit=1, state=JobState.RUNNING, task=self.request.task, kind=JobKind.MOVE):
@@ -86,7 +73,11 @@ class MoveJob:
 
     def _move(self, target: Target, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
         target.prepare()
-        with owned(target, self.target_url, self.request.task) as fence:
+        throttle = Throttle(self.request.options, self.target_url)
+        control = HoldingControl(
+            self.store.jobs, self.status.job_id, throttle.reason, lambda: self.status.state, self.status.become
+        )
+        with task_lease(target, self.target_url, self.request.task) as fence:
             mover = Mover(
                 self.request,
                 self.endpoints,
@@ -95,7 +86,8 @@ class MoveJob:
                 fence,
                 self.store.moves,
                 self.status,
-                Steering(self.store, self.status.job_id, self.status, Throttle(self.request.options, self.target_url)),
+                control,
+                throttle,
                 self.tell,
             )
             mover.run(session, until_caught_up=until_caught_up)

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.base import Endpoint
-from tieout.connectors.changelog import ChangeLog
-from tieout.connectors.moving import Merge, Source, StageTable, Target
+from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Merge, Source, StageTable, Target
 from tieout.errors import BusyError, LogLostError, TieoutError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.meta.moves import Moves
@@ -21,21 +21,22 @@ from tieout.model.moving import Chunk, Delivery, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
-from tieout.move.adapting import Adapter, Incompatible
-from tieout.move.copying import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
-from tieout.move.following import Follower, Slices
-from tieout.move.holdings import Holdings
-from tieout.move.making import Maker
-from tieout.move.patience import Patience
-from tieout.move.planning import Planner
-from tieout.move.shaping import run_shaped
-from tieout.move.slices import SliceStaged
+from tieout.move.create_tables import Maker
+from tieout.move.follow import Follower, LogBatches
+from tieout.move.log_batch import LogBatchStaged
+from tieout.move.plan import Planner
+from tieout.move.retry import Retry
+from tieout.move.schema_changes import Adapter, Incompatible, Trouble, TroubleFound
+from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
+from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.status import StatusKeeper
-from tieout.move.steering import Steering
-from tieout.move.trouble import Trouble, TroubleFound
+from tieout.move.transformed_rows import run_shaped
+from tieout.runtime.control import HoldingControl
+from tieout.runtime.dispatch import rate_of_a_task
+from tieout.runtime.throttle import Throttle
 
 _BEGIN_ANEW = "drop the task and begin anew"
-_LOOK_SECONDS = 2.0
+_LAG_SECONDS = 2.0
 _RETENTION_SECONDS = 60.0
 T = TypeVar("T")
 
@@ -51,14 +52,15 @@ class Mover:
     fence: Fence
     moves: Moves
     status: StatusKeeper
-    steering: Steering
+    control: HoldingControl
+    throttle: Throttle
     tell: Callable[[StatusKeeper], None]
     transfers: list[Transfer] = field(init=False, default_factory=list)
     _looked: float = field(init=False, default=0.0)
     _looked_at_retention: float = field(init=False, default=0.0)
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
-        """Until it is stopped (StopAsked); or, if asked, until it has caught up with where the log was."""
+        """Until it is stopped (Stopped); or, if asked, until it has caught up with where the log was."""
         maker = Maker(self.source, self.target, self.fence, self._alike)
         planner = Planner(self.request, self.endpoints, maker, self.fence)
         self.transfers = planner.transfers()
@@ -66,19 +68,19 @@ class Mover:
         self.status.given_up(planner.given_up())
         self._refuse_nothing()
         self._begin_log()
-        self._patiently(self._start)  # a log that is gone is told before a row is copied
+        self._retried(self._start)  # a log that is gone is told before a row is copied
         self._look_at_retention()
         self.status.planned(self.transfers, self._chunks())
-        self._patiently(self._watch_targets)
+        self._retried(self._watch_targets)
         spark = session()
-        self._copy_patiently(spark)
+        self._copy_retried(spark)
         reach("after-copy")
         # A connection that was not used while rows were copied may be gone by now.
-        self._patiently(lambda: maker.index(spark, self.transfers))
-        self._patiently(lambda: self.target.rebuilt(self.fence, self.transfers))
+        self._retried(lambda: maker.index(spark, self.transfers))
+        self._retried(lambda: self.target.rebuilt(self.fence, self.transfers))
         self.status.become("following")
-        self._follow(spark, self._patiently(self._log.now))
-        self._patiently(lambda: self._finish(maker))
+        self._follow(spark, self._retried(self._log.now))
+        self._retried(lambda: self._finish(maker))
         reach("after-switch")
         if not until_caught_up:
             self._follow(spark, None)
@@ -112,40 +114,39 @@ class Mover:
             reason = self.status.stopped_tables[0].stopped
             raise UnsupportedError(f"every table of the task {self.request.task} is stopped: {reason}", _BEGIN_ANEW)
 
-    def _copy_patiently(self, spark: SparkSession) -> None:
+    def _copy_retried(self, spark: SparkSession) -> None:
         """Begins again with the chunks that are left, if a server was away for a while."""
-        patience = self._patience()
+        retry = self._retry()
         while True:
             try:
                 chunks = self._chunks()
                 self.status.planned(self.transfers, chunks)
-                patience.reached(sum(chunk.held is not None for chunk in chunks))
+                retry.reached(sum(chunk.held is not None for chunk in chunks))
                 return self._copy(spark, chunks)
             except TieoutError as error:
-                patience.wait(error)
+                retry.wait(error)
 
-    def _patiently(self, work: Callable[[], T]) -> T:
+    def _retried(self, work: Callable[[], T]) -> T:
         """What the work returns, which does no harm if it is done twice."""
-        patience = self._patience()
+        retry = self._retry()
         while True:
             try:
                 return work()
             except TieoutError as error:
-                patience.wait(error)
+                retry.wait(error)
 
     def _finish(self, maker: Maker) -> None:
         self.status.consistent_from = str(_highest(self.target.progress.chunks(self.request.task, self._names)))
         self.status.remarks += maker.finish(self.transfers)
         self.target.rebuilt(self.fence, self.transfers)
 
-    def _patience(self) -> Patience:
-        return Patience(self.target, self.status, self.steering, self.tell)
+    def _retry(self) -> Retry:
+        return Retry(self.target, self.status, self.control, self.tell)
 
     def _copy(self, spark: SparkSession, chunks: Sequence[Chunk]) -> None:
         by_name = {transfer.source.name: transfer for transfer in self.transfers}
         reader, loader = self.source.chunk_source(), self.target.loader()
-        most = self.request.options.max_rows_per_second
-        rate = most / max(1, spark.sparkContext.defaultParallelism) if most else None
+        rate = rate_of_a_task(spark, self.request.options.max_rows_per_second)
         work = [
             CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._alike, rate)
             for chunk in chunks
@@ -158,7 +159,7 @@ class Mover:
         def copied(piece: CopyChunk, result: ChunkCopied) -> None:
             self.status.copied(piece.chunk, result.rows)
             self.tell(self.status)
-            self.steering.hold()
+            self.control.hold()
 
         for run, wanted in ((run_plain, False), (run_shaped, True)):
             copy_chunks(spark, [piece for piece in work if (piece.transfer.shape is not None) is wanted], run, copied)
@@ -173,12 +174,12 @@ class Mover:
         If the source's log is another one by now, its end is as good a goal; unless it is this place or none (`exact`):
         then it is not reached.
         """
-        patience = self._patience()
+        retry = self._retry()
         while True:
             try:
                 start, batch_end = self._start()
                 self._watch_targets()
-                patience.reached(start)
+                retry.reached(start)
                 if goal is not None and not start.is_same_log(goal):
                     if exact:
                         return False
@@ -189,24 +190,24 @@ class Mover:
                     return True
                 self._overcome(spark, trouble)
             except TieoutError as error:
-                patience.wait(error)
+                retry.wait(error)
 
     def _followed(
         self, spark: SparkSession, start: Position, batch_end: Position | None, goal: Position | None
     ) -> Trouble | None:
         """What kept it from getting there, if it was one table. `batch_end`: a batch that is to be applied again."""
         stages = self.target.make_stages(self.fence, self.transfers)
-        follower = self._follower(spark, start, self._holdings(), stages)
+        follower = self._follower(spark, start, self._overlaps(), stages)
         try:
             self._watch(start)
             if batch_end is not None:
                 follower.replay(batch_end)
                 start = follower.applied
-                follower = self._follower(spark, start, self._holdings(), stages)
+                follower = self._follower(spark, start, self._overlaps(), stages)
             if goal is None:
                 follower.run(self._look)
             else:
-                follower.catch_up(goal, self.steering.hold)
+                follower.catch_up(goal, self.control.hold)
         except TroubleFound as found:
             return found.trouble
         return None
@@ -249,33 +250,33 @@ class Mover:
         self,
         spark: SparkSession,
         start: Position,
-        holdings: dict[TableName, Holdings],
+        overlap: dict[TableName, SnapshotOverlap],
         stages: dict[TableName, StageTable],
     ) -> Follower:
         options = self.request.options
-        slices = Slices(
+        batches = LogBatches(
             self._log,
             start,
             options.batch_bytes,
             options.poll_seconds,
             self.source.chunk_source(),
             self.target.loader(),
-            holdings,
+            overlap,
             self._alike,
             stages,
         )
         return Follower(
-            spark, slices, self.target, self.fence, self.request.delivery, self._keep, self.steering.hold, self._applied
+            spark, batches, self.target, self.fence, self.request.delivery, self._keep, self.control.hold, self._applied
         )
 
-    def _holdings(self) -> dict[TableName, Holdings]:
+    def _overlaps(self) -> dict[TableName, SnapshotOverlap]:
         chunks = self.target.progress.chunks(self.request.task, self._names)
         found = {}
         for transfer in self.transfers:
             own = [chunk for chunk in chunks if chunk.table == transfer.source.name]
             columns = [transfer.reads.source_columns[place] for place in transfer.reads.key]
             integer = len(columns) == 1 and columns[0].type.name is TypeName.INTEGER
-            found[transfer.source.name] = Holdings.of(own, integer=integer)
+            found[transfer.source.name] = SnapshotOverlap.of(own, integer=integer)
         return found
 
     def _start(self) -> tuple[Position, Position | None]:
@@ -337,8 +338,8 @@ class Mover:
                     self._log.confirm(upto)
 
     def _look(self, applied: Position) -> bool:
-        """Between batches, or while there are none: how far the log goes on, now and then; StopAsked."""
-        if time.monotonic() - self._looked > _LOOK_SECONDS:
+        """Between batches, or while there are none: how far the log goes on, now and then; Stopped."""
+        if time.monotonic() - self._looked > _LAG_SECONDS:
             self._looked = time.monotonic()
             if time.monotonic() - self._looked_at_retention > _RETENTION_SECONDS:
                 self._look_at_retention()
@@ -346,7 +347,7 @@ class Mover:
                 self.status.looked(self._log.lag(applied))
                 self._watch(applied)
                 self.tell(self.status)
-        self.steering.look()
+        self.control.check()
         return False
 
     def _look_at_retention(self) -> None:
@@ -361,8 +362,8 @@ class Mover:
             raise TroubleFound(Trouble(table, f"{table}: {reason}", applied))
         self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]
 
-    def _applied(self, staged: SliceStaged, remarks: list[str]) -> None:
-        self.steering.throttle.moved(staged.rows)
+    def _applied(self, staged: LogBatchStaged, remarks: list[str]) -> None:
+        self.throttle.moved(staged.rows)
         self.status.applied(staged, remarks)
         self.tell(self.status)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from tieout.connectors import tabs
-from tieout.connectors.moving import ChunkSource, Loader, StagedChanges, StageTable, TextOf
+from tieout.connectors.protocols.move import ChunkSource, Loader, StagedChanges, StageTable, TextOf
+from tieout.connectors.sql import copy_text
 from tieout.errors import UnsupportedError
 from tieout.model.changes import KEPT, Begin, Image, LogTable, Rows
 from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
-from tieout.move.holdings import Holdings
-from tieout.move.trouble import ColumnsChanged
+from tieout.move.schema_changes import ColumnsChanged
+from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.spark.work import Cells
 
 PIECE_ROWS, PIECE_BYTES = 200_000, 64 << 20
@@ -48,10 +48,10 @@ class Staging:
     """How the changes of one table are staged, and which of them its chunks hold."""
 
     stage: StageTable
-    holdings: Holdings
+    overlap: SnapshotOverlap
 
     def of_attempt(self, attempt: str) -> Staging:
-        return Staging(self.stage.of_attempt(attempt), self.holdings)
+        return Staging(self.stage.of_attempt(attempt), self.overlap)
 
 
 @dataclass
@@ -92,25 +92,25 @@ class Stager:
 
     def add(self, changes: Rows, transaction: Begin) -> None:
         self.seen += len(changes.rows)
-        holdings = self.staging.holdings
-        if transaction.late and holdings.concerns(transaction):
+        overlap = self.staging.overlap
+        if transaction.late and overlap.concerns(transaction):
             # The log has an XA COMMIT before its changes can be seen: a snapshot from in between lacks them.
             raise UnsupportedError(
                 f"{changes.table.name} was changed by XA transaction {transaction.transaction} while it was copied",
                 "drop the task and begin anew while no XA transaction changes the table",
             )
-        self._settled = self._settled and holdings.are_settled(transaction)
+        self._settled = self._settled and overlap.are_settled(transaction)
         try:
             changes = self._shaped(changes)
         except ColumnsChanged as changed:
-            if holdings.may_be_later_than(transaction):
+            if overlap.may_be_later_than(transaction):
                 # Its chunks were read without the column: values that it had by then are in none of them.
                 raise UnsupportedError(
                     f"{changed.reason} while it was copied", "drop the task and begin anew"
                 ) from None
             raise
-        if holdings.concerns(transaction):
-            for part in holdings.rest(changes, transaction, self._key_of, self._chunks_of):
+        if overlap.concerns(transaction):
+            for part in overlap.rest(changes, transaction, self._key_of, self._chunks_of):
                 self._changes.add(part)
         else:
             self._changes.add(changes)
@@ -132,7 +132,7 @@ class Stager:
                 f"{self._reads.source.name} was truncated, and {name} holds rows of others",
                 "delete its rows there, and begin anew",
             )
-        if self.staging.holdings.concerns(transaction):
+        if self.staging.overlap.concerns(transaction):
             raise UnsupportedError(
                 f"{self.staging.stage.transfer.source.name} was truncated while it was copied",
                 "drop the task and begin anew",
@@ -191,7 +191,7 @@ class Stager:
         keys = list(
             zip(*(self._texts[place]([row[place] for row in rows]).to_pylist() for place in transfer.key), strict=True)
         )
-        return self.source.chunks_of(transfer, self.staging.holdings.bounds, keys)
+        return self.source.chunks_of(transfer, self.staging.overlap.bounds, keys)
 
     def _flush(self) -> None:
         self._bytes = 0
@@ -208,7 +208,7 @@ class Stager:
         if self.staging.stage.transfer.shape is None:
             self._wait_for_writing()
             write = partial(self.loader.stage, new=self._pieces == 0)
-            self._writing = self.behind.submit(write, self.staging.stage, [tabs.lines(columns)])
+            self._writing = self.behind.submit(write, self.staging.stage, [copy_text.lines(columns)])
         else:
             self._staged += len(columns[0])
             self._outbox.append(Cells(self.number, columns))
@@ -267,7 +267,7 @@ def _numbers(values: list[int]) -> pa.Array:
     """As text; they are mostly the same."""
     if values.count(values[0]) == len(values):
         return pa.repeat(pa.scalar(str(values[0]), pa.large_string()), len(values))
-    return tabs.texts(values)
+    return copy_text.texts(values)
 
 
 def _size(rows: Sequence[Image]) -> int:

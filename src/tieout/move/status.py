@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tieout.connectors.changelog import LogLag
+from tieout.connectors.protocols.change_log import LogLag
 from tieout.meta.moves import Moves
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Chunk, GivenUp, Transfer, Version
 from tieout.model.redaction import without_values
 from tieout.model.retention import Retention
 from tieout.model.tables import TableName
-from tieout.move.slices import SliceStaged
-from tieout.report.words import plural
+from tieout.move.log_batch import LogBatchStaged
+from tieout.wording import plural
 
 _EVERY = 1.0
 _REMARKS = 100
@@ -107,7 +107,7 @@ class StatusKeeper:
     def stopped_tables(self) -> list[TableStatus]:
         return [table for table in self.tables.values() if table.stopped is not None]
 
-    def applied(self, staged: SliceStaged, remarks: Sequence[str]) -> None:
+    def applied(self, staged: LogBatchStaged, remarks: Sequence[str]) -> None:
         self.position = str(staged.upto)
         self.changes += staged.rows
         self._count(staged.rows)

@@ -13,14 +13,13 @@ from tieout.model.constraints import Enforcement
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, CheckVerdict, Failure, Status
 from tieout.model.remedies import Category, remedy_of
 from tieout.model.truncated import TruncatedText
-from tieout.report.alignment import aligned
 from tieout.report.json import json_text
-from tieout.report.palette import FAINT, HEADING
+from tieout.report.listing import aligned
 from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import console_on, write_lines
+from tieout.report.terminal import FAINT, HEADING, console_on, write_lines
 from tieout.report.values import value_text
-from tieout.report.words import duration, plural
+from tieout.wording import duration, plural
 
 _VERDICT = {CheckVerdict.CLEAN: "green", CheckVerdict.FAILURES: "bold red", CheckVerdict.UNVERIFIED: "bold yellow"}
 _STATUS = {Status.OK: "green", Status.FAILURES: "bold red", Status.NOT_CHECKED: "yellow"}

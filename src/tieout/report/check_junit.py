@@ -14,7 +14,7 @@ from tieout.model.failures import CheckReport, CheckResult, Failure, Status
 from tieout.report.check import failure_line, headline, title
 from tieout.report.junit import write_suite, xml_text
 from tieout.report.printable import one_line
-from tieout.report.words import plural
+from tieout.wording import plural
 
 _FIRST = 20
 """How many failures of a check are told; the other formats have them all."""

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tieout.model.differences import Difference, ValuePair
-from tieout.report.palette import HEADING, KIND
 from tieout.report.printable import printable
+from tieout.report.terminal import HEADING, KIND
 from tieout.report.values import ROOM, pair_text, value_text
 
 _INDENT = " " * 11

@@ -12,12 +12,11 @@ from tieout.model.forecast import EndpointFacts, Forecast, Preflight, Problem, S
 from tieout.model.forecast_documents import forecast_document, preflight_document
 from tieout.report.json import json_text
 from tieout.report.move_forecast import move_lines
-from tieout.report.palette import FAINT, HEADING
 from tieout.report.printable import one_line, printable
-from tieout.report.remarks import schema_text
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import console_on, write_lines
-from tieout.report.words import plural
+from tieout.report.terminal import FAINT, HEADING, console_on, write_lines
+from tieout.report.text import schema_text
+from tieout.wording import plural
 
 _STYLE = {
     Severity.PREVENTS: "bold red",

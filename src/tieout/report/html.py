@@ -17,7 +17,7 @@ from tieout.model.truncated import TruncatedText
 from tieout.report import words
 from tieout.report.explain import explained_tables
 from tieout.report.printable import look_alike, one_line, printable
-from tieout.report.remarks import positions_text, schema_text
+from tieout.report.text import positions_text, schema_text
 from tieout.report.values import first_difference, fragment, is_bare, value_text
 
 _CONTEXT = 120

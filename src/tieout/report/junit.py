@@ -16,7 +16,7 @@ from tieout.model.differences import Difference
 from tieout.model.results import TableResult, Verdict, VerificationResult
 from tieout.report.differences import difference_lines
 from tieout.report.printable import one_line
-from tieout.report.remarks import table_remarks
+from tieout.report.text import table_remarks
 from tieout.report.words import colophon, counts_text, headline, table_title
 
 FIRST_DIFFERENCES = 20

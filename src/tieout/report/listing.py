@@ -1,21 +1,60 @@
-"""Rows of plain values (jobs, failures, schedules) as a list: text, JSON, lines of JSON or CSV."""
+"""Plain values as text, JSON, lines of JSON or CSV: rows of them (jobs, failures, schedules), or one thing with names.
+
+In text, cells are aligned in columns by the width that a terminal gives them. No rules, no boxes: grep and awk work.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TextIO
 
 from rich.text import Text
 
 from tieout.errors import UsageError
-from tieout.report.alignment import aligned
 from tieout.report.csv import csv_field, csv_line
 from tieout.report.json import json_text
-from tieout.report.palette import HEADING
 from tieout.report.printable import one_line
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import console_on, write_lines
+from tieout.report.terminal import HEADING, console_on, write_lines
+
+_GAP = "  "
+
+
+def aligned(rows: Sequence[Sequence[Text]], right: Collection[int] = (), indent: str = "") -> list[Text]:
+    """A line for each row; the columns of `right` are flush right. Nothing is cut and nothing trails."""
+    widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
+    return [_line(row, widths, right, indent) for row in rows]
+
+
+def _line(row: Sequence[Text], widths: Sequence[int], right: Collection[int], indent: str) -> Text:
+    line = Text(indent)
+    for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        padding = " " * (width - cell.cell_len)
+        if index:
+            line.append(_GAP)
+        line.append_text(Text(padding) + cell if index in right else cell + Text(padding))
+    line.rstrip()
+    return line
+
+
+def write_record(values: Mapping[str, object], format: OutputFormat, stream: TextIO) -> None:
+    """A line for each value that there is, or an object with all of them."""
+    match format:
+        case OutputFormat.TEXT:
+            lines = [
+                [Text(name.replace("_", " "), HEADING), Text(shown_value(value))]
+                for name, value in values.items()
+                if value is not None
+            ]
+            write_lines(aligned(lines) if lines else (), console_on(stream))
+        case OutputFormat.JSON:
+            stream.write(json_text(dict(values), indent=2) + "\n")
+        case OutputFormat.NDJSON | OutputFormat.CSV:
+            write_listing(tuple(values), [values], format, stream)
+        case _:
+            raise UsageError(f"this can't be written as {format}", "use --output text, json, ndjson or csv")
+
 
 Row = Mapping[str, object]
 """The values of a row: text, numbers, booleans, dates and times, or None."""

@@ -12,11 +12,10 @@ from tieout.model.mends import LostRow, MendSummary, OpenFailure
 from tieout.model.repairs import RepairResult, RepairSummary
 from tieout.report.differences import listed_differences
 from tieout.report.json import json_text
-from tieout.report.palette import FAINT
 from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import console_on, write_lines
-from tieout.report.words import plural
+from tieout.report.terminal import FAINT, console_on, write_lines
+from tieout.wording import plural
 
 LISTED = 50
 """Changes and failures that a plan lists in text; the JSON form has all."""

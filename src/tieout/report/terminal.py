@@ -1,4 +1,7 @@
-"""The console that reports and progress share: it colours what we colour, and interprets nothing."""
+"""The console that reports and progress share: it colours what we colour, and interprets nothing.
+
+What each verdict and each kind of difference looks like; the words are always there too.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,18 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
+
+from tieout.model.differences import DifferenceKind
+from tieout.model.results import Verdict
+
+VERDICT = {Verdict.EQUAL: "green", Verdict.DIFFERENT: "bold red", Verdict.UNVERIFIED: "bold yellow"}
+KIND = {DifferenceKind.MISSING: "red", DifferenceKind.EXTRA: "magenta", DifferenceKind.CHANGED: "yellow"}
+HEADING = "bold"
+FAINT = "dim"
+
+
+def verdict_text(verdict: Verdict) -> Text:
+    return Text(verdict.value, VERDICT[verdict])
 
 
 def console_on(stream: TextIO) -> Console:

@@ -1,4 +1,4 @@
-"""Counts, durations and verdicts in plain words; every format speaks the same."""
+"""Verdicts, counts and what they rest on in plain words; every format speaks the same."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tieout.model.differences import DifferenceCounts
 from tieout.model.results import Strategy, TableResult, Verdict, VerificationResult
 from tieout.report.printable import printable
+from tieout.wording import duration, plural, size
 
 
 def headline(result: VerificationResult) -> str:
@@ -83,27 +84,6 @@ def _number(bound: str) -> float:
         return float("inf")
 
 
-def duration(seconds: float) -> str:
-    """`3.2 s`, `2 min 05 s`, `1 h 03 min`."""
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
-
-
-def size(count: int) -> str:
-    """`512 bytes`, `16.0 MB`, `1.5 GB`."""
-    if count < 1 << 20:
-        return plural(count, "byte")
-    return f"{count / (1 << 20):,.1f} MB" if count < 1 << 30 else f"{count / (1 << 30):,.1f} GB"
-
-
 def log_words(kept: int | None, limit: str) -> str:
     """How much log a source keeps for a task, and what ends it."""
     return limit if kept is None else f"the source keeps {size(kept)} for this task; {limit}"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,9 @@ from tieout.model.server_words import are_hidden, told
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_.]+)?\] *(.*)")
 _OF_THE_QUERY = ("PARSE_SYNTAX_ERROR", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE", "TABLE_OR_VIEW_NOT_FOUND")
+_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\].*?version: (\d+\.\d+)")
+_NO_MODULE = re.compile(r"^\s*ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _FILE = re.compile(r"reading file (\S+?)\.?(?:\s|$)")
 
 _KNOWN: dict[str, tuple[type[TieoutError], str, str]] = {
@@ -38,10 +42,33 @@ def spark_faults(what: str) -> Iterator[None]:
         raise _translated(what, error) from None
 
 
+def worker_fault(text: str) -> SparkFailure | None:
+    """What is wrong with the Python processes of a session, if a failure of Spark tells of that.
+
+    Nobody asks them before: that would be a job of its own, for every session.
+    """
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    remedy = f"set PYSPARK_PYTHON to a Python {ours} that has tieout before the session starts"
+    if other := _OTHER_PYTHON.search(text):
+        return SparkFailure(f"Spark's Python processes run Python {other[1]}, and this one is Python {ours}", remedy)
+    if missing := _NO_MODULE.search(text):
+        package, _, part = missing[1].partition(".")
+        if package == "tieout" and part:
+            message = f"Spark's Python processes have another version of tieout: there is no {missing[1]} in it"
+            return SparkFailure(message, f"install the same for them, or {remedy}")
+        message = f"Spark's Python processes can't import {package}"
+        return SparkFailure(message, f"install {package} for the Python that they run, or {remedy}")
+    if program := _NO_PROGRAM.search(text):
+        return SparkFailure(f"Spark can't start its Python processes: {program[1]} can't be run", remedy)
+    return None
+
+
 def _translated(what: str, error: Exception) -> TieoutError:
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return SparkFailure(f"{what}: Spark's process ended", log_hint())
     text = str(error)
+    if fault := worker_fault(text):
+        return fault
     conditions = dict(reversed(_CONDITION.findall(text)))
     for condition, (kind, message, hint) in _KNOWN.items():
         if condition in conditions:

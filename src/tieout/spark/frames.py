@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Capabilities
-from tieout.connectors.session_only import SessionOnly
+from tieout.connectors.protocols.endpoint import Capabilities
+from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.errors import MissingObjectError
 from tieout.model.tables import Column, Table, TableName
 from tieout.spark.faults import spark_faults

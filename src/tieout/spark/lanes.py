@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql.types import DataType
 
-from tieout.connectors.base import Scan
+from tieout.connectors.protocols.endpoint import Scan
 from tieout.model.digests import MODULUS, Digest
 from tieout.spark.hashable import hashable
 from tieout.spark.wire import place_name

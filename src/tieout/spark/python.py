@@ -2,36 +2,22 @@
 
 Spark puts a copy of pyspark that is a zip of its sources before all else that Python might import, and Python compiles
 what it imports of a zip anew in each process: a second of work for each of the five that a session has, and for each
-stream that is started. Our own pyspark is the same, and compiled.
+stream that is started. Our own pyspark is the same, and compiled. So Spark is told to start `worker-python.sh`, which
+starts Python without the zips.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
-import shlex
-import shutil
 import sys
-import tempfile
-from functools import cache
 from pathlib import Path
 
 import pyspark
 
-_SCRIPT = """#!/bin/sh
-# Python without Spark's zips of pyspark and py4j: they are installed.
-set -f
-kept=
-IFS=:
-for each in $PYTHONPATH; do
-  case $each in
-    {home}/*.zip | {home}/*.jar) ;;
-    *) kept=${{kept:+$kept:}}$each ;;
-  esac
-done
-unset IFS
-PYTHONPATH=$kept exec {python} "$@"
-"""
+WORKER_PYTHON = "TIEOUT_WORKER_PYTHON"
+"""The variable that tells the launcher which Python to start."""
+
+_LAUNCHER = Path(__file__).with_name("worker-python.sh")
 
 
 def worker_python() -> str:
@@ -40,15 +26,5 @@ def worker_python() -> str:
     spark_home = os.environ.get("SPARK_HOME")
     if not home.is_dir() or (spark_home and Path(spark_home).resolve() != home.resolve()):
         return sys.executable
-    script = _script(home)
-    return str(script) if os.access(script, os.X_OK) else sys.executable  # where files are kept, none may be run
-
-
-@cache
-def _script(home: Path) -> Path:
-    scratch = Path(tempfile.mkdtemp(prefix="tieout-python-"))
-    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    script = scratch / "python"
-    script.write_text(_SCRIPT.format(home=shlex.quote(str(home)), python=shlex.quote(sys.executable)))
-    script.chmod(0o700)
-    return script
+    # It may be packed in a zip, or have lost its right to be run on its way here.
+    return str(_LAUNCHER) if os.access(_LAUNCHER, os.X_OK) else sys.executable

@@ -9,15 +9,17 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import IO
+from typing import IO, Any
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from tieout.errors import SparkFailure
+from tieout.errors import SparkFailure, UsageError
+from tieout.model.defaults import SPARK_MASTER
+from tieout.spark.faults import spark_faults
 from tieout.spark.launch import launch
-from tieout.spark.python import worker_python
+from tieout.spark.python import WORKER_PYTHON, worker_python
 
 _WORKER_ENVIRONMENT = {
     # Each Spark task is one thread of work already.
@@ -29,6 +31,7 @@ _WORKER_ENVIRONMENT = {
 
 _LOGS: list[IO[bytes]] = []
 
+_ANSI = "spark.sql.ansi.enabled"
 _ONE_PROCESS = re.compile(r"local(\[.*\])?")
 _HIDDEN = "spark.redaction.regex"
 _SECRETS = "(?i)secret|passw(or)?d|passphrase|token|credential|(access|account|encryption|private|api)[._-]?key"
@@ -48,7 +51,7 @@ _SETTINGS = {
 
 
 def start_session(
-    master: str = "local[*]", conf: Mapping[str, str] | None = None, *, verbose: bool = False
+    master: str = SPARK_MASTER, conf: Mapping[str, str] | None = None, *, verbose: bool = False
 ) -> SparkSession:
     """A session with Tieout's settings; `conf` goes before them. SparkFailure if Java or Spark won't start."""
     for name, value in _WORKER_ENVIRONMENT.items():
@@ -73,13 +76,38 @@ def start_session(
         ) from None
 
 
+def usable(session: Any) -> SparkSession:
+    """The session, if our work can run in it; else an error that says what to do. Asks its settings, and runs no job.
+
+    What its Python processes lack shows when the first job of ours fails: see `faults.worker_fault`.
+    """
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise SparkFailure(
+            "a session of Spark Connect can't run Tieout's work",
+            "give a session of the driver itself: SparkSession.builder.master(…), not remote(…)",
+        )
+    if not isinstance(session, SparkSession):
+        raise UsageError(f"{type(session).__name__} is no Spark session", "give a pyspark.sql.SparkSession")
+    if session.sparkContext._jsc is None:
+        raise SparkFailure("the Spark session was stopped", "start a new one, and give that")
+    with spark_faults("the Spark session"):
+        ansi = session.conf.get(_ANSI)
+    if ansi != "true":
+        raise SparkFailure(
+            "the Spark session has ANSI mode off: what it can't compute becomes NULL or a wrong value, and no error",
+            f"set {_ANSI} to true",
+        )
+    return session
+
+
 @contextmanager
 def _python_for(master: str) -> Iterator[None]:
-    """Spark looks for it when it starts. Processes that outlive this one are told of none that is gone by then."""
+    """Spark looks for it when it starts. Processes that are started later find the Python that they always did."""
     python = worker_python() if master.startswith("local") else sys.executable
     names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
     ours = [name for name in names if os.environ.get(name, sys.executable) == sys.executable]
     os.environ.update(dict.fromkeys(ours, python))
+    os.environ[WORKER_PYTHON] = sys.executable
     try:
         yield
     finally:
@@ -89,6 +117,8 @@ def _python_for(master: str) -> Iterator[None]:
 def _local_settings(master: str) -> dict[str, str]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return {
+        # Java has it from us when we started it. When it ran before, the session has to tell its Python processes.
+        f"spark.executorEnv.{WORKER_PYTHON}": sys.executable,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from tieout.connectors.changelog import ChangeLog
+from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.errors import TieoutError
 from tieout.model.positions import Position
 from tieout.model.server_words import are_hidden, hidden

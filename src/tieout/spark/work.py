@@ -22,10 +22,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from tieout.connectors.kept import kept_open
+from tieout.connectors.sql.connection_cache import kept_open
 from tieout.errors import SparkFailure, TieoutError
 from tieout.model.server_words import are_hidden, hidden, told
-from tieout.spark.faults import log_hint, said
+from tieout.spark.faults import log_hint, said, worker_fault
 from tieout.spark.interrupts import interruptible
 from tieout.spark.workers import keep_what_is_loaded
 
@@ -116,6 +116,8 @@ def spark_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        if fault := worker_fault(str(error)):
+            raise fault from None
         # The last line of a Python traceback names the error; Java's frames ("at …withInternalError…") name nothing.
         lines = [
             line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("at ")

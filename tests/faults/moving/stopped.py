@@ -6,7 +6,7 @@ import os
 import signal
 from typing import Any
 
-from tieout.connectors.progress import ProgressTables
+from tieout.connectors.sql.progress import ProgressTables
 from tieout.move.mover import Mover
 
 

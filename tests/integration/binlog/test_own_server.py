@@ -12,8 +12,8 @@ import pytest
 from tests.integration.binlog.following import Followed
 from tests.servers.mariadb import MariaDB, start_mariadb
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.mysql.moving.source_readiness import source_problems
+from tieout.connectors.mysql.move.preflight import source_problems
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.changes import Reached
 from tieout.model.positions import Position

@@ -6,18 +6,18 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tieout import api
+from tieout.checks.constraints.checks import ConstraintChecks
+from tieout.checks.indexes.compare import CheckOptions
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
-from tieout.scrub.constraints.checks import ConstraintChecks
-from tieout.scrub.indexes.comparing import CheckOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from tieout.connectors.checking import Checker
-    from tieout.connectors.violations import OnlyRows
+    from tieout.connectors.protocols.check import Checker
+    from tieout.connectors.protocols.paths import OnlyRows
     from tieout.model.failures import CheckReport
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
+from tieout.checks.checked import Checked
+from tieout.checks.indexes.compare import CheckOptions
+from tieout.checks.schema import SchemaChecks
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
 from tieout.model.tables import TableName
-from tieout.scrub.checked import Checked
-from tieout.scrub.indexes.comparing import CheckOptions
-from tieout.scrub.schema import SchemaChecks
 
 Found = set[tuple[str, str, str | None]]
 

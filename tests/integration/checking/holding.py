@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.postgres.checking.btree import BTree
-from tieout.connectors.postgres.checking.reader import Entries, IndexReader
+from tieout.connectors.postgres.check.btree_catalog import BTree
+from tieout.connectors.postgres.check.index_reader import Entries, IndexReader
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import open_endpoint
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.model.keys import EVERYTHING
 from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Column, TableName

@@ -11,13 +11,14 @@ import pytest
 from tests.corruption import postgres as faults
 from tests.integration.checking.checks import Checking
 from tieout import api
+from tieout.checks.indexes import digest_stage
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
 from tieout.errors import UsageError
 from tieout.meta import JobState
 from tieout.model.failures import CheckVerdict, Status
-from tieout.scrub.indexes import digesting
-from tieout.verify.ending import Interrupted
+from tieout.runtime.control import JobControl
+from tieout.runtime.job import Interrupted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +49,7 @@ def checking(shop: Database, spark: SparkSession, tmp_path: Path) -> Checking:
 
 @pytest.fixture
 def _small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digesting, "_PIECES_PER_SLOT", 1)
+    monkeypatch.setattr(digest_stage, "_PIECES_PER_SLOT", 1)
 
 
 def test_with_six_indexes_the_table_is_read_once(shop: Database, postgres: Postgres, checking: Checking) -> None:
@@ -167,7 +168,7 @@ def test_sessions_change_nothing(shop: Database) -> None:
 @pytest.mark.usefixtures("_small_waves")
 def test_it_rests_between_batches(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
     rests: list[float] = []
-    monkeypatch.setattr("tieout.scrub.job.CheckJob._rest", lambda self, job, seconds: rests.append(seconds))
+    monkeypatch.setattr(JobControl, "wait", lambda self, seconds: rests.append(seconds))
     checking.run("CHECK TABLE orders INDEX by_a, by_b, by_c", pause=1.5)
     assert rests.count(1.5) == 1
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.integration.checking.holding import index_of
 from tests.servers.server import Database
-from tieout.connectors.postgres.checking.btree import BTree
-from tieout.connectors.postgres.checking.garbled import Garbled
-from tieout.connectors.postgres.checking.numerics import numerics
-from tieout.connectors.postgres.checking.pages import leaves, pages_statement
-from tieout.connectors.postgres.checking.spans import Spans
-from tieout.connectors.postgres.checking.tuples import decode
+from tieout.codecs.postgres_pages.btree_pages import leaves
+from tieout.codecs.postgres_pages.numerics import numerics
+from tieout.codecs.postgres_pages.spans import Garbled, Spans
+from tieout.codecs.postgres_pages.tuples import decode
+from tieout.connectors.postgres.check.btree_catalog import BTree
+from tieout.connectors.postgres.check.index_reader import pages_statement
 from tieout.errors import ReadError
 
 Pages = tuple[BTree, list[int], np.ndarray[Any, Any]]

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.checking.holding import as_table, assert_same, held, holds, index_of, parts, told
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
-from tieout.connectors.postgres.checking.reader import IndexReader
+from tieout.connectors.postgres.check.index_reader import IndexReader
 from tieout.errors import MissingObjectError, UnsupportedError
 from tieout.model.tables import TableName
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.integration.checking.holding import held, holds, index_of
 from tests.servers.postgres import Postgres
 from tests.servers.server import Database
-from tieout.connectors.kept import kept_open
-from tieout.connectors.postgres.checking.values import undecodable
+from tieout.codecs.postgres_pages.values import undecodable
+from tieout.connectors.sql.connection_cache import kept_open
 
 NUMBERS = [
     *("0", "0.0", "0.00", "1", "1.0", "1.00", "-1", "-1.5", "-0.5", "10000", "9999", "99990000", "12345.67", "5e3"),

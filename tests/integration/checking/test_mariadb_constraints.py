@@ -11,8 +11,8 @@ import pytest
 from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking, all_constraints_of, asked_of
 from tieout.config.urls import parse_url
+from tieout.connectors.protocols.paths import OnlyRows
 from tieout.connectors.registry import open_checker
-from tieout.connectors.violations import OnlyRows
 from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckVerdict
 

@@ -36,7 +36,7 @@ def test_innodb(own: Database, spark: SparkSession, tmp_path: Path) -> None:
     faults: dict[str, tuple[list[Any], str, Any]] = {
         "missing_entry": ([], "missing_index_entry", KEY),
         "delete_marked_entry": ([], "missing_index_entry", KEY),
-        "dangling_entry": ([], "dangling_index_entry", None),
+        "dangling_entry": ([], "dangling_index_entry", KEY),
         "stale_entry": ([{"v": 5}], "stale_index_entry", KEY),
         "wrong_row_entry": ([{"v": 5}], "wrong_row_reference", KEY),
     }

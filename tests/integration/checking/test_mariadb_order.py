@@ -12,7 +12,7 @@ from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
 from tests.variants import later
 from tieout.config.urls import parse_url
-from tieout.connectors.index_paths import Disorder, Ordered
+from tieout.connectors.protocols.paths import Disorder, Ordered
 from tieout.connectors.registry import open_checker
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from tests.corruption.mariadb.files import pages_of, purge, put_back
 from tests.integration.checking.checks import Checking
 from tests.variants import later
 from tieout.config.urls import parse_url
-from tieout.connectors.index_paths import Sought, Unfound, Unreadable
-from tieout.connectors.mysql.checking.prefixes import fails_at_dangling
-from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.check.prefix_indexes import fails_at_dangling
+from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.protocols.paths import Sought, Unfound, Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.errors import UnsupportedError
 from tieout.model.failures import Status

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tieout.checks.language import parse_statement
+from tieout.checks.planner import plan
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker
 from tieout.errors import UnsupportedError, UsageError
-from tieout.scrub.planning import plan
-from tieout.scrub.statements import parse_statement
 
 if TYPE_CHECKING:
     from tests.servers.sqlite import SqliteDatabase
-    from tieout.connectors.checking import Checker
+    from tieout.connectors.protocols.check import Checker
 
 
 @pytest.fixture
@@ -33,8 +33,18 @@ def planned(checker: Checker, text: str) -> dict[str, list[str]]:
     return {str(t.table.name): [i.name for i in t.indexes] for t in plan(parse_statement(text), checker)}
 
 
-def test_all_of_a_database(checker: Checker) -> None:
-    assert planned(checker, "INSPECT DATABASE shop") == {"main.Orders": ["by_sku"], "main.lines": ["by_qty"]}
+@pytest.mark.parametrize("name", ["shop", "main", "MAIN"])
+def test_all_of_a_database(checker: Checker, name: str) -> None:
+    """SQLite calls a file main, whatever the file is called."""
+    assert planned(checker, f"INSPECT DATABASE {name}") == {"main.Orders": ["by_sku"], "main.lines": ["by_qty"]}
+
+
+@pytest.mark.parametrize("fixture", ["pg_db", "mysql_db"])
+def test_main_means_nothing_to_a_server(fixture: str, request: pytest.FixtureRequest) -> None:
+    database = request.getfixturevalue(fixture)
+    with closing(open_checker(parse_url(database.url))) as checker, pytest.raises(UsageError) as error:
+        planned(checker, "CHECK DATABASE main")
+    assert error.value.message == f"this is the database {database.name}, not main"
 
 
 def test_a_name_is_meant_whatever_its_case(checker: Checker) -> None:

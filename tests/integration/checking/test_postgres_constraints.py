@@ -12,8 +12,8 @@ import pytest
 from tests.corruption import postgres
 from tests.integration.checking.checks import Checking, asked_of
 from tieout.config.urls import parse_url
+from tieout.connectors.protocols.paths import OnlyRows
 from tieout.connectors.registry import open_checker
-from tieout.connectors.violations import OnlyRows
 from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckVerdict, Status
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.servers.server import Database
-    from tieout.connectors.checking import Checker
+    from tieout.connectors.protocols.check import Checker
 
 TABLES = """
 CREATE SCHEMA other;

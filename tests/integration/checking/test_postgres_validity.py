@@ -9,7 +9,7 @@ import pytest
 
 from tests.corruption import postgres
 from tests.integration.checking.checks import Checking
-from tieout.model.failures import Failure, FailureKind, Status
+from tieout.model.failures import CheckVerdict, Failure, FailureKind, Status
 from tieout.model.statements import Family
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def test_what_a_constraint_tells_is_told_once(checking: Checking, monkeypatch: p
     ]
     assert checking.broken("CHECK TABLE t", engine_checker="none") == told_once
     # One of two rows is named: the other is left to the values.
-    monkeypatch.setattr("tieout.scrub.constraints.settling.MOST", 1)
+    monkeypatch.setattr("tieout.checks.constraints.recheck.MOST", 1)
     told_once[1] = ("invalid_value", "v_is_even", {"id": "4"})
     assert checking.broken("CHECK TABLE t", engine_checker="none") == sorted(told_once, key=str)
 
@@ -191,7 +191,22 @@ def test_rows_without_a_key_and_a_function_that_changed(db: Database, checking: 
         *(("wrong_generated_value", "h", f"(0,{place})", None) for place in (1, 10, 3, 5, 7)),
     ]
     status = {check.name: check.status for check in report.checks if check.family is Family.VALIDITY}
-    assert status == {"values": Status.FAILURES, "amcheck": Status.NOT_CHECKED}
+    assert status == {"values": Status.FAILURES}
+
+
+def test_a_missing_amcheck_is_a_gap_only_if_somebody_asked_for_it(db: Database, checking: Checking) -> None:
+    for table in ("a", "b"):
+        db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)")
+    reason = "amcheck is not installed: CREATE EXTENSION amcheck, as a superuser"
+    unasked = checking.run("CHECK TABLE a, b")
+    assert unasked.verdict is CheckVerdict.CLEAN
+    assert {check.name for check in unasked.checks if check.family is Family.VALIDITY} == {"values"}
+    assert unasked.notes == (f"the engine's own checker was not run: {reason}",)
+    asked = checking.run("CHECK TABLE a, b", engine_checker="safe")
+    assert asked.verdict is CheckVerdict.UNVERIFIED
+    left_out = [(check.table, check.name, check.reason) for check in asked.checks if check.status is not Status.OK]
+    assert left_out == [("public.a", "amcheck", reason), ("public.b", "amcheck", reason)]
+    assert asked.notes == ()
 
 
 def test_what_amcheck_says_comes_last(db: Database, checking: Checking) -> None:

@@ -13,11 +13,11 @@ from tests.corruption import postgres
 from tests.integration.checking.checks import Checking
 from tests.integration.moving.troubles import until
 from tests.servers.server import PASSWORD
-from tieout.connectors.postgres.checking.checker import PostgresChecker
+from tieout.connectors.postgres.check.checker import PostgresChecker
 from tieout.meta import Wanted
 from tieout.model.failures import CheckReport, CheckVerdict, Status
 from tieout.model.progress import Progress
-from tieout.verify.ending import Interrupted, Stopped
+from tieout.runtime.job import Interrupted, Stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

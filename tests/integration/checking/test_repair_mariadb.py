@@ -11,7 +11,7 @@ from tests.corruption import mariadb
 from tests.corruption.mariadb.files import blind
 from tests.integration.checking.mending import Mending, counts
 from tieout.model.failures import CheckVerdict, Failure, FailureKind
-from tieout.scrub.repair.quarantine import Quarantine
+from tieout.repair.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

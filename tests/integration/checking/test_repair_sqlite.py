@@ -262,7 +262,7 @@ def test_choices_that_are_none(broken: tuple[SqliteDatabase, Mending, str]) -> N
 KILLED = """
 import os, signal, sys
 from tieout import api
-from tieout.connectors.sqlite.checking.repairing import SQLiteRepairer
+from tieout.connectors.sqlite.check.repairer import SQLiteRepairer
 
 url, meta, action, point, count = sys.argv[1:]
 left = int(count)

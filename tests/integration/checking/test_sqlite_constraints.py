@@ -11,21 +11,20 @@ import pytest
 
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking, all_constraints_of, asked_of
+from tieout.checks.constraints.checks import ConstraintChecks
+from tieout.checks.indexes.compare import CheckOptions
 from tieout.config.urls import parse_url
-from tieout.connectors.index_paths import Unreadable
+from tieout.connectors.protocols.paths import OnlyRows, Unreadable
 from tieout.connectors.registry import open_checker
-from tieout.connectors.violations import OnlyRows
 from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckVerdict, Status
 from tieout.model.tables import TableName
-from tieout.scrub.constraints.checks import ConstraintChecks
-from tieout.scrub.indexes.comparing import CheckOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.servers.sqlite import SqliteDatabase
-    from tieout.connectors.checking import Checker
+    from tieout.connectors.protocols.check import Checker
 
 TABLES = """
 CREATE TABLE customers (country TEXT COLLATE NOCASE, number INT, name TEXT, PRIMARY KEY (country, number));

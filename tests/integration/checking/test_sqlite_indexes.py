@@ -13,10 +13,10 @@ import pytest
 
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking
+from tieout.checks.indexes import checks, compare
+from tieout.checks.indexes.digest_stage import IndexDigests
+from tieout.checks.indexes.work import ScanIndex, ScanTable, TogetherAtOnce
 from tieout.model.failures import CheckVerdict
-from tieout.scrub.indexes import checks, comparing, mismatches
-from tieout.scrub.indexes.digesting import IndexDigests
-from tieout.scrub.indexes.reading import ScanIndex, ScanTable, TogetherAtOnce
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +71,7 @@ def test_faults_of_every_kind(shop: SqliteDatabase, checking: Checking) -> None:
     }
     assert found == {
         ("missing_index_entry", "100"),
-        ("dangling_index_entry", None),
+        ("dangling_index_entry", "200"),
         ("stale_index_entry", "300"),
         ("wrong_row_reference", "400"),
     }
@@ -84,6 +84,35 @@ def test_a_table_without_rowid_and_a_partial_index(shop: SqliteDatabase, checkin
         ("missing_index_entry", "by_c", {"a": "a3", "b": "3"}),
         ("stale_index_entry", "few", {"id": "13"}),
     ]
+
+
+def test_a_dangling_entry_names_the_key_where_it_holds_one(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path
+) -> None:
+    """Without a rowid it holds the key; else the rowid, which is not the key unless that is an INTEGER PRIMARY KEY. A
+    key of days is held as it was written, which is not how keys are told."""
+    keys = {
+        "numbered": ("id INTEGER PRIMARY KEY, v", "({n}, {v})", {"id": "7"}),
+        "named": ("id TEXT PRIMARY KEY, v", "('{n}', {v})", None),
+        "counted": ("id INT PRIMARY KEY, v", "({n}, {v})", None),
+        "pairs": ("a INTEGER, b TEXT, v, PRIMARY KEY (b, a)", "({n}, 'b, {n}', {v})", {"b": "b, 7", "a": "7"}),
+        "days": ("id INTEGER, d DATE, v, PRIMARY KEY (id, d)", "({n}, '2026-11-{n:02}', {v})", None),
+    }
+    database = sqlite_db("shop")
+    for name, (columns, row, _) in keys.items():
+        ending = "WITHOUT ROWID" if name in ("pairs", "days") else ""
+        rows = ", ".join(row.format(n=n, v=10 * n) for n in range(1, 21))
+        database.execute(f"""
+            CREATE TABLE {name} ({columns}) {ending};
+            CREATE INDEX {name}_v ON {name} (v);
+            INSERT INTO {name} VALUES {rows}""")
+    for name in keys:
+        sqlite.dangling_entry(database, name, f"{name}_v", "v = 70")
+    failures = Checking(database.url, spark, tmp_path).run("INSPECT DATABASE shop").failures
+    assert {each.kind.value for each in failures} == {"dangling_index_entry"}
+    assert {each.table: each.primary_key for each in failures} == {
+        f"main.{name}": key for name, (_, _, key) in keys.items()
+    }
 
 
 def test_an_expression(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path) -> None:
@@ -161,7 +190,7 @@ def test_an_index_with_many_faults_does_not_hide_one_of_another(
     database.executemany("INSERT INTO t VALUES (?, ?, ?)", [(n, n, n) for n in range(1, 101)])
     sqlite.redeclared(database, "by_a", "a + 1", "a + 2")
     sqlite.missing_entry(database, "t", "by_b", "id = 77")
-    for module in (mismatches, comparing, checks):
+    for module in (compare, compare, checks):
         monkeypatch.setattr(module, "MOST", 10)
     report = Checking(database.url, spark, tmp_path).run("INSPECT TABLE t")
     assert {(check.name, check.failures) for check in report.checks} == {("by_a", 10), ("by_b", 1)}
@@ -179,7 +208,7 @@ def test_a_value_that_goes_to_and_fro_while_it_is_checked(
         "PRAGMA journal_mode = WAL; CREATE TABLE t (id INTEGER PRIMARY KEY, flag INT); CREATE INDEX by_flag ON t (flag)"
     )
     database.executemany("INSERT INTO t VALUES (?, 0)", [(n,) for n in range(1, 31)])
-    find = comparing.find_mismatches
+    find = compare.find_mismatches
 
     def between(spark: SparkSession, tasks: Any) -> Any:
         """The sides one after the other, with a change in between, unless they are looked at together."""
@@ -190,7 +219,7 @@ def test_a_value_that_goes_to_and_fro_while_it_is_checked(
         entries = [piece for piece in flat if isinstance(piece, ScanIndex)]
         return find(spark, [[*rows, Turn(str(database.path)), *entries, Turn(str(database.path))]])
 
-    monkeypatch.setattr(comparing, "find_mismatches", between)
+    monkeypatch.setattr(compare, "find_mismatches", between)
     monkeypatch.setattr(IndexDigests, "differing", lambda self: frozenset(range(64)))
     report = Checking(database.url, spark, tmp_path).run("INSPECT TABLE t")
     assert report.failures == ()

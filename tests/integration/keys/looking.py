@@ -9,13 +9,11 @@ from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest, VerifyRequest
-from tieout.verify.compare import compare_rows
-from tieout.verify.found import Found, Localised
-from tieout.verify.localise import shape_of
-from tieout.verify.plan import TablePlan
-from tieout.verify.planning import plan_tables
-from tieout.verify.rows import read_rows
-from tieout.verify.settle import Patience, Settler
+from tieout.verification.compare import compare_rows
+from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck, shape_of
+from tieout.verification.plan import plan_tables
+from tieout.verification.rows import read_rows
+from tieout.verification.table_plan import TablePlan
 
 WRITTEN = (None, None)
 """Marks that can't tell whether anything was written: every difference is looked at again."""
@@ -31,9 +29,9 @@ def planned(source: str, target: str, request: TableRequest) -> Iterator[TablePl
 
 def compared_twice(plan: TablePlan) -> Localised:
     found = Found(shape_of(plan), None)
-    settler = Settler(plan, Patience(after=0.0, times=1, marks=WRITTEN), found)
+    rechecks = RowRecheck(plan, Rechecking(after=0.0, times=1, marks=WRITTEN), found)
     source = read_rows(plan.source.reader, plan.source.scan, EVERYTHING)
     target = read_rows(plan.target.reader, plan.target.scan, EVERYTHING)
-    settler.add(compare_rows(found.shape, source, target))
-    settler.finish()
+    rechecks.add(compare_rows(found.shape, source, target))
+    rechecks.finish()
     return found.result()

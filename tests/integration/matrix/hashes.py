@@ -9,19 +9,19 @@ from tests.integration.matrix.columns import MARIADB
 from tests.integration.matrix.engines import TestDatabase
 from tests.integration.matrix.pairs import How
 from tieout.config.urls import parse_url
-from tieout.connectors import sql
-from tieout.connectors.base import HashSpec, Scan
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect as connect_mysql
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.session import connect as connect_postgres
+from tieout.connectors.protocols.endpoint import HashSpec, Scan
 from tieout.connectors.registry import open_endpoint
+from tieout.connectors.sql import select
 from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.results import Strategy
 from tieout.model.tables import TableName
-from tieout.verify.columns import compare_schemas
-from tieout.verify.plan import scans
+from tieout.verification.columns import compare_schemas
+from tieout.verification.table_plan import scans
 
 Hashes = dict[int, tuple[Any, ...]]
 
@@ -46,11 +46,11 @@ def _hashes(side: TestDatabase, scan: Scan, spec: HashSpec) -> Hashes:
     url = parse_url(side.url)
     if side.engine == MARIADB:
         mysql = MySQLDialect(Flavour.MARIADB)
-        statement = sql.aggregate(mysql, scan, "", f"`id`, {mysql.digest_columns(scan, spec)}")
+        statement = select.aggregate(mysql, scan, "", f"`id`, {mysql.digest_columns(scan, spec)}")
         with connect_mysql(url) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             return {row[0]: tuple(row[1:]) for row in cursor.fetchall()}
     postgres = PostgresDialect()
     with connect_postgres(url, "test") as connection:
-        keys = [key for (key,) in connection.execute(sql.aggregate(postgres, scan, "", '"id"')).fetchall()]
+        keys = [key for (key,) in connection.execute(select.aggregate(postgres, scan, "", '"id"')).fetchall()]
         return {key: connection.execute(postgres.digest(scan, f'"id" = {key}', spec)).fetchone() for key in keys}

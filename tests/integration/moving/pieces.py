@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from tests.integration.moving.pairs import Moving
 from tieout.config.urls import parse_url
-from tieout.connectors.moving import Merge, Source, Target
+from tieout.connectors.protocols.move import Merge, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.model.keys import EVERYTHING
 from tieout.model.moving import Chunk, Fence, Transfer
 from tieout.model.positions import Position
-from tieout.move.copying import CopyChunk
-from tieout.move.holdings import Holdings
-from tieout.move.making import Maker
-from tieout.move.planning import as_made
-from tieout.move.slices import SliceStaged, StageSlice
+from tieout.move.create_tables import Maker
+from tieout.move.log_batch import LogBatchStaged, StageLogBatch
+from tieout.move.plan import as_made
+from tieout.move.routing import routes, transfer_of
+from tieout.move.schema_changes import Trouble
+from tieout.move.snapshot import CopyChunk
+from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import Staging
-from tieout.move.transfers import routes, transfer_of
-from tieout.move.trouble import Trouble
 
 
 @dataclass
@@ -48,21 +48,21 @@ class Pieces:
     def apply(self) -> list[str]:
         """All that its log tells, merged; what is to be remarked of it."""
         staged = self._staged()
-        assert isinstance(staged, SliceStaged)
+        assert isinstance(staged, LogBatchStaged)
         merge = Merge(staged.changes, self.began, staged.upto, staged.versions)
         return self.target.merge(self.fence, merge, with_progress=True)
 
-    def work(self) -> StageSlice:
+    def work(self) -> StageLogBatch:
         """All that its log tells, to be staged; it may be run several times."""
         stages = self.target.make_stages(self.fence, [self.transfer])
-        tables = {name: Staging(stage, Holdings(())) for name, stage in stages.items()}
+        tables = {name: Staging(stage, SnapshotOverlap(())) for name, stage in stages.items()}
         log = self.source.log(self.fence.task)
         reader, loader = self.source.chunk_source(), self.target.loader()
-        return StageSlice(log, reader, loader, tables, self.alike, self.began, log.now())
+        return StageLogBatch(log, reader, loader, tables, self.alike, self.began, log.now())
 
-    def _staged(self) -> SliceStaged | Trouble:
+    def _staged(self) -> LogBatchStaged | Trouble:
         (outcome,) = self.work().run()
-        assert isinstance(outcome, SliceStaged | Trouble)
+        assert isinstance(outcome, LogBatchStaged | Trouble)
         return outcome
 
 

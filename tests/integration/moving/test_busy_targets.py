@@ -10,9 +10,9 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.moving.session import MySQLSession
-from tieout.connectors.postgres.moving.session import PostgresSession
-from tieout.connectors.target import SqlTarget
+from tieout.connectors.mysql.move.session import MySQLSession
+from tieout.connectors.postgres.move.session import PostgresSession
+from tieout.connectors.sql.target import SqlTarget
 from tieout.errors import BusyError
 from tieout.model.moving import Delivery
 

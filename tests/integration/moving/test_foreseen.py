@@ -15,7 +15,7 @@ from tests.integration.moving.pairs import PAIRS, Moving
 from tieout import api
 from tieout.cli.main import main
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.moving.source import MySQLSource
+from tieout.connectors.mysql.move.source import MySQLSource
 from tieout.connectors.registry import open_target
 from tieout.errors import UnsupportedError
 from tieout.model.move_forecast import TableState, TargetLevel

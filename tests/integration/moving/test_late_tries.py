@@ -12,8 +12,8 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import until
-from tieout.move import following
-from tieout.move.slices import StageSlice
+from tieout.move import follow
+from tieout.move.log_batch import StageLogBatch
 
 MERGING = "SELECT 1 FROM pg_locks WHERE relation = 'events'::regclass AND NOT granted"
 
@@ -35,12 +35,12 @@ def test_rows_without_a_key_are_not_doubled(mariadb_to_postgres: Moving, monkeyp
         database.execute("CREATE TABLE events (n INT, note VARCHAR(20))")
     moving.run()
     moving.source.execute("INSERT INTO events VALUES (1, 'one'), (2, 'two'), (2, 'two')")
-    run_work = following.run_work
+    run_work = follow.run_work
     late: list[Future[list[Any]]] = []
 
     def first_try(task: bytes) -> list[Any]:
         work = pickle.loads(task)
-        assert isinstance(work, StageSlice)
+        assert isinstance(work, StageLogBatch)
         with held_up(moving):
             go_on.set_result(None)
             until(lambda: moving.target.rows(MERGING))
@@ -57,7 +57,7 @@ def test_rows_without_a_key_are_not_doubled(mariadb_to_postgres: Moving, monkeyp
     go_on: Future[None] = Future()
     with ThreadPoolExecutor(1) as pool:
         with monkeypatch.context() as patched:
-            patched.setattr(following, "run_work", second_try)
+            patched.setattr(follow, "run_work", second_try)
             moving.run()
     (staged,) = [each.result() for each in late]
     assert staged[-1].rows == 3, "the first try did the same work"

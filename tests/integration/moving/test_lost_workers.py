@@ -14,7 +14,7 @@ from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import followed, until
 from tieout import api
 from tieout.errors import SparkFailure
-from tieout.move.following import _staged
+from tieout.move.follow import _staged
 from tieout.spark.work import SCHEMA
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.moving.moved import verified
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.structures import CHANGES, MARIADB, POSTGRES, TABLES, described
-from tieout.connectors.postgres.moving.loader import SCHEMA
+from tieout.connectors.postgres.move.loader import SCHEMA
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.results import Verdict
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.faults.moving import workload
 from tests.integration.moving.pairs import ACROSS, PAIRS, Moving, way
-from tieout.connectors.mysql.moving.source import MySQLSource
+from tieout.connectors.mysql.move.source import MySQLSource
 from tieout.errors import UnsupportedError
 from tieout.move.mover import Mover
 

@@ -16,11 +16,11 @@ from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tests.servers.server import PASSWORD
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.moving.session import MySQLSession
+from tieout.connectors.mysql.move.session import MySQLSession
 from tieout.errors import FullError, LogLostError
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import Delivery
-from tieout.move.copying import CopyChunk
+from tieout.move.snapshot import CopyChunk
 from tieout.spark.work import run_work
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def test_a_table_that_is_rebuilt_while_a_chunk_is_read(moving: Moving) -> None:
 @pytest.mark.parametrize("moving", ["mariadb-mariadb", "postgres-mariadb"], indirect=True)
 def test_every_type_without_files_is_as_with_them(moving: Moving) -> None:
     from tests.integration.moving.moved import wide_tables
-    from tieout.connectors.mysql.moving.loader import load
+    from tieout.connectors.mysql.move.loader import load
     from tieout.model.keys import EVERYTHING
 
     made = wide_tables(moving)[0]

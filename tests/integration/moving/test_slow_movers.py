@@ -12,7 +12,7 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tests.variants import later
-from tieout.move.copying import CopyChunk
+from tieout.move.snapshot import CopyChunk
 
 if TYPE_CHECKING:
     from tests.servers.server import Database

@@ -9,14 +9,14 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tieout.config.urls import parse_url
-from tieout.connectors.moving import Merge
+from tieout.connectors.protocols.move import Merge
 from tieout.connectors.registry import open_target
-from tieout.connectors.structure import TABLE
+from tieout.connectors.sql.ddl import TABLE
 from tieout.errors import FencedError, UnreachableError
 from tieout.model.keys import EVERYTHING
 from tieout.model.moving import Chunk
 from tieout.model.tables import TableName
-from tieout.move.slices import SliceStaged
+from tieout.move.log_batch import LogBatchStaged
 
 
 @pytest.fixture
@@ -88,10 +88,10 @@ def test_a_task_that_outlives_its_job_doubles_nothing(moving: Moving) -> None:
         work = one.work()
         first = work.run()
         (staged,) = work.run()
-        assert isinstance(staged, SliceStaged)
+        assert isinstance(staged, LogBatchStaged)
         merge = Merge(staged.changes, one.began, staged.upto, staged.versions)
         (late,) = first  # the first try comes through after all
-        assert isinstance(late, SliceStaged)
+        assert isinstance(late, LogBatchStaged)
         assert late.changes[0].stage.name != staged.changes[0].stage.name
         assert one.target.merge(one.fence, merge, with_progress=True) == []
         assert sorted(moving.target.rows("SELECT id, balance FROM accounts")) == [(1, 10), (2, 20)]

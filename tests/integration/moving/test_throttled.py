@@ -24,7 +24,7 @@ from tieout.errors import UnsupportedError
 from tieout.model.forecast import Severity
 from tieout.model.move_requests import MoveOptions, MoveRequest
 from tieout.model.requests import TableRequest, VerifyRequest
-from tieout.move.throttle import Throttle
+from tieout.runtime.throttle import Throttle
 
 if TYPE_CHECKING:
     from tests.servers.server import Database

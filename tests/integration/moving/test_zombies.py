@@ -14,7 +14,7 @@ import pytest
 from tests.faults.moving.mover import Ended, Mover
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import until
-from tieout.move import ownership
+from tieout.runtime import lease
 from tieout.spark import work
 
 
@@ -46,7 +46,7 @@ def zombie(
         try:
             until(lambda: _is_stopped(process))
             work._REGISTERED.clear()
-            monkeypatch.setattr(ownership, "SILENT_SECONDS", 0)  # nobody waits for it any longer
+            monkeypatch.setattr(lease, "SILENT_SECONDS", 0)  # nobody waits for it any longer
             yield ended
             process.send_signal(signal.SIGCONT)
             ended.append(mover.ended(process))

@@ -9,16 +9,16 @@ import pytest
 
 from tests.integration.security.layouts import double
 from tieout.config.urls import parse_url
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.postgres.moving.source import open_source
-from tieout.connectors.postgres.moving.target import open_target
+from tieout.connectors.postgres.move.source import open_source
+from tieout.connectors.postgres.move.target import open_target
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
-from tieout.connectors.structure import Structure, Wiring
+from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.model.kinds import Form, Kind
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Table, TableName
-from tieout.move.adapting import Adapter
-from tieout.move.transfers import transfer_of
+from tieout.move.routing import transfer_of
+from tieout.move.schema_changes import Adapter
 
 if TYPE_CHECKING:
     from tests.servers.server import Database

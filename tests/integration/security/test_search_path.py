@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tieout.config.urls import parse_url
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.postgres.moving.session import PostgresSession
+from tieout.connectors.postgres.move.session import PostgresSession
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.writer import open_writer
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import MissingObjectError
 from tieout.model.keys import EVERYTHING

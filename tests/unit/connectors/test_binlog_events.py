@@ -13,11 +13,11 @@ import pytest
 
 from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.events import EventStream
-from tieout.connectors.mysql.binlog.groups import Groups
 from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, mysql_gtid
+from tieout.connectors.mysql.binlog.log import transaction_ends
 from tieout.connectors.mysql.binlog.packets import packets
-from tieout.connectors.mysql.binlog.scan import transaction_ends
-from tieout.connectors.mysql.binlog.until import Until
+from tieout.connectors.mysql.binlog.reader import Until
+from tieout.connectors.mysql.binlog.transactions import Groups
 from tieout.model.positions import Position
 
 FULL = 0xFFFFFF

@@ -10,12 +10,12 @@ import pytest
 from tests.log_items import only_told
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.binlog import kinds, types
-from tieout.connectors.mysql.binlog.decoding import spelled
+from tieout.connectors.mysql.binlog.charset_codec import spelled
 from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.layout import Layouts
 from tieout.connectors.mysql.binlog.reader import Reader
+from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.connectors.mysql.binlog.temporal import old_datetime, time_text
-from tieout.connectors.mysql.binlog.wanted import Wanted
 from tieout.errors import ReadError, UnsupportedError
 from tieout.model.changes import KEPT, ChangeKind, LogItem, Rows
 from tieout.model.positions import Position

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.binlog.kinds import QUERY
-from tieout.connectors.mysql.binlog.queries import query_of
-from tieout.connectors.mysql.binlog.statements import Meaning, meaning, savepoint, truncated, xid_of
-from tieout.connectors.mysql.binlog.words import (
+from tieout.connectors.mysql.binlog.ddl_tokens import (
     ANSI_QUOTES,
     NO_BACKSLASH_ESCAPES,
     Rules,
@@ -16,6 +13,8 @@ from tieout.connectors.mysql.binlog.words import (
     words_in,
     words_of,
 )
+from tieout.connectors.mysql.binlog.kinds import QUERY
+from tieout.connectors.mysql.binlog.statements import Meaning, meaning, query_of, savepoint, truncated, xid_of
 from tieout.errors import ReadError
 
 

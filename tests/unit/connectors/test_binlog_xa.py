@@ -16,9 +16,9 @@ from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.dump import Dump, NotThere
 from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.layout import Layouts
+from tieout.connectors.mysql.binlog.log import transaction_ends
 from tieout.connectors.mysql.binlog.reader import Reader
-from tieout.connectors.mysql.binlog.scan import transaction_ends
-from tieout.connectors.mysql.binlog.wanted import Wanted
+from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.errors import LogLostError
 from tieout.model.changes import Begin, Commit, LogItem, Rows
 from tieout.model.positions import Position

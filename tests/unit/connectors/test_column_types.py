@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.moving import column_types as mysql
-from tieout.connectors.mysql.moving.other_structure import structure_of as mysql_structure
-from tieout.connectors.postgres.moving import column_types as postgres
-from tieout.connectors.structure import TABLE, Structure, Unholdable, Wiring
+from tieout.connectors.mysql.move import ddl_from_other_engine as mysql
+from tieout.connectors.mysql.move.ddl_from_other_engine import structure_of as mysql_structure
+from tieout.connectors.postgres.move import ddl_from_other_engine as postgres
+from tieout.connectors.sql.ddl import TABLE, Structure, Unholdable, Wiring
 from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.defaults import Default, DefaultKind, plain_default
+from tieout.connectors.sql.ddl import Default, DefaultKind, plain_default
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName
 

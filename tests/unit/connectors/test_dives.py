@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieout.connectors.mysql.dives import equal_parts
+from tieout.connectors.mysql.key_sampling import equal_parts
 
 KEYS = st.one_of(
     st.sets(st.integers(-(2**63), 2**64 - 1), min_size=200, max_size=400),

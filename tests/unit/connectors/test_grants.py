@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.moving.grants import Grants
+from tieout.connectors.mysql.move.preflight import Grants
 
 WANTED = ("SELECT", "INSERT")
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from tieout.connectors.kept import kept_open, lease
+from tieout.connectors.sql.connection_cache import kept_open, lease
 
 
 def connect() -> sqlite3.Connection:

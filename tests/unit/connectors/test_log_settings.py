@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieout.connectors.mysql.moving.source_readiness import _of_log
+from tieout.connectors.mysql.move.preflight import _of_log
 from tieout.model.forecast import Severity
 
 GOOD = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}

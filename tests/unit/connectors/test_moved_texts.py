@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors import tabs
-from tieout.connectors.mysql.moving.addresses import address_text
-from tieout.connectors.postgres.moving.arrays import array_json
-from tieout.connectors.postgres.moving.clocks import clock_text
+from tieout.connectors.mysql.move.addresses import address_text
+from tieout.connectors.postgres.move.chunks import array_json, clock_text
+from tieout.connectors.sql import copy_text
 from tieout.model.types import LogicalType, TypeName
 
 
@@ -23,7 +22,7 @@ from tieout.model.types import LogicalType, TypeName
     ],
 )
 def test_texts(values: list[object], texts: list[str | None]) -> None:
-    assert tabs.texts(values).to_pylist() == texts
+    assert copy_text.texts(values).to_pylist() == texts
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.checking.schema.bodies import spoken
+from tieout.connectors.mysql.check.schema.routines import spoken
 
 
 @pytest.mark.parametrize(

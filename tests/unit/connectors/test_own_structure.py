@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tieout.connectors.mysql.moving.own_structure import own_structure
-from tieout.connectors.structure import PARENT, TABLE
+from tieout.connectors.mysql.move.ddl_same_engine import own_structure
+from tieout.connectors.sql.ddl import PARENT, TABLE
 from tieout.model.tables import TableName
 
 SHOWN = r"""CREATE TABLE `t` (

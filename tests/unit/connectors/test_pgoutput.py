@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tieout.connectors.postgres.decoding.batch import Batch
-from tieout.connectors.postgres.decoding.decoder import Decoder
+from tieout.connectors.postgres.wal.decoder import Decoder
+from tieout.connectors.postgres.wal.pgoutput import Batch
 from tieout.errors import ReadError
 from tieout.model.changes import KEPT, Begin, ChangeKind, Commit, Emptied, LogItem, LogTable, Rows
 from tieout.model.positions import Position

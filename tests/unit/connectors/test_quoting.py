@@ -7,10 +7,10 @@ import pytest
 from tieout.connectors.mysql import quoting as mysql
 from tieout.connectors.mysql.shown import keys_of, parts_of
 from tieout.connectors.mysql.types import logical_type
-from tieout.connectors.placeholders import with_names, with_question_marks
 from tieout.connectors.postgres import quoting as postgres
+from tieout.connectors.sql.ddl import TABLE, as_text, spelled
+from tieout.connectors.sql.placeholders import with_names, with_question_marks
 from tieout.connectors.sqlite import quoting as sqlite
-from tieout.connectors.structure import TABLE, as_text, spelled
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 

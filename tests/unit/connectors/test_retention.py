@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.moving.retention import retention
+from tieout.connectors.mysql.move.retention import retention
 
 LIMITS = {
     "MariaDB 11.4": (

@@ -6,11 +6,11 @@ import sqlite3
 
 import pytest
 
-from tieout.connectors import tabs
+from tieout.connectors.sql import copy_text
+from tieout.connectors.sql.ddl import TABLE, Structure
 from tieout.connectors.sqlite.capture.real import Real, real
-from tieout.connectors.sqlite.moving.own_structure import NAME, own_structure
-from tieout.connectors.sqlite.moving.texts import Undecodable, rows_of, texts
-from tieout.connectors.structure import TABLE, Structure
+from tieout.connectors.sqlite.move.ddl_same_engine import NAME, own_structure
+from tieout.connectors.sqlite.move.texts import Undecodable, rows_of, texts
 from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 
@@ -22,13 +22,13 @@ VALUES = [
 
 def test_values_arrive_as_they_were() -> None:
     column = texts(VALUES)
-    found = rows_of(tabs.lines([column, column]))
+    found = rows_of(copy_text.lines([column, column]))
     assert [repr(row) for row in found] == [repr([value, value]) for value in VALUES]
 
 
 def test_a_text_that_is_none() -> None:
     raw = b"a\xff\tb"
-    (row,) = rows_of(tabs.lines([texts([raw.decode("utf-8", "surrogateescape")])]))
+    (row,) = rows_of(copy_text.lines([texts([raw.decode("utf-8", "surrogateescape")])]))
     assert row == [Undecodable(raw)]
 
 

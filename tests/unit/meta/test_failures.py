@@ -58,6 +58,17 @@ def test_seen_again_it_is_the_same_one(store: MetaStore, job: Job) -> None:
     assert again.found["key_prefix"] == "(9,9)"
 
 
+def test_a_dangling_entry_that_was_kept_without_its_key_is_the_same_one(store: MetaStore, job: Job) -> None:
+    """As it is after an upgrade: earlier versions did not tell the key."""
+    kept = replace(DANGLING, place="17")
+    store.failures.record(job.id, AT, CHECK, [kept])
+    (first,) = store.failures.list()
+    store.failures.record(job.id, AT, CHECK, [replace(kept, primary_key={"id": "17"})])
+    (again,) = store.failures.list(gone=True)
+    assert (again.id, again.first_seen) == (first.id, first.first_seen)
+    assert again.found["primary_key"] == {"id": "17"}
+
+
 def test_one_that_its_check_does_not_find_any_more_is_gone(store: MetaStore, job: Job) -> None:
     store.failures.record(job.id, AT, CHECK, [MISSING, DANGLING])
     store.failures.record(job.id, AT, OTHER, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tieout.model.types import LogicalType, TypeName
-from tieout.move.fitting import misfit
+from tieout.move.type_fit import misfit
 
 T = TypeName
 

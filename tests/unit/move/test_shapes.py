@@ -6,7 +6,7 @@ import pytest
 
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest
-from tieout.move.shapes import names_in, tells_tables_apart
+from tieout.tasks.transforms import names_in, tells_tables_apart
 
 
 @pytest.mark.parametrize(

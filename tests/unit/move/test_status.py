@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tieout.connectors.changelog import LogLag
+from tieout.connectors.protocols.change_log import LogLag
 from tieout.model.move_requests import MoveRequest
 from tieout.model.moving import GivenUp, Version
 from tieout.model.tables import TableName

@@ -6,7 +6,7 @@ from typing import Any
 
 from pymysql.cursors import Cursor
 
-from tieout.connectors.placeholders import with_names
+from tieout.connectors.sql.placeholders import with_names
 
 
 class NamesCursor(Cursor):

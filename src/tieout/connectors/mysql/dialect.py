@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tieout.connectors.base import HashSpec, Scan, ScanColumn
 from tieout.connectors.mysql import quoting
-from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.sql import Comparing, reference
+from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
+from tieout.connectors.sql.select import Comparing, reference
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName

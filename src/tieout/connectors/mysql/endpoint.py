@@ -10,16 +10,16 @@ from timeit import repeat
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Capabilities
-from tieout.connectors.keys import choose_key
 from tieout.connectors.mysql import quoting
-from tieout.connectors.mysql.dives import is_worth_it, sampled_keys
+from tieout.connectors.mysql.explain import plan_of
 from tieout.connectors.mysql.faults import translated
-from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.mysql.plans import plan_of
+from tieout.connectors.mysql.key_sampling import is_worth_it, sampled_keys
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import MySQLReader
 from tieout.connectors.mysql.types import logical_type, order_of
+from tieout.connectors.protocols.endpoint import Capabilities
+from tieout.connectors.sql.keys import choose_key
 from tieout.errors import AccessError, ConfigError, MissingObjectError
 from tieout.model.tables import Column, Constraint, Index, Table, TableName
 

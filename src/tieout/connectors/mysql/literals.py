@@ -8,7 +8,7 @@ import numpy as np
 
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.writing import Refused
+from tieout.connectors.protocols.repair import Refused
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 

@@ -6,10 +6,12 @@ from math import ceil
 from typing import Any
 from urllib.parse import quote
 
+from tieout.config.endpoint_url import DEFAULT_PORTS
 from tieout.config.tls import mysql_tls
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.in_force import check_settings
 from tieout.connectors.mysql.tls import log_in
+from tieout.model.defaults import CONNECT_SECONDS
 
 ALL_ROWS = "18446744073709551615"
 """The sql_select_limit that is none."""
@@ -51,7 +53,7 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
     connection = log_in(
         url,
         host=url.host or "localhost",
-        port=url.port or 3306,
+        port=url.port or DEFAULT_PORTS["mysql"],
         user=url.user or "",
         password=url.password or "",
         database=url.database,
@@ -60,7 +62,7 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
         autocommit=True,
         cursorclass=NamesCursor,
         init_command=given,
-        connect_timeout=max(1, ceil(url.connect_timeout or 10)),
+        connect_timeout=max(1, ceil(url.connect_timeout or CONNECT_SECONDS)),
         read_timeout=url.read_timeout,
         client_flag=client_flag,
     )
@@ -94,4 +96,5 @@ def arrow_url(url: EndpointUrl) -> str:
     login = f"{quote(url.user or '', safe='')}{password}@"
     # Left to itself, the driver asks a server on localhost for its socket and goes there: behind a tunnel or a proxy
     # that is a path of the other machine, where this one may have a server of its own.
-    return f"mysql://{login}{host}:{url.port or 3306}/{quote(url.database or '', safe='')}?prefer_socket=false"
+    port = url.port or DEFAULT_PORTS["mysql"]
+    return f"mysql://{login}{host}:{port}/{quote(url.database or '', safe='')}?prefer_socket=false"

@@ -11,16 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import HashSpec, Scan, StartOver
-from tieout.connectors.bounds import cut
-from tieout.connectors.mysql.arrow import arrow_batches
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import DriverPanic, translated
-from tieout.connectors.mysql.flavour import Flavour
-from tieout.connectors.mysql.rows import batches_by, only_by_rows, row_batches
-from tieout.connectors.mysql.sent import sent_rows
+from tieout.connectors.mysql.raw_rows import sent_rows
+from tieout.connectors.mysql.rows import arrow_batches, batches_by, only_by_rows, row_batches
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import AT_ONE_MOMENT, SETTINGS, connect
+from tieout.connectors.protocols.endpoint import HashSpec, Scan, StartOver
+from tieout.connectors.sql import select
+from tieout.connectors.sql.select import cut
 from tieout.errors import ReadError
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
@@ -51,17 +50,17 @@ class MySQLReader:
         return replace(self, safe=True, by_rows=self.safe)
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        yield from self._rows(scan, sql.within(self._dialect, scan, keys))
+        yield from self._rows(scan, select.within(self._dialect, scan, keys))
 
     def sent(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
-        yield from sent_rows(self.url, sql.select(self._dialect, scan, sql.within(self._dialect, scan, keys)))
+        yield from sent_rows(self.url, select.select(self._dialect, scan, select.within(self._dialect, scan, keys)))
 
     def finds(self, scan: Scan) -> bool:
-        return sql.finds(self._dialect, scan)
+        return select.finds(self._dialect, scan)
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         if keys:
-            yield from self._rows(scan, sql.among(self._dialect, scan, keys))
+            yield from self._rows(scan, select.among(self._dialect, scan, keys))
 
     def freezes(self, scan: Scan) -> bool:
         return (scan.table.engine or "").casefold() == "innodb"
@@ -76,12 +75,12 @@ class MySQLReader:
 
     def _rows(self, scan: Scan, condition: str) -> Iterator[pa.RecordBatch]:
         if self.held is not None or self.by_rows or only_by_rows(self.url, self.flavour):
-            statement = sql.select(MySQLDialect(self.flavour, safe=True, raw=True), scan, condition)
+            statement = select.select(MySQLDialect(self.flavour, safe=True, raw=True), scan, condition)
             held = self.held
             batches = row_batches(self.url, statement) if held is None else batches_by(held, self.url, statement)
         else:
             # The Arrow driver's sessions begin in the server's own time zone and mode.
-            statement = f"SET STATEMENT {SETTINGS} FOR {sql.select(self._dialect, scan, condition)}"
+            statement = f"SET STATEMENT {SETTINGS} FOR {select.select(self._dialect, scan, condition)}"
             batches = self._by_arrow(scan, statement)
         for batch in batches:
             yield zero_moments(scan, batch)
@@ -93,12 +92,12 @@ class MySQLReader:
             raise StartOver from None
 
     def count(self, scan: Scan, keys: KeyRange) -> int:
-        return int(self._row(sql.count(self._dialect, scan, sql.within(self._dialect, scan, keys)))[0])
+        return int(self._row(select.count(self._dialect, scan, select.within(self._dialect, scan, keys)))[0])
 
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
         dialect = self._dialect
         hashed = dialect.digest_columns(scan, spec) + " AS h"
-        inner = sql.aggregate(dialect, scan, sql.within(dialect, scan, keys), hashed)
+        inner = select.aggregate(dialect, scan, select.within(dialect, scan, keys), hashed)
         row = self._row(f"SELECT COUNT(*), COUNT(h), {_LANE.format(1)}, {_LANE.format(17)} FROM ({inner}) AS hashed")
         if row[0] != row[1]:
             # A sum would pass over them in silence.
@@ -113,7 +112,7 @@ class MySQLReader:
         dialect = replace(self._dialect, safe=True)
 
         def next_bound(left: KeyRange) -> Any:
-            cursor.execute(sql.bound(dialect, scan, left, rows))
+            cursor.execute(select.bound(dialect, scan, left, rows))
             return cursor.fetchone()
 
         with translated(self.url), connect(self.url) as connection, connection.cursor() as cursor:

@@ -11,17 +11,17 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import changes, sql
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.faults import TOO_LONG, first_line, lost, translate, translated
-from tieout.connectors.mysql.flavour import Flavour
 from tieout.connectors.mysql.literals import MySQLChangeDialect
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
-from tieout.connectors.writing import Reference, Refused, Row, TryAgain
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
+from tieout.connectors.sql import dml, select
+from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import AccessError, MissingObjectError, UnreachableError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind
@@ -79,15 +79,15 @@ class MySQLStatements:
         return _CLOSING
 
     def insert(self, table: Table, row: Row) -> str:
-        return changes.insert(self.dialect, table, row)
+        return dml.insert(self.dialect, table, row)
 
     def update(self, table: Table, key: Row, row: Row) -> str:
         # A column may be ON UPDATE CURRENT_TIMESTAMP: told its own value, it stays.
         keep = [c for c in table.columns if c.type.name in _MOMENTS and not c.generated]
-        return changes.update(self.dialect, table, key, row, keep=keep)
+        return dml.update(self.dialect, table, key, row, keep=keep)
 
     def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
-        return changes.delete(self.dialect, table, key, unless)
+        return dml.delete(self.dialect, table, key, unless)
 
 
 class MySQLWriter:
@@ -115,7 +115,7 @@ class MySQLWriter:
         ]
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
-        statement = sql.select(self._dialect, scan, sql.among(self._dialect, scan, keys))
+        statement = select.select(self._dialect, scan, select.among(self._dialect, scan, keys))
         try:
             rows = self._all(statement + " FOR UPDATE" if lock else statement)
         except _OutOfRange:

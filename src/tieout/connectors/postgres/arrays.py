@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from tieout.connectors.writing import Refused
+from tieout.connectors.protocols.repair import Refused
 
 _BOUNDS = re.compile(r"(\[-?\d+:-?\d+\])+")
 

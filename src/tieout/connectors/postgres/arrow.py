@@ -12,8 +12,7 @@ import adbc_driver_manager
 import adbc_driver_postgresql
 import pyarrow as pa
 
-from tieout.connectors.postgres.in_force import check_settings
-from tieout.connectors.postgres.session import set_path
+from tieout.connectors.postgres.session import check_settings, set_path
 
 
 class ArrowConnection:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from psycopg import Cursor
 
-from tieout.connectors.placeholders import with_names
+from tieout.connectors.sql.placeholders import with_names
 
 
 class NamesCursor(Cursor[Any]):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tieout.connectors.base import HashSpec, Scan, ScanColumn
 from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.years import to_postgres
-from tieout.connectors.sql import aggregate, reference
+from tieout.connectors.postgres.bc_dates import to_postgres
+from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
+from tieout.connectors.sql.select import aggregate, reference
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName

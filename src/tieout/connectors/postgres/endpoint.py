@@ -10,12 +10,12 @@ from timeit import repeat
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.base import Capabilities
-from tieout.connectors.keys import choose_key
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import PostgresReader
 from tieout.connectors.postgres.types import BY_CODE_POINT, RawType, logical_type, order_of
+from tieout.connectors.protocols.endpoint import Capabilities
+from tieout.connectors.sql.keys import choose_key
 from tieout.errors import MissingObjectError
 from tieout.model.tables import Column, Constraint, Index, Table, TableName
 from tieout.model.types import TypeName

@@ -6,9 +6,9 @@ import re
 
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.arrays import array_literal
+from tieout.connectors.postgres.bc_dates import to_postgres
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.years import to_postgres
-from tieout.connectors.writing import Refused
+from tieout.connectors.protocols.repair import Refused
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 

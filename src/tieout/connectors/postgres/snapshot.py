@@ -11,20 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tieout.codecs.postgres_pages.values import EPOCH_DAYS, EPOCH_MICROS
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import HashSpec, Scan
-from tieout.connectors.bounds import cut
-from tieout.connectors.kept import lease
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.faults import translated
 from tieout.connectors.postgres.session import connect, libpq_url, set_path, users_path
+from tieout.connectors.protocols.endpoint import HashSpec, Scan
+from tieout.connectors.sql import select
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.select import cut
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
 
 _DIALECT = PostgresDialect()
-EPOCH_MICROS = 946_684_800_000_000
-EPOCH_DAYS = 10_957
 _WRAPPED_MICROS = -9_000_000_000_000_000_000
 _WRAPPED_DAYS = -2_147_000_000
 
@@ -37,15 +36,15 @@ class PostgresReader:
         return self
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        yield from self._rows(scan, sql.select(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))
+        yield from self._rows(scan, select.select(_DIALECT, scan, select.within(_DIALECT, scan, keys)))
 
     def finds(self, scan: Scan) -> bool:
-        return sql.finds(_DIALECT, scan)
+        return select.finds(_DIALECT, scan)
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         # No text of PostgreSQL has a NUL, and so no row has such a key.
         if known := [key for key in keys if not any("\0" in part for part in key)]:
-            yield from self._rows(scan, sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, known)))
+            yield from self._rows(scan, select.select(_DIALECT, scan, select.among(_DIALECT, scan, known)))
 
     def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
         with self._connection(of_users(scan), arrow=True) as connection:
@@ -55,17 +54,17 @@ class PostgresReader:
                     yield unwrapped(batch)
 
     def count(self, scan: Scan, keys: KeyRange) -> int:
-        return int(self._row(scan, sql.count(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))[0])
+        return int(self._row(scan, select.count(_DIALECT, scan, select.within(_DIALECT, scan, keys)))[0])
 
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
-        condition = sql.within(_DIALECT, scan, keys)
+        condition = select.within(_DIALECT, scan, keys)
         row = self._row(scan, _DIALECT.digest(scan, condition, spec))
         total = sum(int(lane) << (64 * place) for place, lane in enumerate(row[1:]))
         return Digest(int(row[0]), total % MODULUS)
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
         def next_bound(left: KeyRange) -> Any:
-            return connection.execute(sql.bound(_DIALECT, scan, left, rows)).fetchone()
+            return connection.execute(select.bound(_DIALECT, scan, left, rows)).fetchone()
 
         with self._connection(of_users(scan)) as connection:
             return cut(scan, keys, most, next_bound)

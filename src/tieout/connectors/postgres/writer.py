@@ -9,16 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import changes, sql
-from tieout.connectors.base import Scan, ScanColumn
-from tieout.connectors.driver_rows import batch_of
 from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.bc_dates import from_postgres
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.faults import first_line, translate, translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import connect, set_path, users_path
-from tieout.connectors.postgres.years import from_postgres
-from tieout.connectors.writing import Reference, Refused, Row, TryAgain
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
+from tieout.connectors.sql import dml, select
+from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import AccessError, MissingObjectError, UnreachableError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind, common_kind
@@ -81,13 +81,13 @@ class PostgresStatements:
 
     def insert(self, table: Table, row: Row) -> str:
         # A column GENERATED ALWAYS AS IDENTITY takes no value otherwise; where there is none, it means nothing.
-        return changes.insert(self._dialect, table, row, override="OVERRIDING SYSTEM VALUE ")
+        return dml.insert(self._dialect, table, row, override="OVERRIDING SYSTEM VALUE ")
 
     def update(self, table: Table, key: Row, row: Row) -> str:
-        return changes.update(self._dialect, table, key, row)
+        return dml.update(self._dialect, table, key, row)
 
     def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
-        return changes.delete(self._dialect, table, key, unless)
+        return dml.delete(self._dialect, table, key, unless)
 
 
 class PostgresWriter:
@@ -119,7 +119,7 @@ class PostgresWriter:
         ]
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
-        statement = sql.select(self._dialect, scan, sql.among(self._dialect, scan, keys))
+        statement = select.select(self._dialect, scan, select.among(self._dialect, scan, keys))
         with self._as_users() if of_users(scan) else nullcontext():
             rows = self._all(statement + " FOR UPDATE" if lock else statement)
         moments = {place for place, column in enumerate(scan.columns) if column.column.type.name in _MOMENTS}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tieout.connectors.base import ScanColumn
-from tieout.connectors.sql import Comparing
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.sql.select import Comparing
 from tieout.connectors.sqlite import quoting
 from tieout.model.kinds import Form
 from tieout.model.tables import Column, TableName

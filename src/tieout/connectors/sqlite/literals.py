@@ -6,9 +6,9 @@ import functools
 import re
 import sqlite3
 
+from tieout.connectors.protocols.repair import Refused
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
-from tieout.connectors.writing import Refused
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import sql
-from tieout.connectors.base import HashSpec, Scan, ScanColumn
-from tieout.connectors.bounds import cut
+from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
+from tieout.connectors.sql import select
+from tieout.connectors.sql.select import cut
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
@@ -38,14 +38,14 @@ class SQLiteReader:
         return self
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        yield from self._rows(scan, sql.select(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))
+        yield from self._rows(scan, select.select(_DIALECT, scan, select.within(_DIALECT, scan, keys)))
 
     def finds(self, scan: Scan) -> bool:
-        return sql.finds(_DIALECT, scan)
+        return select.finds(_DIALECT, scan)
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         if keys:
-            yield from self._rows(scan, sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
+            yield from self._rows(scan, select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
 
     def freezes(self, scan: Scan) -> bool:
         return True
@@ -72,13 +72,13 @@ class SQLiteReader:
         return closing(connect(self.url)) if self.held is None else nullcontext(self.held)
 
     def count(self, scan: Scan, keys: KeyRange) -> int:
-        return int(self._row(sql.count(_DIALECT, scan, sql.within(_DIALECT, scan, keys)))[0])
+        return int(self._row(select.count(_DIALECT, scan, select.within(_DIALECT, scan, keys)))[0])
 
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
         raise UnsupportedError("SQLite has no hash functions")
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
-        return cut(scan, keys, most, lambda left: self._row(sql.bound(_DIALECT, scan, left, rows)))
+        return cut(scan, keys, most, lambda left: self._row(select.bound(_DIALECT, scan, left, rows)))
 
     def activity(self) -> str | None:
         """Size and time of the file and of its write-ahead log."""

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors import changes, sql
-from tieout.connectors.base import Scan
+from tieout.connectors.protocols.endpoint import Scan
+from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
+from tieout.connectors.sql import dml, select
 from tieout.connectors.sqlite.faults import error_name, translated
 from tieout.connectors.sqlite.literals import SQLiteChangeDialect
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.connectors.writing import Reference, Refused, Row, TryAgain
 from tieout.errors import AccessError, WriteError
 from tieout.model.keys import Key
 from tieout.model.kinds import Form, Kind
@@ -55,13 +55,13 @@ class SQLiteStatements:
         return ()
 
     def insert(self, table: Table, row: Row) -> str:
-        return changes.insert(_DIALECT, table, row)
+        return dml.insert(_DIALECT, table, row)
 
     def update(self, table: Table, key: Row, row: Row) -> str:
-        return changes.update(_DIALECT, table, key, row)
+        return dml.update(_DIALECT, table, key, row)
 
     def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
-        return changes.delete(_DIALECT, table, key, unless)
+        return dml.delete(_DIALECT, table, key, unless)
 
 
 class SQLiteWriter:
@@ -92,7 +92,7 @@ class SQLiteWriter:
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
         """Nothing to lock: a transaction of ours is the only one that writes."""
-        rows = self._all(sql.select(_DIALECT, scan, sql.among(_DIALECT, scan, keys)))
+        rows = self._all(select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
         if rows:
             arrays = [array_of(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, names=[f"c{place}" for place in range(len(arrays))])

@@ -8,11 +8,10 @@ from struct import calcsize
 from typing import Any
 
 from tieout.connectors.mysql.binlog import types
+from tieout.connectors.mysql.binlog.charset_codec import Decoding, set_texts
 from tieout.connectors.mysql.binlog.decimals import decimal_form_parts
-from tieout.connectors.mysql.binlog.decoding import Decoding
 from tieout.connectors.mysql.binlog.digits import fraction_of
 from tieout.connectors.mysql.binlog.table_map import LogColumn
-from tieout.connectors.mysql.binlog.texts import set_texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from functools import lru_cache
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import types
-from tieout.connectors.mysql.binlog.charsets import Charsets
-from tieout.connectors.mysql.binlog.decoder import Decoder, decoder
+from tieout.connectors.mysql.binlog.charset_codec import Charsets
 from tieout.connectors.mysql.binlog.forms import Form, form_of
-from tieout.connectors.mysql.binlog.image import Slot
+from tieout.connectors.mysql.binlog.row_decoder import Decoder, Slot, decoder
 from tieout.connectors.mysql.binlog.server import fraction_digits
 from tieout.connectors.mysql.binlog.table_map import LogColumn, TableMap, table_map
 from tieout.connectors.mysql.faults import translated

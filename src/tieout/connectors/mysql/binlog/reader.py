@@ -1,27 +1,47 @@
-"""Events of a log as changes."""
+"""Events of a log as changes, up to where a reader is to stop."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from tieout.connectors.mysql.binlog import kinds
-from tieout.connectors.mysql.binlog.definitions import redefined, unread
+from tieout.connectors.mysql.binlog.ddl_effects import redefined, unread
+from tieout.connectors.mysql.binlog.ddl_tokens import Rules, Unreadable
 from tieout.connectors.mysql.binlog.events import Event, EventStream
-from tieout.connectors.mysql.binlog.groups import Groups
 from tieout.connectors.mysql.binlog.gtids import lineage_of
 from tieout.connectors.mysql.binlog.layout import Layouts
-from tieout.connectors.mysql.binlog.queries import Query, query_of
 from tieout.connectors.mysql.binlog.rollbacks import OpenLog, Rollbacks
-from tieout.connectors.mysql.binlog.statements import Meaning, meaning, savepoint, truncated
-from tieout.connectors.mysql.binlog.tables import Tables
-from tieout.connectors.mysql.binlog.until import Until
-from tieout.connectors.mysql.binlog.wanted import Wanted
-from tieout.connectors.mysql.binlog.words import Rules, Unreadable
+from tieout.connectors.mysql.binlog.statements import Meaning, Query, meaning, query_of, savepoint, truncated
+from tieout.connectors.mysql.binlog.tables import Tables, Wanted
+from tieout.connectors.mysql.binlog.transactions import Groups
 from tieout.connectors.mysql.binlog.xa import LastRead, TwoParts
 from tieout.errors import ReadError, UnreachableError, UnsupportedError
 from tieout.model.changes import Begin, Commit, Emptied, LogItem, Reached, Rows, Statement
 from tieout.model.positions import Position, commit_of
 from tieout.model.tables import TableName
+
+_NEVER = 1 << 64
+
+
+class Until:
+    """Compares places with the one to stop at. Only the file's first event costs a look at its name."""
+
+    def __init__(self, position: Position) -> None:
+        self._number, self._offset = position.place
+        self._file = ""
+        self._least = _NEVER
+
+    def reached(self, file: str, end: int) -> bool:
+        if file != self._file:
+            number = int(file.rpartition(".")[2])
+            self._file = file
+            self._least = self._offset if number == self._number else 0 if number > self._number else _NEVER
+        return end >= self._least
+
+    def passed(self, file: str, end: int) -> bool:
+        """Whether the place lies behind it."""
+        return self.reached(file, end - 1)
+
 
 _REFUSED = {
     kinds.PARTIAL_UPDATE: ("the log has parts of JSON values", "SET GLOBAL binlog_row_value_options = ''"),

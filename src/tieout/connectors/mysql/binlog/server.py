@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tieout.connectors.mysql.binlog.gtids import GtidState
-from tieout.connectors.mysql.flavour import Flavour
+from tieout.connectors.mysql.server_kind import Flavour
 from tieout.errors import UnsupportedError
 from tieout.model.positions import Position
 from tieout.model.tables import TableName

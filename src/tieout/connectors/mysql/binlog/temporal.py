@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from tieout.connectors.mysql.binlog.texts import Texts
+from tieout.connectors.mysql.binlog.charset_codec import Texts
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400

@@ -14,11 +14,10 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.binlog.events import EventStream
-from tieout.connectors.mysql.binlog.groups import Groups
-from tieout.connectors.mysql.binlog.queries import Query, query_of
 from tieout.connectors.mysql.binlog.rollbacks import OpenLog
-from tieout.connectors.mysql.binlog.statements import Meaning
+from tieout.connectors.mysql.binlog.statements import Meaning, Query, query_of
 from tieout.connectors.mysql.binlog.tables import Tables
+from tieout.connectors.mysql.binlog.transactions import Groups
 from tieout.errors import LogLostError
 from tieout.model.changes import Redefined, Rows, Statement
 from tieout.model.positions import Position

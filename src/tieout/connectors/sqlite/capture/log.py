@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.changelog import LogLag, Watched
+from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.capture import capturing
 from tieout.connectors.sqlite.capture.real import real
@@ -28,7 +28,7 @@ from tieout.connectors.sqlite.capture.tables import (
 )
 from tieout.connectors.sqlite.capture.tables import Rows as Asked
 from tieout.connectors.sqlite.faults import translated
-from tieout.connectors.sqlite.moving.session import WAIT_SECONDS
+from tieout.connectors.sqlite.move.session import WAIT_SECONDS
 from tieout.connectors.sqlite.session import connect
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.changes import Begin, ChangeKind, Commit, LogItem, LogTable, Reached, Rows

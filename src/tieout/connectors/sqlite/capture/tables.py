@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from zlib import crc32
 
-from tieout.connectors.own_tables import CAPTURE, PREFIX
+from tieout.connectors.sql.internal_tables import CAPTURE, PREFIX
 from tieout.connectors.sqlite import quoting
 from tieout.model.positions import Position
 

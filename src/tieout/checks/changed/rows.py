@@ -1,0 +1,175 @@
+"""The rows that a log tells to be changed, by their keys, with what they were before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tieout.connectors.protocols.check import ChangedRow, IndexInfo, Literals
+from tieout.model.changes import KEPT, ChangeKind, Emptied, Image, LogItem, Rows, Statement
+from tieout.model.tables import Column, Table, TableName
+
+Texts = dict[str, str | None]
+"""Canonical text by column."""
+
+
+class Writing(Protocol):
+    """How values of the log are written."""
+
+    def literal(self, column: Column, value: object) -> str | None: ...
+
+    def canonical(self, column: Column, value: object) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to keep of old rows: columns that indexes have, and columns that other rows refer to."""
+
+    indexed: frozenset[str] = frozenset()
+    referred_to: frozenset[str] = frozenset()
+
+
+MOST_ROWS = 200_000
+"""Of one table. Beyond that, or beyond a fifth of it, it takes less to read all than to look up each."""
+_ALWAYS = 1_000
+
+
+@dataclass
+class ChangedTable:
+    """`changes` of how many rows; `whole` is why all of the table is to be looked at."""
+
+    table: Table
+    changes: int = 0
+    whole: str | None = None
+    _images: dict[Literals, dict[tuple[tuple[str, str], ...], None]] = field(default_factory=dict)
+    _there: dict[Literals, bool] = field(default_factory=dict)
+    _keys: dict[Literals, tuple[str | None, ...]] = field(default_factory=dict)
+    _left: list[Texts] = field(default_factory=list)
+
+    def keys(self) -> list[tuple[str, ...]]:
+        """As canonical text."""
+        return [tuple(part for part in key if part is not None) for key in self._keys.values()]
+
+    def left(self, columns: Sequence[str]) -> list[tuple[str, ...]] | None:
+        """What rows had in these columns, and perhaps have not any more; None if nobody knows it of some."""
+        if not all(column in texts for texts in self._left for column in columns):
+            return None
+        values = (tuple(texts[column] for column in columns) for texts in self._left)
+        return list(dict.fromkeys(tuple(v for v in value if v is not None) for value in values if None not in value))
+
+    def note(self, key: Literals, before: Mapping[str, str] | None, *, there: bool) -> None:
+        """`before`: what it was, if it was; without the columns that nobody knows."""
+        images = self._images.setdefault(key, {})
+        if before is not None:
+            images[tuple(before.items())] = None
+        self._there[key] = there
+
+    def rows(self) -> list[ChangedRow]:
+        return [ChangedRow(key, tuple(map(dict, images)), self._there[key]) for key, images in self._images.items()]
+
+    def gone(self) -> set[Literals]:
+        """Keys of rows that don't exist any more, as far as the log tells."""
+        return {key for key, there in self._there.items() if not there}
+
+    @property
+    def most(self) -> int:
+        """Rows that are looked up one by one."""
+        estimated = self.table.estimated_rows
+        return MOST_ROWS if estimated is None else min(MOST_ROWS, max(_ALWAYS, estimated // 5))
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+
+def changed_rows(
+    items: Iterable[LogItem], tables: Sequence[Table], wanted: Mapping[TableName, Wanted], writing: Writing
+) -> dict[TableName, ChangedTable]:
+    """What became of the tables."""
+    found = {table.name: ChangedTable(table) for table in tables}
+    for item in items:
+        if isinstance(item, Rows) and item.table.name in found:
+            _Noting(found[item.table.name], item, wanted[item.table.name], writing).run()
+        elif isinstance(item, Emptied) and item.table in found:
+            found[item.table].whole = "it was emptied"
+        elif isinstance(item, Statement):
+            for redefined in item.redefined:
+                if redefined.table in found:
+                    found[redefined.table].whole = redefined.reason or "its definition was changed"
+    return found
+
+
+def unknown_before(index: IndexInfo, rows: Sequence[ChangedRow]) -> int:
+    """Of how many rows nobody knows all values that the index had of them."""
+
+    def is_known(image: Mapping[str, str]) -> bool:
+        return all(column.read.expression is None and column.name in image for column in index.columns)
+
+    return sum(not all(is_known(image) for image in row.before) for row in rows)
+
+
+class _Noting:
+    """Changes of one table, as they come from the log."""
+
+    def __init__(self, into: ChangedTable, rows: Rows, wanted: Wanted, writing: Writing) -> None:
+        table = into.table
+        columns = {name: place for place, name in enumerate(rows.table.columns)}
+        self._into = into
+        self._rows = rows
+        self._writing = writing
+        known = [(columns[c.name], c) for c in table.columns if c.name in columns]
+        self._places = [(place, c) for place, c in known if c.name in wanted.indexed]
+        self._referred_to = [(place, c) for place, c in known if c.name in wanted.referred_to]
+        self._key = [(columns[name], table.column(name)) for name in table.key if name in columns]
+
+    def run(self) -> None:
+        into, key_of = self._into, self._key_of
+        into.changes += len(self._rows.rows)
+        for new, old in self._pairs():
+            if len(into) >= into.most:
+                into.whole = into.whole or f"more than {into.most:,} of its rows were changed"
+            if into.whole:
+                return
+            if old is not None and old is not new:
+                into.note(key_of(old), self._image(old), there=False)
+            if old is not None and self._referred_to:
+                into._left.append(self._texts(old, self._key if old is new else self._referred_to))
+            if new is not None:
+                # A log that has no old row says that the key is as it was.
+                before = self._image(new, self._key) if old is new else None
+                into.note(key_of(new), before, there=True)
+
+    def _pairs(self) -> Iterator[tuple[Image | None, Image | None]]:
+        """New and old; the same twice if nobody knows what the row was."""
+        rows = self._rows
+        if rows.kind is ChangeKind.INSERT:
+            yield from ((row, None) for row in rows.rows)
+        elif rows.kind is ChangeKind.DELETE:
+            yield from ((None, row) for row in rows.rows)
+        else:
+            before = rows.before or [None] * len(rows.rows)
+            yield from ((new, new if old is None else old) for new, old in zip(rows.rows, before, strict=True))
+
+    def _key_of(self, image: Image) -> Literals:
+        key = tuple(
+            self._writing.literal(column, image[place]) for place, column in self._key if image[place] is not KEPT
+        )
+        known = tuple(part for part in key if part is not None and part != "NULL")
+        if len(known) < len(self._into.table.key):
+            self._into.whole = "the log does not tell the whole keys of its rows"
+        elif known not in self._into._keys:
+            self._into._keys[known] = tuple(
+                self._writing.canonical(column, image[place]) for place, column in self._key
+            )
+        return known
+
+    def _texts(self, image: Image, places: Sequence[tuple[int, Column]]) -> Texts:
+        return {c.name: self._writing.canonical(c, image[place]) for place, c in places if image[place] is not KEPT}
+
+    def _image(self, image: Image, places: Sequence[tuple[int, Column]] | None = None) -> dict[str, str]:
+        values = {}
+        for place, column in self._places if places is None else places:
+            text = None if image[place] is KEPT else self._writing.literal(column, image[place])
+            if text is not None:
+                values[column.name] = text
+        return values

@@ -1,0 +1,100 @@
+"""Rows that an index does not lead to, where what it holds can't be read: each is looked up through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from tieout.checks.indexes.classify import AddressText
+from tieout.checks.indexes.compare import Values
+from tieout.connectors.protocols.check import IndexInfo
+from tieout.connectors.protocols.paths import Path, Sought, Unfound, UnfoundRows
+from tieout.connectors.sql.index_scan import MOST
+from tieout.errors import TieoutError
+from tieout.model.failures import Failure, FailureKind
+from tieout.runtime.dispatch import run_dealt
+from tieout.runtime.recheck import RecheckPolicy, recheck
+
+_Place = tuple[int, Values]
+
+
+@dataclass(frozen=True)
+class SeekRows:
+    path: Sought
+
+    def run(self) -> Iterator[UnfoundRows]:
+        yield self.path.unfound(MOST)
+
+
+@dataclass(frozen=True)
+class SeekFound:
+    """`cut`: there may be more. `unstable`: other rows at every look. `error` kept rows from being looked up."""
+
+    rows: tuple[Unfound, ...] = ()
+    cut: bool = False
+    unstable: bool = False
+    error: TieoutError | None = None
+
+
+def find_unfound(
+    spark: SparkSession, paths: Sequence[Path], after: float, wait: Callable[[float], None]
+) -> list[SeekFound | None]:
+    """For each path what it found; None for one that shows all that its entries hold. Two looks must find a row."""
+    sought = {number: path for number, path in enumerate(paths) if isinstance(path, Sought)}
+    first = _look(spark, sought)
+    second: dict[int, SeekFound] = {}
+
+    def look_again(suspects: Mapping[_Place, Unfound]) -> dict[_Place, Unfound]:
+        second.update(_look(spark, {number: sought[number] for number in dict.fromkeys(n for n, _ in suspects)}))
+        return _places(second)
+
+    certain = recheck(_places(first), look_again, RecheckPolicy(after, times=1, grows=True), wait).certain
+    for number, each in second.items():
+        # Of a listing that was truncated, a row that is new may be one that was not listed.
+        rows = tuple(row for row in each.rows if first[number].cut or (number, row.address) in certain)
+        unstable = bool(each.rows) and not rows
+        first[number] = SeekFound(rows, first[number].cut or each.cut, unstable, each.error)
+    return [first.get(number) for number in range(len(paths))]
+
+
+def _places(found: Mapping[int, SeekFound]) -> dict[_Place, Unfound]:
+    return {(number, row.address): row for number, each in found.items() for row in each.rows}
+
+
+def _look(spark: SparkSession, paths: Mapping[int, Sought]) -> dict[int, SeekFound]:
+    if not paths:
+        return {}
+    outcomes = run_dealt(spark, [SeekRows(path) for path in paths.values()])
+    return {
+        number: SeekFound(error=outcome.error) if outcome.error else _found(outcome.only())
+        for number, outcome in zip(paths, outcomes, strict=True)
+    }
+
+
+def _found(found: UnfoundRows) -> SeekFound:
+    return SeekFound(found.rows, found.cut)
+
+
+def seek_failures(
+    database: str,
+    index: IndexInfo,
+    found: Sequence[Unfound],
+    known: Collection[Values | None],
+    address_text: AddressText,
+) -> Iterator[Failure]:
+    """One for each row whose address is not `known`: that has its entry, but where nobody looks for it."""
+    names = [name for name, _ in index.shortened]
+    for row in found:
+        if row.address not in known:
+            yield Failure(
+                FailureKind.STALE_INDEX_ENTRY,
+                database,
+                str(index.table.name),
+                tuple(names),
+                index=index.name,
+                primary_key=dict(zip(index.table.key, row.address, strict=True)),
+                place=address_text(row.address),
+                details={f"row.{name}": text for name, text in zip(names, row.beginnings, strict=True)},
+            )

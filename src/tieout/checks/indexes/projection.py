@@ -1,0 +1,69 @@
+"""What one index takes from a row of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tieout.canonical.fields import PRESENT, Field
+from tieout.connectors.protocols.check import IndexInfo
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.model.kinds import Form, Kind
+from tieout.model.tables import Column
+from tieout.model.types import LogicalType, TypeName
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The places of an index's columns among those that are read of the table; `condition` is that of a partial one."""
+
+    columns: tuple[int, ...]
+    condition: int | None = None
+
+    def holds(self, fields: Sequence[Field]) -> npt.NDArray[np.bool_]:
+        """Of which rows the index has an entry."""
+        if self.condition is None:
+            return np.ones(len(fields[0]), dtype=np.bool_)
+        condition = fields[self.condition]
+        held: npt.NDArray[np.bool_] = (condition.status == PRESENT) & condition.words().astype(np.bool_)
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """What is read of a table for its indexes: each column, expression and condition once."""
+
+    columns: tuple[ScanColumn, ...]
+    projections: tuple[Projection, ...]
+    key: tuple[int, ...]
+
+
+def table_columns(indexes: Sequence[IndexInfo], key: Sequence[ScanColumn] = ()) -> TableColumns:
+    """`key` is read, too: what rows are called in reports."""
+    places: dict[tuple[str, str | None], int] = {}
+    columns: list[ScanColumn] = []
+
+    def place(column: ScanColumn) -> int:
+        known = (column.name if column.expression is None else "", column.expression)
+        if known not in places:
+            places[known] = len(columns)
+            columns.append(column)
+        return places[known]
+
+    projections = [
+        Projection(
+            tuple(place(column.read) for column in index.columns),
+            None if index.where is None else place(_condition(index.where)),
+        )
+        for index in indexes
+    ]
+    keyed = tuple(place(column) for column in key)
+    return TableColumns(tuple(columns), tuple(projections), keyed)
+
+
+def _condition(text: str) -> ScanColumn:
+    column = Column("condition", LogicalType(TypeName.BOOLEAN, "boolean"))
+    return ScanColumn(column, Kind(Form.BOOLEAN), text)

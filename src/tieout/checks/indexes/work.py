@@ -1,0 +1,227 @@
+"""Work on executors: the digests of what a table says and of what an index has, and their rows where those differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tieout.canonical.bucket_digests import buckets_of
+from tieout.canonical.decode import decode
+from tieout.canonical.fields import Field
+from tieout.canonical.hashing import Words
+from tieout.checks.indexes.bucket_sums import Tally
+from tieout.checks.indexes.index_fingerprints import BatchPrints
+from tieout.checks.indexes.projection import TableColumns
+from tieout.connectors.protocols.endpoint import ScanColumn, reading
+from tieout.connectors.protocols.paths import AtMoments, Path, TablePath, Versions
+from tieout.model.truncated import LONGEST_IN_FAILURE, stored
+from tieout.pace import paced
+from tieout.spark.work import Cells
+
+CELLS = 5
+"""Of a row or an entry in a bucket that differs: its side, its address, its fingerprint, its values, its row's key."""
+ROW, EXCLUDED, INVISIBLE, ENTRY = "row", "excluded", "invisible", "entry"
+"""Sides: a row that the index should have; one that it should not; what no reader sees; what the index has."""
+
+
+@dataclass(frozen=True)
+class Digested:
+    """By index (for an index's own entries: the only one), the tallies of buckets; and how many rows were read."""
+
+    tallies: tuple[Tally, ...]
+    rows: int
+
+
+@dataclass(frozen=True)
+class DigestTable:
+    """What a part of a table says that its indexes should hold: one scan for all of them.
+
+    `rooted`: with the addresses that entries have for the rows, which the line pointers are read for.
+    """
+
+    path: TablePath
+    read: TableColumns
+    part: Any
+    buckets: int
+    rows_per_second: float | None = None
+    rooted: bool = False
+
+    def run(self) -> Iterator[Digested]:
+        yield reading(self.path, self._digested)
+
+    def _digested(self, path: TablePath) -> Digested:
+        tallies = tuple(Tally.empty(self.buckets) for _ in self.read.projections)
+        versions = path.versions(self.part) if self.rooted else None
+        rows = 0
+        for batch in paced(path.read(self.part), _rows, self.rows_per_second):
+            address, fields = _decoded(path, batch if versions is None else _rooted(versions, batch))
+            rows += batch.num_rows
+            hashed = BatchPrints(address, fields)
+            places = buckets_of(hashed.addresses(), self.buckets) if address else None
+            for tally, projection in zip(tallies, self.read.projections, strict=True):
+                prints = hashed.of(projection.columns)
+                own = buckets_of(prints, self.buckets) if places is None else places
+                if projection.condition is None:
+                    tally.take(prints, own)
+                else:
+                    held = projection.holds(fields)
+                    tally.take(prints[held], own[held])
+        return Digested(tallies, rows)
+
+
+@dataclass(frozen=True)
+class DigestIndex:
+    """What a part of an index holds."""
+
+    path: Path
+    part: Any
+    buckets: int
+    rows_per_second: float | None = None
+
+    def run(self) -> Iterator[Digested]:
+        yield reading(self.path, self._digested)
+
+    def _digested(self, path: Path) -> Digested:
+        tally, rows = Tally.empty(self.buckets), 0
+        for batch in paced(path.read(self.part), _rows, self.rows_per_second):
+            address, fields = _decoded(path, batch)
+            tally.take(*_hashed(address, fields, self.buckets))
+            rows += batch.num_rows
+        return Digested((tally,), rows)
+
+
+@dataclass(frozen=True)
+class ScanTable:
+    """The rows of a part of a table that are in buckets that differ; `wanted` has those of each index."""
+
+    path: TablePath
+    read: TableColumns
+    part: Any
+    buckets: int
+    wanted: tuple[frozenset[int], ...]
+
+    def run(self) -> Iterator[Cells]:
+        yield from reading(self.path, lambda path: list(self._found(path)))
+
+    def _found(self, path: TablePath) -> Iterator[Cells]:
+        versions = path.versions(self.part)
+        seen: list[npt.NDArray[np.int64]] = []
+        for batch in path.read(self.part):
+            if versions is not None:
+                seen.append(_numbers(batch))
+                batch = _rooted(versions, batch)
+            yield from self._rows(*_decoded(path, batch))
+        if versions is not None:
+            rows = np.concatenate(seen) if seen else np.zeros(0, dtype=np.int64)
+            yield from self._invisible(versions.invisible(rows))
+
+    def _rows(self, address: list[Field], fields: list[Field]) -> Iterator[Cells]:
+        for number, (projection, wanted) in enumerate(zip(self.read.projections, self.wanted, strict=True)):
+            own = [fields[place] for place in projection.columns]
+            prints, places = _hashed(address, own, self.buckets)
+            rows = np.flatnonzero(_among(places, wanted))
+            held = projection.holds(fields)[rows]
+            key = [fields[place] for place in self.read.key]
+            sides = [ROW if each else EXCLUDED for each in held]
+            yield _cells(number, sides, rows, address, prints, own, key)
+
+    def _invisible(self, addresses: npt.NDArray[np.int64]) -> Iterator[Cells]:
+        field = decode(self.path.address[0].kind, pa.array(addresses))
+        prints, places = _hashed([field], [], self.buckets)
+        for number, wanted in enumerate(self.wanted):
+            rows = np.flatnonzero(_among(places, wanted))
+            yield _cells(number, [INVISIBLE] * len(rows), rows, [field], prints, [], [])
+
+
+@dataclass(frozen=True)
+class ScanIndex:
+    """The entries of a part of an index, which is the `number`th, that are in buckets that differ."""
+
+    path: Path
+    number: int
+    part: Any
+    buckets: int
+    wanted: frozenset[int]
+
+    def run(self) -> Iterator[Cells]:
+        yield from reading(self.path, lambda path: list(self._found(path)))
+
+    def _found(self, path: Path) -> Iterator[Cells]:
+        for batch in path.read(self.part):
+            address, fields = _decoded(path, batch)
+            prints, places = _hashed(address, fields, self.buckets)
+            rows = np.flatnonzero(_among(places, self.wanted))
+            yield _cells(self.number, [ENTRY] * len(rows), rows, address, prints, fields, [])
+
+
+@dataclass(frozen=True)
+class TogetherAtOnce:
+    """Pieces that are read one after another, all of one moment. `path` knows how to hold it."""
+
+    path: AtMoments
+    pieces: tuple[ScanTable | ScanIndex, ...]
+
+    def run(self) -> Iterator[Cells]:
+        with self.path.frozen() as at_it:
+            for piece in self.pieces:
+                yield from replace(piece, path=at_it(piece.path)).run()
+
+
+def _rows(batch: pa.RecordBatch) -> int:
+    return int(batch.num_rows)
+
+
+def _rooted(versions: Versions, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With the addresses that entries have."""
+    return batch.set_column(0, batch.schema.field(0), pa.array(versions.entry_addresses(_numbers(batch))))
+
+
+def _numbers(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    return np.asarray(batch.column(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _decoded(path: Path, batch: pa.RecordBatch) -> tuple[list[Field], list[Field]]:
+    wide = len(path.address)
+    return _fields(path.address, batch.columns[:wide]), _fields(path.columns, batch.columns[wide:])
+
+
+def _fields(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[Field]:
+    return [decode(column.kind, array) for column, array in zip(columns, arrays, strict=True)]
+
+
+def _hashed(address: Sequence[Field], values: Sequence[Field], buckets: int) -> tuple[Words, npt.NDArray[np.uint32]]:
+    """Fingerprints, and the buckets of the addresses, or of all that there is if there are none."""
+    hashed = BatchPrints(address, values)
+    prints = hashed.of(range(len(values)))
+    return prints, buckets_of(hashed.addresses() if address else prints, buckets)
+
+
+def _among(places: npt.NDArray[np.uint32], wanted: frozenset[int]) -> npt.NDArray[np.bool_]:
+    return np.isin(places, np.fromiter(wanted, dtype=np.uint32, count=len(wanted)))
+
+
+def _cells(
+    number: int,
+    sides: Sequence[str],
+    rows: npt.NDArray[np.intp],
+    address: Sequence[Field],
+    prints: Words,
+    values: Sequence[Field],
+    key: Sequence[Field],
+) -> Cells:
+    """Without an address, rows and entries meet by their fingerprints."""
+    marks = [prints[row].tobytes().hex() for row in rows]
+    places = [_texts(address, row) for row in rows] if address else marks
+    columns = [sides, places, marks, [_texts(values, row) for row in rows], [_texts(key, row) for row in rows]]
+    return Cells(number, [pa.array(column, pa.string()) for column in columns])
+
+
+def _texts(fields: Sequence[Field], row: int) -> str:
+    """As failures keep them: long values truncated. What is compared are the fingerprints."""
+    return json.dumps([stored(field.kept(int(row), LONGEST_IN_FAILURE)) for field in fields])

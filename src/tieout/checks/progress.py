@@ -1,0 +1,89 @@
+"""What of a check is done, by table and family: kept as it goes, so that one that was stopped goes on; and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tieout.checks.checked import Checked
+from tieout.meta import MetaStore
+from tieout.meta.checks import KeptUnit
+from tieout.model.check_documents import failure_document, failure_from, result_document, result_from
+from tieout.model.progress import Listener, Progress
+from tieout.model.redaction import Redaction
+from tieout.model.statements import Family
+
+
+def _nothing(state: bytes, rows: int, total: int | None) -> None: ...
+
+
+@dataclass(frozen=True)
+class Unit:
+    """`kept` is what was done of it before the job was stopped. `keep` keeps what is done by now, and tells of it: so
+    many rows, of how many. `rest` waits so many seconds, or raises to end it all.
+    """
+
+    rest: Callable[[float], None]
+    kept: bytes | None = None
+    keep: Callable[[bytes, int, int | None], None] = _nothing
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """`rest` waits so many seconds, or raises to end it all. Not `keeps`: what was found at one position of a log would
+    be no answer at a later one. `redaction` hides values in what is kept.
+    """
+
+    store: MetaStore
+    job_id: str
+    listener: Listener
+    rest: Callable[[float], None]
+    keeps: bool = True
+    redaction: Redaction | None = None
+
+    def checked(
+        self, of: tuple[str, ...], family: Family, check: Callable[[Unit], Iterator[Checked]]
+    ) -> Iterator[Checked]:
+        """What a family's checks of a table come to: made now, or kept from before the job was stopped.
+
+        `of` is its name in parts: one that has dots in it is not another one's.
+        """
+        table = ".".join(of)
+        kept = self.store.check_units.get(self.job_id, of, family.value) if self.keeps else None
+        if kept is not None and kept.results is not None:
+            yield from map(_read, kept.results)
+            return
+        self.listener(Progress(family.value, table))
+        made: list[Checked] = []
+        for found in check(self._unit(of, family, kept)):
+            each = found.detected_now()
+            made.append(each)
+            yield each
+        self._finish(of, family, made)
+        self.listener(Progress("done", table))
+
+    def _unit(self, of: tuple[str, ...], family: Family, kept: KeptUnit | None) -> Unit:
+        def keep(state: bytes, rows: int, total: int | None) -> None:
+            self._keep(of, family, KeptUnit(rows, state, None))
+            self.listener(Progress(family.value, ".".join(of), rows, total))
+
+        return Unit(self.rest, None if kept is None else kept.state, keep)
+
+    def _finish(self, of: tuple[str, ...], family: Family, made: Sequence[Checked]) -> None:
+        rows = max((each.result.rows or 0 for each in made), default=0)
+        results = [
+            {"result": result_document(each.result), "failures": [failure_document(f) for f in each.failures]}
+            for each in (found.shown(self.redaction) for found in made)
+        ]
+        self._keep(of, family, KeptUnit(rows, None, results))
+
+    def _keep(self, of: tuple[str, ...], family: Family, unit: KeptUnit) -> None:
+        if self.keeps:
+            self.store.check_units.keep(self.job_id, of, family.value, unit)
+
+
+def _read(document: dict[str, object]) -> Checked:
+    result, failures = document["result"], document["failures"]
+    assert isinstance(result, dict)
+    assert isinstance(failures, list)
+    return Checked(result_from(result), tuple(failure_from(each) for each in failures), kept=True)

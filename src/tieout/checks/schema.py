@@ -1,0 +1,94 @@
+"""Checks of definitions: that what objects refer to is there, that they can be used, that sequences are far enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tieout.checks.checked import Checked
+from tieout.checks.options import CheckOptions
+from tieout.connectors.protocols.check import Checker, Defect, Inspection
+from tieout.model.failures import CheckResult, Failure, Status
+from tieout.model.statements import Family
+from tieout.model.tables import TableName
+from tieout.runtime.recheck import RecheckPolicy, recheck
+
+_Object = tuple[TableName, str | None]
+_Suspect = tuple[TableName, str | None, tuple[object, ...]]
+
+
+@dataclass
+class SchemaChecks:
+    """`rest` waits so many seconds, or raises to end it all."""
+
+    checker: Checker
+    options: CheckOptions
+    rest: Callable[[float], None]
+
+    def run(self, names: Collection[TableName] | None) -> Iterator[Checked]:
+        """Of these tables and the views that read them; None: of all that the database has."""
+        started = time.monotonic()
+        found = list(self.checker.inspect(names))
+        self._recheck(found)
+        seconds = time.monotonic() - started
+        for inspection in found:
+            yield self._checked(inspection, seconds)
+
+    def _recheck(self, found: list[Inspection]) -> None:
+        """A definition may have been on its way to another."""
+        wrong = {_object(each): each for each in found if each.defects}
+
+        def look_again(_: Mapping[_Suspect, Defect]) -> dict[_Suspect, Defect]:
+            again = [each for each in self.checker.inspect({name for name, _ in wrong}) if _object(each) in wrong]
+            for each in again:
+                wrong[_object(each)].left_out = each.left_out
+            return _suspects(again)
+
+        suspects = _suspects(wrong.values())
+        policy = RecheckPolicy(self.options.recheck_after, times=1)
+        certain = recheck(suspects, look_again, policy, self.rest).certain
+        for key, inspection in wrong.items():
+            keys = [(*key, _identity(defect)) for defect in inspection.defects]
+            inspection.defects = [certain[each] for each in keys if each in certain]
+
+    def _checked(self, inspection: Inspection, seconds: float) -> Checked:
+        failures = tuple(
+            Failure(
+                defect.kind,
+                self.checker.database,
+                str(inspection.name),
+                defect.columns,
+                defect.index,
+                defect.constraint,
+                None,
+                defect.place,
+                defect.details,
+            )
+            for defect in inspection.defects
+        )
+        status = Status.FAILURES if failures else Status.NOT_CHECKED if inspection.left_out else Status.OK
+        result = CheckResult(
+            Family.SCHEMA,
+            str(inspection.name),
+            inspection.what,
+            status,
+            "; ".join([*inspection.left_out, *inspection.remarks]) or None,
+            failures=len(failures),
+            evidence=", ".join(f"{noun}: {count:,}" for noun, count in inspection.looked_at.items()) or None,
+            seconds=seconds,
+            cut=bool(inspection.left_out),
+        )
+        return Checked(result, failures)
+
+
+def _object(inspection: Inspection) -> _Object:
+    return inspection.name, inspection.what
+
+
+def _suspects(inspections: Iterable[Inspection]) -> dict[_Suspect, Defect]:
+    return {(*_object(each), _identity(defect)): defect for each in inspections for defect in each.defects}
+
+
+def _identity(defect: Defect) -> tuple[object, ...]:
+    return defect.kind, defect.columns, *defect.part

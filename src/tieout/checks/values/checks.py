@@ -1,0 +1,206 @@
+"""The values of a table: one scan, all rules of all columns at once; what is wrong is looked at twice.
+
+Executors ask a part of a table all its rules at once; where the engine fails, in ever smaller parts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tieout.checks.checked import Checked, not_checked
+from tieout.checks.options import CheckOptions
+from tieout.checks.values.already_reported import Told
+from tieout.connectors.protocols.check import Checker
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import BrokenValue, CantRead, Unreadable, ValuePath
+from tieout.model.failures import CheckResult, Failure, FailureKind, Status
+from tieout.model.statements import Family
+from tieout.model.tables import Table
+from tieout.pace import Pace
+from tieout.runtime.dispatch import deal, slots
+from tieout.runtime.recheck import RecheckPolicy, by_identity, recheck
+from tieout.spark.work import run_work
+
+MOST = 10_000
+"""Of a part: an expression that was changed makes all of its values wrong."""
+MOST_UNREADABLE = 500
+"""Each takes some dozens of statements to find."""
+
+_FAILING = (FailureKind.INVALID_JSON, FailureKind.WRONG_GENERATED_VALUE)
+"""What a value is called whose rule fails; any other can't be read at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of a part. `cut`: what was found is not all that there is."""
+
+    rows: int
+    broken: tuple[BrokenValue, ...]
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class JudgeValues:
+    """The values of a part of a table. It rests for `pause` seconds between two pieces of it."""
+
+    path: ValuePath
+    part: Any
+    rows_per_second: float | None = None
+    pause: float = 0.0
+
+    def run(self) -> Iterator[Found]:
+        pace, rows = Pace(self.rows_per_second), 0
+        found: list[BrokenValue] = []
+        for piece in self.path.pieces(self.part):
+            for more, broken in self._judged(piece):
+                rows += more
+                found += broken
+                if len(found) >= MOST or sum(each.error is not None for each in found) >= MOST_UNREADABLE:
+                    yield Found(rows, tuple(found[:MOST]), cut=True)
+                    return
+            pace.reached(rows)
+            time.sleep(self.pause)
+        yield Found(rows, tuple(found))
+
+    def _judged(self, piece: Any) -> Iterator[tuple[int, Sequence[BrokenValue]]]:
+        """Rows, and what is wrong with them, piece by piece: as large as can be read."""
+        try:
+            yield self._asked(piece)
+            return
+        except CantRead as error:
+            failed = error
+        try:
+            halves = self.path.halves(piece)
+        except CantRead:
+            halves = ()  # not even the keys can be read
+        if halves:
+            for half in halves:
+                yield from self._judged(half)
+        else:
+            yield 1, self._one(piece, failed)
+
+    def _asked(self, piece: Any) -> tuple[int, Sequence[BrokenValue]]:
+        judged = self.path.judge(piece, range(len(self.path.rules)))
+        broken = [rule for rule, count in enumerate(judged.broken) if count]
+        return judged.rows, self.path.broken(piece, broken) if broken else ()
+
+    def _one(self, piece: Any, failed: CantRead) -> list[BrokenValue]:
+        """What is wrong with the row that all else was read without: each rule is asked alone.
+
+        What can't be read makes whatever is computed from it fail, in the same words: that is told once.
+        """
+        found: list[BrokenValue] = []
+        lost: set[str] = set()
+        for number, rule in enumerate(self.path.rules):
+            if rule.column in lost:
+                continue
+            try:
+                if self.path.judge(piece, [number]).broken[0]:
+                    found += self.path.broken(piece, [number])
+            except CantRead as error:
+                if error.message not in {each.error for each in found}:
+                    found.append(self._unreadable(piece, number, error))
+                lost.add(rule.column)
+        return found or [self._unreadable(piece, None, failed)]
+
+    def _unreadable(self, piece: Any, number: int | None, error: CantRead) -> BrokenValue:
+        place, key = self.path.whose(piece)
+        rule = None if number is None else self.path.rules[number].kind
+        kind = error.kind or (rule if rule in _FAILING else None) or FailureKind.INVALID_VALUE
+        return BrokenValue(number, kind, place, key, error=error.message)
+
+
+VALUES = "values"
+"""What the check is called."""
+
+
+@dataclass
+class ValueChecks:
+    """`rest` waits so many seconds, or raises to end it all."""
+
+    spark: SparkSession
+    checker: Checker
+    options: CheckOptions
+    rest: Callable[[float], None]
+
+    def run(self, table: Table, key: Sequence[ScanColumn], told: Told) -> Iterator[Checked]:
+        """The check; and for each column that some rule can't be asked of, one that was not made.
+
+        It finds nothing that was `told`.
+        """
+        path = self.checker.value_path(table, key)
+        if isinstance(path, Unreadable):
+            yield not_checked(Family.VALIDITY, table, VALUES, path.reason)
+            return
+        started = time.monotonic()
+        found, rows, cut = self._certain(path)
+        named = [_failure(self.checker.database, table, path, each) for each in found]
+        failures = tuple(failure for failure in named if failure not in told)
+        result = CheckResult(
+            Family.VALIDITY,
+            str(table.name),
+            VALUES,
+            Status.FAILURES if failures else Status.NOT_CHECKED if cut else Status.OK,
+            f"stopped at {len(named):,} values that are wrong: there may be more" if cut else None,
+            rows,
+            len(failures),
+            path.evidence,
+            time.monotonic() - started,
+            cut=cut,
+        )
+        yield Checked(result, failures)
+        for column, reason in path.unjudged:
+            yield not_checked(Family.VALIDITY, table, f"{VALUES} of {column}", reason)
+
+    def _certain(self, path: ValuePath) -> tuple[list[BrokenValue], int, bool]:
+        """What two looks found wrong; how many rows there are; whether there may be more that is wrong."""
+        parts = path.parts(slots(self.spark))
+        first = self._judged(path, parts)
+        wrong = [part for part, found in zip(parts, first, strict=True) if found.broken]
+        suspects = _suspects(first)
+        policy = RecheckPolicy(self.options.recheck_after, times=1)
+        certain = recheck(suspects, lambda _: _suspects(self._judged(path, wrong)), policy, self.rest).certain
+        found = [each for suspect in suspects for each in certain.get(suspect, ())]
+        return found, sum(found.rows for found in first), any(found.cut for found in first)
+
+    def _judged(self, path: ValuePath, parts: Sequence[Any]) -> list[Found]:
+        """As many tasks as run at once: each may rest between two pieces."""
+        tasks = min(len(parts), slots(self.spark))
+        rate = self.options.max_rows_per_second
+        pace = None if rate is None else rate / tasks
+        hands = deal([JudgeValues(path, part, pace, self.options.pause) for part in parts], tasks)
+        outcomes = run_work(self.spark, hands)
+        return [outcomes[number % tasks][number // tasks].only() for number in range(len(parts))]
+
+
+def _suspects(looked: Sequence[Found]) -> dict[tuple[object, ...], tuple[BrokenValue, ...]]:
+    return by_identity((each for found in looked for each in found.broken), _identity)
+
+
+def _identity(broken: BrokenValue) -> tuple[object, ...]:
+    """What is wrong at two looks may have another value at each: no rule asks for more than one row."""
+    return broken.rule, broken.place, broken.key, None if broken.place or broken.key else broken.shown
+
+
+def _failure(database: str, table: Table, path: ValuePath, broken: BrokenValue) -> Failure:
+    rule = None if broken.rule is None else path.rules[broken.rule]
+    details: dict[str, str | None] = dict(broken.shown)
+    if rule is not None:
+        details["rule"] = rule.says
+    if broken.error is not None:
+        details["error"] = broken.error
+    return Failure(
+        broken.kind,
+        database,
+        str(table.name),
+        columns=() if rule is None else (rule.column,),
+        constraint=None if rule is None else rule.constraint,
+        primary_key=None if broken.key is None else dict(zip(path.key, broken.key, strict=True)),
+        place=broken.place,
+        details=details,
+    )

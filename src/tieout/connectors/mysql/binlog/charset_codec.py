@@ -1,0 +1,206 @@
+"""Ways of turning bytes into text: the character sets of a server, by the numbers of their collations.
+
+Texts that repeat are made once.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.session import connect
+from tieout.errors import UnsupportedError
+
+_MOST = 100_000
+
+
+class Texts(dict[int, str]):
+    """Texts of numbers, made when they are first asked for; it forgets them all when there are too many."""
+
+    def __init__(self, make: Callable[[int], str]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, number: int) -> str:
+        if len(self) >= _MOST:
+            self.clear()
+        text = self[number] = self._make(number)
+        return text
+
+
+def set_texts(labels: Sequence[str]) -> Texts:
+    """Of a SET's bits: the labels of those that are set, in the order of their definition, separated by commas."""
+    return Texts(lambda bits: ",".join(label for place, label in enumerate(labels) if bits >> place & 1))
+
+
+_CODECS = {
+    "utf8": "utf-8",
+    "utf8mb3": "utf-8",
+    "utf8mb4": "utf-8",
+    "ascii": "ascii",
+    "ucs2": "utf-16-be",
+    "utf16": "utf-16-be",
+    "utf16le": "utf-16-le",
+    "utf32": "utf-32-be",
+    "cp932": "cp932",
+    "gbk": "gbk",
+    "gb2312": "gb2312",
+    "gb18030": "gb18030",
+    "euckr": "cp949",
+}
+"""Where Python's codec says the same as MariaDB for every character: it does not for big5, sjis, ujis and eucjpms."""
+
+_AT_ONCE = 4096
+"""Columns of a query."""
+_UNDEFINED = "\ufffe"
+"""What Python's charmap_decode refuses."""
+
+
+class Charsets:
+    """What the collations of one server stand for; asks it when the first text comes by that needs it."""
+
+    def __init__(self, url: EndpointUrl) -> None:
+        self._url = url
+        self._decodings: dict[str, Decoding] = {"binary": BINARY}
+
+    def decoding(self, collation: int) -> Decoding:
+        """0 is no collation at all: bytes."""
+        if not collation:
+            return BINARY
+        charset = self._names.get(collation)
+        if charset is None:
+            raise UnsupportedError(f"{self._url.redacted()}: the log names collation {collation}; the server has none")
+        if charset not in self._decodings:
+            codec = _CODECS.get(charset)
+            self._decodings[charset] = Decoding(codec) if codec else self._asked(charset)
+        return self._decodings[charset]
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        """Since 10.10 MariaDB has collations of many character sets, which have a number for each in one table only."""
+        with closing(_Server(self._url)) as server:
+            rows = server.rows("SELECT id, character_set_name FROM information_schema.collations")
+            if server.rows(
+                """SELECT 1 FROM information_schema.columns WHERE table_schema = 'information_schema'
+                    AND table_name = 'COLLATION_CHARACTER_SET_APPLICABILITY' AND column_name = 'ID'"""
+            ):
+                rows += server.rows(
+                    "SELECT id, character_set_name FROM information_schema.collation_character_set_applicability"
+                )
+        return {int(number): name for number, name in rows if number is not None and name is not None}
+
+    def _asked(self, charset: str) -> Decoding:
+        with closing(_Server(self._url)) as server:
+            known = "SELECT maxlen FROM information_schema.character_sets WHERE character_set_name"
+            ((longest,),) = server.rows(f"{known} = {quoting.text(charset)}")
+            characters = dict(server.characters(charset, int(longest)))
+        if longest > 1:
+            return Decoding(characters=characters)
+        return Decoding(table="".join(characters.get(bytes([byte]), _UNDEFINED) for byte in range(256)))
+
+
+class _Server:
+    """A connection to ask with."""
+
+    def __init__(self, url: EndpointUrl) -> None:
+        self._url = url
+        with translated(url):
+            self._connection = connect(url)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def rows(self, statement: str) -> list[Any]:
+        with translated(self._url), self._connection.cursor() as cursor:
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    def characters(self, charset: str, longest: int) -> Iterator[tuple[bytes, str]]:
+        """The character of each sequence of bytes that is one. The server puts a question mark where it has none."""
+        sequences = _sequences(longest)
+        while some := list(islice(sequences, _AT_ONCE)):
+            columns = (f"CONVERT(CONVERT({quoting.octets(each)} USING {charset}) USING utf8mb4)" for each in some)
+            (texts,) = self.rows(f"SELECT {', '.join(columns)}")
+            for sequence, text in zip(some, texts, strict=True):
+                if text is not None and len(text) == 1 and (text != "?" or sequence == b"?"):
+                    yield sequence, text
+
+
+def _sequences(longest: int) -> Iterator[bytes]:
+    """All that may be a character: those of three bytes begin with 8F, in the sets that have any."""
+    yield from (bytes([one]) for one in range(256))
+    if longest >= 2:
+        yield from (bytes([one, two]) for one in range(0x80, 0x100) for two in range(0x100))
+    if longest >= 3:
+        yield from (bytes([0x8F, one, two]) for one in range(0xA0, 0x100) for two in range(0xA0, 0x100))
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Text by one of Python's codecs, by a table of 256 characters, or spelled out; by none: bytes stay bytes.
+
+    Of two bytes or more to a character: `characters` has all that there are.
+    """
+
+    codec: str = ""
+    table: str = ""
+    characters: Mapping[bytes, str] = field(default_factory=dict)
+
+    @property
+    def binary(self) -> bool:
+        return not (self.codec or self.table or self.characters)
+
+    @property
+    def value(self) -> str:
+        """The expression of a value whose bytes are {data}, as in Form."""
+        if self.table:
+            return "charmap({data}, 'strict', table{own})[0]"
+        if self.characters:
+            return "spelled({data}, table{own})"
+        # Without a name, decode() takes the shortest way there is.
+        name = "" if self.codec == "utf-8" else f"'{self.codec}'"
+        return f"{{data}}.decode({name})" if self.codec else "{data}"
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        return {} if self.codec or self.binary else {"table": self.table or self.characters}
+
+    def text(self, data: bytes, errors: str = "strict") -> str:
+        if self.table:
+            return codecs.charmap_decode(data, errors, self.table)[0]
+        if self.characters:
+            return spelled(data, self.characters)
+        return data.decode(self.codec or "utf-8", errors)
+
+    @property
+    def keeps_ascii(self) -> bool:
+        """Whether a byte of ASCII is always a character of its own, and never the second half of another one."""
+        return self.binary or bool(self.table) or self.codec in ("utf-8", "ascii", "gb2312")
+
+
+BINARY = Decoding()
+
+
+def spelled(data: bytes, characters: Mapping[bytes, str]) -> str:
+    """Text by its characters, of one to three bytes each."""
+    if data.isascii():
+        return data.decode("ascii")
+    text, at = [], 0
+    while at < len(data):
+        for end in (at + 1, at + 2, at + 3):
+            character = characters.get(data[at:end])
+            if character is not None:
+                text.append(character)
+                at = end
+                break
+        else:
+            raise UnicodeDecodeError("this character set", data, at, at + 1, "no character begins here")
+    return "".join(text)

@@ -1,0 +1,181 @@
+"""Rows of a MySQL server that break constraints, found by reading the tables from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.endpoint import MySQLEndpoint
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.snapshot import zero_moments
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations, exact_columns, exact_key
+from tieout.connectors.sql import select
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.constraint_dialect import as_parent, named_source, plainly_grouped
+from tieout.connectors.sql.constraint_sql import Asked, question, unaskable
+from tieout.connectors.sql.rows_to_arrow import batch_of
+from tieout.errors import TieoutError
+from tieout.model.constraints import ConstraintInfo
+from tieout.model.tables import Column, Table, TableName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH = 10_000
+_WHOLE = ("ALL", "system")
+"""How a table is read from end to end: `system` is one of MyISAM or Aria that has at most one row."""
+_EMPTY = ("Impossible WHERE noticed after reading const tables", "no matching row in const table")
+"""Of such a table without a row: no index may be used, so nothing else is a constant."""
+
+
+@dataclass(frozen=True)
+class MySQLAsking:
+    """By pymysql: there is little to send, and what a CHECK says depends on settings of the session."""
+
+    url: EndpointUrl
+    table: Table
+
+    def rows(self, statement: str, columns: Sequence[ScanColumn]) -> Iterator[pa.RecordBatch]:
+        from pymysql.cursors import SSCursor
+
+        with translated(self.url), lease(("asking", self.url), self.connect) as connection:
+            with connection.cursor(SSCursor) as cursor:
+                cursor.execute(statement)
+                while rows := cursor.fetchmany(_BATCH):
+                    yield zero_moments(Scan(self.table, tuple(columns)), batch_of(rows, len(columns)))
+
+    def numbers(self, statement: str) -> tuple[int, int]:
+        with translated(self.url), lease(("asking", self.url), self.connect) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                rows, broken = cursor.fetchone()
+        return int(rows), int(broken)
+
+    def connect(self) -> Any:
+        # The catalog writes texts of expressions with backslashes: they are escapes, as they are by default.
+        connection = connect(self.url, settings="sql_mode = 'STRICT_ALL_TABLES'")
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION TRANSACTION READ ONLY")
+        return connection
+
+
+@dataclass(frozen=True)
+class MySQLSpelling:
+    flavour: Flavour
+
+    @property
+    def dialect(self) -> MySQLDialect:
+        return MySQLDialect(self.flavour, safe=True)
+
+    def source(self, table: TableName, alias: str | None = None) -> str:
+        return f"{self.indexed_source(table, alias)} USE INDEX ()"
+
+    def indexed_source(self, table: TableName, alias: str | None = None) -> str:
+        return named_source(self.dialect, table, alias)
+
+    def is_null(self, expression: str) -> str:
+        # IS NULL of a column that is NOT NULL is false before a row is read; a NULLIF may be NULL whatever is in it.
+        return f"(NULLIF({expression}, NULL) IS NULL)"
+
+    def opaque(self, key: str) -> str:
+        return f"COALESCE({key})"
+
+    def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
+        return plainly_grouped(columns, source, condition, keys)
+
+    def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
+        # Window functions sort, by the first max_sort_length bytes of a value; groups are made of whole values.
+        names = [f"tieout_{place}" for place in range(len(keys))]
+        groups = self.grouped(
+            ", ".join(
+                [
+                    *(f"{key} AS {name}" for key, name in zip(keys, names, strict=True)),
+                    "ROW_NUMBER() OVER () AS tieout_group",
+                ]
+            ),
+            source,
+            condition,
+            keys,
+        )
+        same = " AND ".join(f"{key} = tieout.{name}" for key, name in zip(keys, names, strict=True))
+        return (
+            f"SELECT {select.wires(self.dialect, columns)}, tieout_group FROM {source} "
+            f"JOIN ({groups} HAVING COUNT(*) > 1) AS tieout ON {same} WHERE {condition}"
+        )
+
+    def without_parent(self, constraint: ConstraintInfo) -> str:
+        assert constraint.reference is not None
+        return _without(self.source(constraint.reference.parent, "p"), constraint)
+
+    def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
+        assert constraint.reference is not None
+        return _without(self.indexed_source(constraint.reference.parent, "p"), constraint)
+
+    def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
+        return as_parent(self.dialect, compared, parent, child, value)
+
+
+def _without(parent: str, constraint: ConstraintInfo) -> str:
+    return f"NOT EXISTS (SELECT 1 FROM {parent} WHERE {' AND '.join(constraint.compared)})"
+
+
+def find_violations(
+    endpoint: MySQLEndpoint, constraints: Sequence[ConstraintInfo], only: OnlyRows | None
+) -> Violations | Unreadable:
+    (table, *_) = (constraint.table for constraint in constraints)
+    names = dict.fromkeys(name for constraint in constraints for name in constraint.columns)
+    known = [name for name in names if name in table.column_names]
+    asked = Asked(table, tuple(constraints), (), exact_key(table), tuple(exact_columns(table, known)), only)
+    asking = MySQLAsking(endpoint.url, table)
+    spelling = MySQLSpelling(endpoint.flavour)
+    if reason := unaskable(spelling, asked):
+        return Unreadable(reason)
+    found = question(spelling, asked)
+    evidence = "the rows that were asked for"
+    if only is None:
+        statements = [statement for part in found.parts for statement in (part.probe, part.listing)]
+        try:
+            evidence = _proven(asking, statements, asked.aliases)
+        except TieoutError as error:
+            return Unreadable(str(error))
+        except _ReadOtherwise as otherwise:
+            return Unreadable(f"the server would not read the tables from end to end: {otherwise}")
+    return Violations(
+        asked.constraints, asking, asked.address, asked.key, asked.values, found.marks, found.parts, evidence
+    )
+
+
+class _ReadOtherwise(Exception):
+    """The plan has something in it by which the rows themselves are not read."""
+
+
+def _proven(asking: MySQLAsking, statements: Sequence[str], aliases: Mapping[str, str]) -> str:
+    """How the server goes about all of them."""
+    read: dict[str, None] = {}
+    with translated(asking.url), asking.connect() as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(f"EXPLAIN {statement}")
+            names = [column[0] for column in cursor.description]
+            for row in cursor.fetchall():
+                read.update(dict.fromkeys(_scans(dict(zip(names, row, strict=True)), aliases)))
+    if not read:
+        raise _ReadOtherwise("it reads nothing")
+    return ", ".join(read)
+
+
+def _scans(step: dict[str, Any], aliases: Mapping[str, str]) -> Iterator[str]:
+    table, how, extra = step["table"], step["type"], str(step["Extra"] or "")
+    if table is None:
+        if extra not in _EMPTY:
+            raise _ReadOtherwise(extra)
+        yield "no row"
+    elif not str(table).startswith("<"):
+        if how not in _WHOLE or step["key"] is not None:
+            raise _ReadOtherwise(f"{table} by {how} of {step['key']}")
+        yield f"{aliases.get(table, table)} row by row"

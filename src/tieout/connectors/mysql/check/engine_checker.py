@@ -1,0 +1,41 @@
+"""CHECK TABLE: a MySQL server's own checker. Whatever it complains of it marks as corrupted, in each of its forms:
+
+no statement reads that index, or that table, after it. That is a write, and is done only when it was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.session import connect
+from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
+
+_NAME = "CHECK TABLE"
+MARKS = "the engine's own CHECK TABLE was not run, since it marks what it finds as corrupted"
+_INDEX = re.compile(r"(?:[Ii]ndex|[Kk]ey)(?: of)? (?:`([^`]+)`|'([^']+)'|(\w+) is corrupted)")
+_LOCK_SECONDS = 5
+
+
+def check_table(url: EndpointUrl, table: str, seconds: float) -> OwnCheck:
+    """`table` is quoted. What it says of each fault, without the verdict at the end, if there is more than that."""
+    statement = f"CHECK TABLE {table} EXTENDED"
+    writing = replace(url, read_only=False)
+    settings = f"lock_wait_timeout = {_LOCK_SECONDS} /*M!100100 , max_statement_time = {seconds:.3f} */"
+    with translated(url), connect(writing, settings=settings) as connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+        said = [(str(row[2]).lower(), str(row[3])) for row in cursor.fetchall()]
+    findings = [text for kind, text in said if (kind, text) not in (("status", "OK"), ("error", "Corrupt"))]
+    notes = [text for text in findings if "doesn't support" in text or "interrupted" in text]
+    if notes:
+        return OwnCheck(_NAME, statement, unchecked="; ".join(notes))
+    if not findings and said != [("status", "OK")]:
+        findings = [text for _, text in said]
+    return OwnCheck(_NAME, statement, tuple(OwnFinding(text, _index(text)) for text in findings))
+
+
+def _index(message: str) -> str | None:
+    found = _INDEX.search(message)
+    return next((name for name in found.groups() if name), None) if found else None

@@ -1,0 +1,154 @@
+"""Rows of an InnoDB table by their keys, and entries of its indexes by what they may have been made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from uuid import UUID
+
+import pyarrow as pa
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.explain import plan_of
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.snapshot import zero_moments
+from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.sql import select
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.rows_to_arrow import batch_of
+from tieout.errors import UnsupportedError
+from tieout.model.tables import Column, Table
+from tieout.model.types import TypeName
+
+_AT_ONCE = 100
+"""Of the parts of a UNION."""
+_PRIMARY = "FORCE INDEX (PRIMARY)"
+_NOT_FOUND = {TypeName.FLOAT32, TypeName.JSON, TypeName.OPAQUE}
+"""What no literal equals, or no index has."""
+_LOOKED_UP = {"eq_ref", "ref", "range"}
+
+
+@dataclass(frozen=True)
+class MySQLLookup:
+    """A row's address is its key, and the table is the index of that."""
+
+    keyed_by_index: ClassVar[bool] = False
+    sees_dangling: ClassVar[bool] = True
+    old_values: ClassVar[str] = "SET GLOBAL binlog_row_image = FULL has them told"
+
+    url: EndpointUrl
+    flavour: Flavour
+    table: Table
+    address: tuple[ScanColumn, ...]
+    columns: tuple[ScanColumn, ...]
+    indexes: tuple[IndexInfo, ...]
+
+    @property
+    def _dialect(self) -> MySQLDialect:
+        return MySQLDialect(self.flavour, safe=True)
+
+    def rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
+        columns = (*self.address, *self.columns)
+        name = self._dialect.table(self.table.name)
+        statement = (
+            f"SELECT {select.wires(self._dialect, columns)}, '' FROM {name} {_PRIMARY} WHERE {self._among(keys, name)}"
+        )
+        with translated(self.url), self._connection() as connection:
+            yield from self._batches(connection, statement, columns)
+
+    all_rows = rows
+
+    def entries(self, number: int, rows: Sequence[ChangedRow], told: Sequence[str]) -> Iterator[FoundEntries]:
+        index = self.indexes[number]
+        columns = (*self.address, *(column.read for column in index.columns))
+        with translated(self.url), self._connection() as connection:
+            for statement in [*self._own(index, rows), *self._before(index, rows)]:
+                _require(connection, index, statement)
+                for batch in self._batches(connection, statement, columns):
+                    yield FoundEntries(batch, batch.num_rows)
+
+    def _own(self, index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[str]:
+        """Entries of what rows are now. The statement reads both: a value of any sort finds itself."""
+        quote, name = self._dialect.quote, self._dialect.table(self.table.name)
+        same = [f"e.{quote(column.name)} <=> r.{quote(column.name)}" for column in index.columns]
+        same += [f"e.{quote(column)} = r.{quote(column)}" for column in self.table.key]
+        wanted = self._selected(index, "e.")
+        among = self._among([row.key for row in rows], "r")
+        yield (
+            f"SELECT STRAIGHT_JOIN {wanted} FROM {name} AS r {_PRIMARY} "
+            f"JOIN {name} AS e {self._through(index)} ON {' AND '.join(same)} WHERE {among}"
+        )
+
+    def _before(self, index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[str]:
+        """Entries of what rows were."""
+        quote = self._dialect.quote
+        name = self._dialect.table(self.table.name)
+        source = f"SELECT {self._selected(index, '')} FROM {name} {self._through(index)} WHERE "
+        parts = []
+        for row in rows:
+            for image in row.before:
+                if all(column.name in image for column in index.columns):
+                    same = [f"{quote(column.name)} <=> {image[column.name]}" for column in index.columns]
+                    parts.append(source + " AND ".join([*same, self._is(row.key, "")]))
+        for start in range(0, len(parts), _AT_ONCE):
+            yield " UNION ALL ".join(parts[start : start + _AT_ONCE])
+
+    def _selected(self, index: IndexInfo, table: str) -> str:
+        """The address and the columns of an index, of the table of this name."""
+        columns = (*self.address, *(column.read for column in index.columns))
+        wires = (self._dialect.wire(c, f"{table}{self._dialect.quote(c.name)}") for c in columns)
+        return ", ".join(f"{wire} AS c{place}" for place, wire in enumerate(wires))
+
+    def _through(self, index: IndexInfo) -> str:
+        return f"FORCE INDEX ({self._dialect.quote(index.name)})"
+
+    def _among(self, keys: Sequence[Literals], table: str) -> str:
+        """Spelled out: MySQL does not use an index for a list of row values."""
+        return " OR ".join(f"({self._is(key, f'{table}.')})" for key in keys)
+
+    def _is(self, key: Literals, table: str) -> str:
+        """Not all by `=`: of a row that there can be only one of, the server does not tell what it reads it from."""
+        names = [f"{table}{self._dialect.quote(name)}" for name in self.table.key]
+        equal = [f"{name} = {value}" for name, value in zip(names[:-1], key[:-1], strict=True)]
+        return " AND ".join([*equal, f"{names[-1]} >= {key[-1]}", f"{names[-1]} <= {key[-1]}"])
+
+    def _batches(self, connection: Any, statement: str, columns: tuple[ScanColumn, ...]) -> Iterator[pa.RecordBatch]:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            width, rows = len(cursor.description), cursor.fetchall()
+        if rows:
+            yield zero_moments(Scan(self.table, columns), batch_of(rows, width))
+
+    def _connection(self) -> Any:
+        return lease(("lookup", self.url), lambda: connect(self.url))
+
+
+def literal(dialect: MySQLDialect, column: Column, value: object) -> str | None:
+    """A value of the binary log; None if no literal equals it."""
+    if value is None:
+        return "NULL"
+    if column.type.name in _NOT_FOUND or column.type.native.lower() in ("inet4", "inet6"):
+        return None
+    if isinstance(value, bytes):
+        return quoting.text(str(UUID(bytes=value))) if column.type.name is TypeName.UUID else quoting.octets(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    return dialect.literal(column, str(value))
+
+
+def _require(connection: Any, index: IndexInfo, statement: str) -> None:
+    """That entries are looked up in the index alone. What is known to be empty without a look is no matter."""
+    with connection.cursor() as cursor:
+        steps = plan_of(cursor, statement)
+    for step in steps:
+        if step["table"] is None or str(step["table"]) in ("r",) or str(step["table"]).startswith("<union"):
+            continue
+        through = f"type {step['type']}, key {step['key']}, {step['Extra']}"
+        if step["key"] != index.name or "Using index" not in str(step["Extra"]) or step["type"] not in _LOOKED_UP:
+            raise UnsupportedError(f"the server would not look entries up in the index alone: {through}")

@@ -1,0 +1,171 @@
+"""Mends what a check found on a MySQL server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.check.catalog import is_clustered
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.shown import keys_of, parts_of
+from tieout.connectors.mysql.writer import MySQLWriter, open_writer
+from tieout.connectors.protocols.repair import (
+    Parent,
+    Refused,
+    Row,
+    Suspension,
+    Trigger,
+    duplicates_of,
+    named_sequence,
+    quarantine_definition,
+    quarantine_table,
+    refused_if_in_the_way,
+)
+from tieout.connectors.sql import dml
+from tieout.model.tables import Column, Table, TableName
+
+_REBUILT = "tieout_rebuilt"
+
+_PARENT = """
+SELECT referenced_table_schema, referenced_table_name, column_name, referenced_column_name
+FROM information_schema.key_column_usage WHERE table_schema = %s AND table_name = %s AND constraint_name = %s
+  AND referenced_table_name IS NOT NULL ORDER BY ordinal_position"""
+
+_TRIGGERS = """
+SELECT trigger_name, event_manipulation FROM information_schema.triggers
+WHERE event_object_schema = %s AND event_object_table = %s ORDER BY 1, 2"""
+
+_INDEXES = "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
+
+
+def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> MySQLRepairer:
+    repairer = MySQLRepairer.of(open_writer(url))
+    if not lawful:
+        with translated(url):
+            repairer.ask_nothing()
+    return repairer
+
+
+class MySQLRepairer(MySQLWriter):
+    rewritten_by = ("DELETE", "INSERT")
+
+    @classmethod
+    def of(cls, writer: MySQLWriter) -> MySQLRepairer:
+        return cls(writer.url, writer._connection, writer.statements.dialect.flavour, writer._most_bytes)
+
+    def ask_nothing(self) -> None:
+        self._run("SET SESSION foreign_key_checks = 0")
+        if self.statements.dialect.flavour is Flavour.MARIADB:
+            self._run("SET SESSION check_constraint_checks = 0")
+
+    def triggers(self, table: Table) -> Sequence[Trigger]:
+        """Those that the user may see: it takes the TRIGGER privilege."""
+        return [Trigger(*row) for row in self._all(_TRIGGERS, [table.name.schema, table.name.name])]
+
+    def place(self, table: Table) -> Column | None:
+        return None
+
+    def known_from(self, table: Table, place: str) -> Row:
+        """An entry of InnoDB leads to its row by the primary key."""
+        parts = place.split(", ")
+        return dict(zip(table.key, parts, strict=True)) if len(parts) == len(table.key) else {}
+
+    def is_transactional(self, table: Table) -> bool:
+        return is_clustered(table)
+
+    def past_indexes(self, table: Table) -> str | None:
+        return "USE INDEX ()"
+
+    def read_no_index(self) -> None:
+        """InnoDB has its rows in the index of the primary key; others have been repaired before rows are changed."""
+
+    def rebuilding(self, table: Table, index: str) -> Sequence[str]:
+        alter = f"ALTER TABLE {self._name(table)}"
+        if not is_clustered(table):
+            return [f"REPAIR TABLE {self._name(table)}"]
+        columns = self._definition(table, index)
+        if columns is None:
+            return [f"{alter} FORCE"]
+        # One by one: in one statement, the server takes the new index for the old one, and keeps that.
+        own, new = self._quote(index), self._quote(_REBUILT)
+        return [f"{alter} ADD {columns}", f"{alter} DROP INDEX {own}", f"{alter} RENAME INDEX {new} TO {own}"]
+
+    def rebuild(self, table: Table, index: str) -> None:
+        if not is_clustered(table):
+            self._repair(table)
+            return
+        there = {name for (name,) in self._all(_INDEXES, [table.name.schema, table.name.name])}
+        alter, own, new = f"ALTER TABLE {self._name(table)}", self._quote(index), self._quote(_REBUILT)
+        if _REBUILT in there and index not in there:
+            self.run(f"{alter} RENAME INDEX {new} TO {own}")
+            return
+        if _REBUILT in there:
+            self.run(f"{alter} DROP INDEX {new}")
+        try:
+            for statement in self.rebuilding(table, index):
+                self.run(statement)
+        except Refused as refusal:
+            if refusal.collides:
+                raise
+            self.run(f"{alter} FORCE")
+
+    def _repair(self, table: Table) -> None:
+        for _, _, kind, text in self._all(f"REPAIR TABLE {self._name(table)}"):
+            if str(kind).lower() == "error" or (str(kind).lower() == "status" and str(text) != "OK"):
+                raise Refused(f"REPAIR TABLE: {text}")
+
+    def _definition(self, table: Table, index: str) -> str | None:
+        """The index under another name, in the server's own words; None if it can't be made beside the old one."""
+        if index == "PRIMARY":
+            return None
+        ((_, text),) = self._all(f"SHOW CREATE TABLE {self._name(table)}")
+        part = keys_of(parts_of(str(text))[0]).get(index)
+        if part is None:
+            return None
+        kind, _, of_what = part.partition(f" {self._quote(index)} ")
+        return f"{kind} {self._quote(_REBUILT)} {of_what}"
+
+    def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
+        statement = duplicates_of(self._dialect, table, columns, self.past_indexes(table))
+        return [tuple(map(str, row)) for row in self._all(statement)]
+
+    def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
+        found = self._all(_PARENT, [table.name.schema, table.name.name, constraint])
+        if not found:
+            return None
+        return Parent(TableName(*found[0][:2]), tuple(row[2] for row in found), tuple(row[3] for row in found))
+
+    def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
+        return dml.assign(self.statements.dialect, table, key, dict.fromkeys(columns, "DEFAULT"))
+
+    def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
+        # An UPDATE that changes nothing writes nothing, and leaves what is generated.
+        losing = [reference for reference in self.references(table) if reference.loses]
+        return [self.statements.delete(table, key, losing), self.statements.insert(table, row)]
+
+    def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
+        if sequence in (None, "AUTO_INCREMENT"):
+            # Told less than it may be, the engine goes on behind the highest value.
+            return [f"ALTER TABLE {self._name(table)} AUTO_INCREMENT = 1"]
+        name = self._dialect.table(named_sequence(str(sequence)))
+        ((step,),) = self._all(f"SELECT increment FROM {name}")
+        furthest = f"{'MIN' if int(step) < 0 else 'MAX'}({self._quote(column)})"
+        return [f"SELECT SETVAL({name}, (SELECT {furthest} FROM {self._name(table)} USE INDEX ()))"]
+
+    def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
+        return Suspension()
+
+    def make_quarantine(self, schema: str) -> str:
+        options = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
+        return quarantine_definition(self._dialect.table(quarantine_table(schema).name), "LONGTEXT", options)
+
+    def run(self, statement: str) -> None:
+        with refused_if_in_the_way():
+            self._run(statement)
+
+    def _name(self, table: Table) -> str:
+        return self._dialect.table(table.name)
+
+    def _quote(self, name: str) -> str:
+        return self._dialect.quote(name)

@@ -1,0 +1,103 @@
+"""Reads chunks of MySQL tables without locks: each in a view of its own, whose place in the log is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.binlog.continuity import identified
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.move import watermarks
+from tieout.connectors.mysql.move.text_protocol_rows import tab_lines
+from tieout.connectors.mysql.move.texts import rendered, texts_of, unreadable
+from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.session import PATIENT, connect
+from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
+from tieout.connectors.sql import select
+from tieout.errors import ReadError, UnsupportedError
+from tieout.model.keys import Key, KeyRange
+from tieout.model.moving import Held, Transfer
+from tieout.model.positions import Position
+
+
+@dataclass(frozen=True)
+class MySQLChunkSource:
+    """`watermarks`: the server does not tell where a snapshot lies in its log."""
+
+    url: EndpointUrl
+    flavour: Flavour
+    watermarks: bool
+
+    @contextmanager
+    def reading(self) -> Iterator[MySQLChunkReader]:
+        with translated(self.url), closing(connect(self.url, settings=PATIENT)) as connection:
+            held = _identified(self.url, watermarks.begin(connection) if self.watermarks else _begin(connection))
+            yield MySQLChunkReader(self.url, connection, MySQLDialect(self.flavour), held)
+
+    def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
+        return texts_of(transfer)
+
+    def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
+        statement = select.places_among(
+            MySQLDialect(self.flavour), key_scan(transfer), bounds, canonical_keys(transfer, keys)
+        )
+        with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            return [int(count) for _, count in cursor.fetchall()]
+
+
+@dataclass(frozen=True)
+class MySQLChunkReader:
+    url: EndpointUrl
+    connection: Any
+    dialect: MySQLDialect
+    held: Held
+
+    def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
+        columns, fields = rendered(self.dialect, transfer)
+        condition = select.within(self.dialect, key_scan(transfer), keys)
+        rows = f"FROM {self.dialect.table(transfer.source.name)}{f' WHERE {condition}' if condition else ''}"
+        # Here: whoever takes the lines would take an error for its own.
+        with translated(self.url):
+            self._refuse_unreadable(transfer, rows)
+            yield from tab_lines(self.connection, f"SELECT {columns} {rows}", fields)
+
+    def _refuse_unreadable(self, transfer: Transfer, rows: str) -> None:
+        """Before any of them is read: they would come as question marks."""
+        found = [(column, unreadable(self.dialect, column)) for column in transfer.source_columns]
+        doubtful = [(column, condition) for column, condition in found if condition is not None]
+        if not doubtful:
+            return
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT {', '.join(f'SUM({condition})' for _, condition in doubtful)} {rows}")
+            counts = cursor.fetchone()
+        for (column, _), count in zip(doubtful, counts, strict=True):
+            if count:
+                name = f"{transfer.source.name}.{column.name}"
+                raise ReadError(f"{self.url.redacted()}: {name}: {count:,} texts are no {column.charset}")
+
+
+def _identified(url: EndpointUrl, held: Held) -> Held:
+    """With the identity of the log: after a failover, the place of another one would be compared with it."""
+    settled = held.settled and identified(url, held.settled)
+    return replace(held, position=identified(url, held.position), settled=settled)
+
+
+def _begin(connection: Any) -> Held:
+    """Begins a view in which all rows are of one moment, and tells its place in the log.
+
+    Under another isolation level than REPEATABLE READ the view would be void, without a word.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        cursor.execute("SHOW STATUS LIKE 'binlog\\_snapshot\\_%'")
+        told = {name.lower(): value for name, value in cursor.fetchall()}
+    file, offset = told.get("binlog_snapshot_file"), told.get("binlog_snapshot_position")
+    if not file:
+        raise UnsupportedError("the server does not tell a snapshot's position in its binary log", "MariaDB does")
+    return Held(Position(f"{file}:{offset}"))

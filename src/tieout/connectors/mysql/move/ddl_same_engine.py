@@ -1,0 +1,84 @@
+"""A MySQL table as it would be made on another server of its kind: from SHOW CREATE TABLE."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tieout.connectors.mysql.shown import NAME, parts_of, unquoted
+from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Structure
+from tieout.model.tables import TableName
+
+_INDEX = re.compile(rf"(?P<kind>(UNIQUE |FULLTEXT |SPATIAL )?)KEY (?P<name>{NAME})")
+_FOREIGN = re.compile(
+    rf"CONSTRAINT (?P<name>{NAME}) FOREIGN KEY \({NAME}(?:, {NAME})*\) REFERENCES "
+    rf"(?P<parent>(?:(?P<schema>{NAME})\.)?(?P<table>{NAME})) \("
+)
+# In front of any quote: a comment may say the same.
+_NUMBERED = re.compile(rf"({NAME} [^'`]*?) AUTO_INCREMENT\b")
+_COLUMN = re.compile(NAME)
+_NEXT = re.compile(r"([^']*?) AUTO_INCREMENT=(\d+)")
+
+
+@dataclass
+class _Parts:
+    lines: list[str] = field(default_factory=list)
+    columns: dict[str, str] = field(default_factory=dict)
+    indexes: dict[str, str] = field(default_factory=dict)
+    unique: dict[str, str] = field(default_factory=dict)
+    references: list[ForeignKey] = field(default_factory=list)
+    numbered: str | None = None
+    has_primary: bool = False
+
+
+def own_structure(shown: str, table: TableName, key_index: str | None) -> Structure:
+    """From the server's own words. `key_index` stands in for a primary key."""
+    body, tail = parts_of(shown)
+    parts = _Parts()
+    for line in body:
+        _sort(line, table.schema, parts)
+    kept = [] if parts.has_primary or key_index is None else [parts.unique.pop(key_index)]
+    following = _NEXT.match(tail)
+    if following:
+        tail = following[1] + tail.removeprefix(following[0])
+    create = f"CREATE TABLE {TABLE} (\n  " + ",\n  ".join([*parts.lines, *kept]) + "\n" + tail
+    unique = _added(parts.unique)
+    if parts.numbered is not None:
+        # A numbered column makes servers load chunks one after another, and may need an index that comes late.
+        unique += (Part("", f"ALTER TABLE {TABLE} MODIFY {parts.numbered}"),)
+    return Structure(
+        create=(create,),
+        indexes=_added(parts.indexes),
+        unique=unique,
+        references=tuple(parts.references),
+        counters=(f"ALTER TABLE {TABLE} AUTO_INCREMENT = {following[2]}",) if parts.numbered and following else (),
+        columns=parts.columns,
+    )
+
+
+def _sort(line: str, schema: str, parts: _Parts) -> None:
+    index, foreign = _INDEX.match(line), _FOREIGN.match(line)
+    if own := _COLUMN.match(line):
+        if numbered := _NUMBERED.match(line):
+            parts.numbered = line
+            line = numbered[1] + line.removeprefix(numbered[0])
+        parts.lines.append(line)
+        parts.columns[unquoted(own[0])] = line
+    elif index is not None:
+        kind = parts.unique if index["kind"] == "UNIQUE " else parts.indexes
+        kind[unquoted(index["name"])] = line
+    elif foreign is not None:
+        parent = TableName(unquoted(foreign["schema"]) if foreign["schema"] else schema, unquoted(foreign["table"]))
+        start, end = foreign.span("parent")
+        statement = f"ALTER TABLE {TABLE} ADD {line[:start]}{PARENT}{line[end:]}"
+        parts.references.append(ForeignKey(Part(unquoted(foreign["name"]), statement), parent))
+    else:
+        parts.has_primary |= line.startswith("PRIMARY KEY")
+        parts.lines.append(line)
+
+
+def _added(lines: dict[str, str]) -> tuple[Part, ...]:
+    """In one statement: the table is read once for all of them, and all of them are there or none."""
+    if not lines:
+        return ()
+    return (Part(next(iter(lines)), f"ALTER TABLE {TABLE} " + ", ".join(f"ADD {line}" for line in lines.values())),)

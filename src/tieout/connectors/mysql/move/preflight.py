@@ -1,0 +1,225 @@
+"""What keeps rows from being moved out of a MySQL server, or written to one, each with what to do.
+
+What a user may do is what SHOW GRANTS says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.binlog.dump import log_behind
+from tieout.connectors.mysql.binlog.server import end_of_log, global_variables
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.move.loader import takes_files
+from tieout.connectors.mysql.move.session import MySQLSession
+from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.session import connect
+from tieout.connectors.protocols.move import Destination
+from tieout.errors import AccessError
+from tieout.model.forecast import Problem, Severity
+from tieout.model.tables import Table
+
+# GRANT SELECT, INSERT (`a`, `b`) ON `shop`.* TO …; a role that is granted has no ON.
+_GRANT = re.compile(r"GRANT (?P<rights>.+?) ON (?P<schema>\*|`(?:[^`]|``)+`)\.(?P<table>\*|`(?:[^`]|``)+`) TO ")
+_ALL = "ALL PRIVILEGES"
+
+
+@dataclass(frozen=True)
+class Grants:
+    """Lines of SHOW GRANTS: of a user, and of the roles that it has."""
+
+    lines: Sequence[str]
+
+    def lacking(self, rights: Sequence[str], schema: str) -> list[str]:
+        """Those of the rights that the user does not have on all tables of a schema."""
+        had = {right for line in self.lines for right in _rights(line, schema)}
+        return [] if _ALL in had else [right for right in rights if right not in had]
+
+
+def _rights(line: str, schema: str) -> list[str]:
+    found = _GRANT.match(line)
+    if found is None or found["table"] != "*":
+        return []
+    if found["schema"] != "*" and not _is_like(schema, found["schema"][1:-1].replace("``", "`")):
+        return []
+    return [right.strip() for right in found["rights"].split(",")]
+
+
+def _is_like(schema: str, pattern: str) -> bool:
+    r"""A schema may be granted by a pattern of LIKE; \ stands before letters that mean themselves."""
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    meant = {"%": ".*", "_": "."}
+    expression = "".join(meant.get(part) or re.escape(part[-1]) for part in parts)
+    return re.fullmatch(expression, schema, re.DOTALL) is not None
+
+
+_SETTINGS = {
+    "binlog_format": ("ROW", "the log tells statements, not rows"),
+    "binlog_row_image": ("FULL", "the log leaves columns of changed rows out"),
+    "binlog_row_metadata": ("FULL", "the log does not name the columns of rows"),
+    # MySQL's own.
+    "binlog_row_value_options": ("", "the log has parts of JSON values"),
+    "binlog_transaction_compression": ("OFF", "the log has compressed transactions"),
+}
+_WATERMARK_RIGHTS = ("SELECT", "INSERT", "UPDATE", "CREATE", "DROP")
+
+
+def source_problems(
+    url: EndpointUrl, flavour: Flavour, tables: Sequence[Table], *, watermarks: bool = False
+) -> list[Problem]:
+    """`watermarks`: chunks are read between two of them, which have to be written."""
+    with translated(url), closing(connect(url)) as connection:
+        settings = global_variables(connection, ("log_bin", "binlog_order_commits", *_SETTINGS))
+        found, user = [*_of_log(settings)], _user(connection)
+        if watermarks:
+            found += _of_watermarks(url, settings, user)
+        if settings["log_bin"] == "ON":
+            found += _of_rights(url, connection, user, tables)
+        for table in tables:
+            statement = f"SELECT * FROM {MySQLDialect(flavour).table(table.name)} LIMIT 0"
+            fix = f"GRANT SELECT ON {MySQLDialect(flavour).table(table.name)} TO {user}"
+            found += _refused(url, partial(_rows, connection, statement), fix, str(table.name))
+        return found
+
+
+def _of_watermarks(url: EndpointUrl, settings: dict[str, str], user: str) -> Iterator[Problem]:
+    if settings.get("binlog_order_commits", "ON") != "ON":
+        message = "binlog_order_commits is off: nobody knows what a snapshot sees"
+        yield Problem(Severity.PREVENTS, message, "SET GLOBAL binlog_order_commits = ON")
+    with closing(MySQLSession(url)) as session:
+        grants = Grants([str(line) for (line,) in session.rows("SHOW GRANTS")])
+        schema = url.database or ""
+        if lacking := ", ".join(grants.lacking(_WATERMARK_RIGHTS, schema)):
+            fix = f"GRANT {lacking} ON {session.quote(schema)}.* TO {user}"
+            yield Problem(Severity.PREVENTS, f"the user lacks {lacking} on {schema}, where watermarks are written", fix)
+        try:
+            session.execute("START TRANSACTION READ WRITE")
+        except AccessError as error:
+            fix = "SET GLOBAL read_only = 0, or give the primary's URL: watermarks are written there"
+            yield Problem(Severity.PREVENTS, error.message, fix)
+        session.rollback()
+
+
+def _of_log(settings: dict[str, str]) -> Iterator[Problem]:
+    if settings["log_bin"] != "ON":
+        fix = "start it with log_bin, binlog_format = ROW and binlog_row_metadata = FULL"
+        yield Problem(Severity.PREVENTS, "the server keeps no binary log", fix)
+        return
+    for name, (wanted, why) in _SETTINGS.items():
+        if settings.get(name, wanted).upper() != wanted:
+            fix = f"SET GLOBAL {name} = {quoting.text(wanted)}, and in its configuration"
+            fix = f"{fix}; then end connections that were open before"
+            yield Problem(Severity.PREVENTS, f"{name} is {settings[name]}: {why}", fix)
+
+
+def _of_rights(url: EndpointUrl, connection: Any, user: str, tables: Sequence[Table]) -> Iterator[Problem]:
+    """What the server answers to the very statements that a mover asks."""
+    monitor = (
+        "REPLICATION CLIENT" if Flavour.of(connection.get_server_info()) is not Flavour.MARIADB else "BINLOG MONITOR"
+    )
+    blind = [*_refused(url, partial(_rows, connection, "SHOW BINARY LOGS"), f"GRANT {monitor} ON *.* TO {user}")]
+    yield from blind
+    if not blind:
+        yield from _left_out(connection, tables)
+        yield from _refused(url, partial(_read_end, url, connection), f"GRANT REPLICATION SLAVE ON *.* TO {user}")
+
+
+def _read_end(url: EndpointUrl, connection: Any) -> None:
+    with log_behind(url, end_of_log(connection)):
+        pass
+
+
+def _left_out(connection: Any, tables: Sequence[Table]) -> Iterator[Problem]:
+    """Schemas that the server was told not to log: nobody would see their changes."""
+    status = _rows(connection, "SHOW MASTER STATUS")
+    only, but = ({name for name in str(text or "").split(",") if name} for text in status[0][2:4])
+    for schema in sorted({table.name.schema for table in tables}):
+        if (only and schema not in only) or schema in but:
+            fix = "take binlog_do_db and binlog_ignore_db out of its configuration, and restart the server"
+            yield Problem(Severity.PREVENTS, f"changes of {schema} are not written to the log", fix)
+
+
+def _refused(url: EndpointUrl, ask: Callable[[], object], fix: str, table: str | None = None) -> Iterator[Problem]:
+    try:
+        with translated(url):
+            ask()
+    except AccessError as error:
+        yield Problem(Severity.PREVENTS, error.message, fix, table=table)
+
+
+def _user(connection: Any) -> str:
+    return quoting.account(str(_rows(connection, "SELECT CURRENT_USER()")[0][0]))
+
+
+def _rows(connection: Any, statement: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX")
+TRANSACTIONAL = {"InnoDB", "ROCKSDB"}
+_TRIGGERS = """SELECT trigger_name FROM information_schema.triggers
+WHERE event_object_schema = %s AND event_object_table = %s ORDER BY trigger_name"""
+
+
+def target_problems(session: MySQLSession, own: str, destinations: Sequence[Destination]) -> list[Problem]:
+    """`own` is the schema that progress is kept in."""
+    schemas = sorted({own, *(each.name.schema for each in destinations)})
+    found = [*_of_server(session), *_of_schemas(session, schemas)]
+    for destination in destinations:
+        if destination.there is not None:
+            found += _of_table(session, destination)
+    return found
+
+
+def _of_server(session: MySQLSession) -> Iterator[Problem]:
+    try:
+        # Whoever may write to a read-only server is not refused.
+        session.execute("START TRANSACTION READ WRITE")
+    except AccessError as error:
+        yield _prevents(error.message, "SET GLOBAL read_only = 0, or give the primary's URL")
+    session.rollback()
+    known = session.rows("SELECT support FROM information_schema.engines WHERE engine = 'Aria'")
+    if not known or known[0][0] not in ("YES", "DEFAULT"):
+        yield _prevents("the server has no Aria tables, which changes are staged in", "MariaDB has them")
+    if not takes_files(session):
+        message = "local_infile is off: rows are written by INSERT, which takes longer"
+        yield Problem(Severity.NOTE, message, "SET GLOBAL local_infile = 1")
+
+
+def _of_schemas(session: MySQLSession, schemas: Sequence[str]) -> Iterator[Problem]:
+    grants = Grants([str(line) for (line,) in session.rows("SHOW GRANTS")])
+    user = quoting.account(str(session.rows("SELECT CURRENT_USER()")[0][0]))
+    known = {str(schema) for (schema,) in session.rows("SELECT schema_name FROM information_schema.schemata")}
+    for schema in schemas:
+        if lacking := grants.lacking(_RIGHTS, schema):
+            rights, quoted = ", ".join(lacking), session.quote(schema)
+            yield _prevents(f"the user lacks {rights} on {schema}", f"GRANT {rights} ON {quoted}.* TO {user}")
+        elif schema not in known:
+            yield _prevents(f"there is no database {schema}", f"CREATE DATABASE {session.quote(schema)}")
+
+
+def _of_table(session: MySQLSession, destination: Destination) -> Iterator[Problem]:
+    assert destination.there is not None
+    name, table = str(destination.name), session.table(destination.name)
+    engine = destination.there.engine
+    if engine not in TRANSACTIONAL:
+        message = f"it is kept by {engine}, which has no transactions: a batch could be there in part"
+        yield _prevents(message, f"ALTER TABLE {table} ENGINE = InnoDB", name)
+    # No session of MySQL can put them to sleep, as it can foreign keys.
+    for (trigger,) in session.rows(_TRIGGERS, [destination.name.schema, destination.name.name]):
+        message = f"its trigger {trigger} would run for every row that is moved"
+        yield _prevents(message, "drop it, and create it again when the move is over", name)
+
+
+def _prevents(message: str, fix: str, table: str | None = None) -> Problem:
+    return Problem(Severity.PREVENTS, message, fix, table=table)

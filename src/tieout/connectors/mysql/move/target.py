@@ -1,0 +1,189 @@
+"""A MySQL server as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.move.building import build
+from tieout.connectors.mysql.move.ddl_from_other_engine import structure_of
+from tieout.connectors.mysql.move.loader import CLOCK, MySQLLoader
+from tieout.connectors.mysql.move.preflight import target_problems
+from tieout.connectors.mysql.move.session import MySQLSession
+from tieout.connectors.protocols.move import Destination, StageTable
+from tieout.connectors.sql.ddl import TABLE, Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.internal_tables import PREFIX
+from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
+from tieout.errors import UnsupportedError
+from tieout.model.forecast import Problem, Severity
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
+
+_NAME = "VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+_LONG = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+_ROW = "_tieout_row"
+_BY_BYTES = {TypeName.TEXT, TypeName.CHAR, TypeName.JSON, TypeName.ENUM, TypeName.SET}
+
+_INDEXES = "SELECT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
+_MADE = "SELECT table_name, create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+_RUNNING = "SHOW GLOBAL STATUS WHERE variable_name IN ('Threads_running', 'Slaves_connected')"
+_CONSTRAINTS = """
+SELECT constraint_name FROM information_schema.table_constraints WHERE table_schema = %s AND table_name = %s"""
+
+
+def open_target(url: EndpointUrl) -> MySQLTarget:
+    return MySQLTarget(url)
+
+
+class MySQLTarget(SqlTarget):
+    def __init__(self, url: EndpointUrl) -> None:
+        super().__init__(lambda: MySQLSession(url), url.database or "", CLOCK)
+        self.url = url
+
+    def prepare(self) -> None:
+        self.progress.create(_NAME, _LONG, self.tables_like(PREFIX))
+
+    def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
+        with closing(MySQLSession(self.url)) as session:
+            return target_problems(session, self.schema, destinations)
+
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+        return structure_of(table, wiring)
+
+    def lacking(self, types: Sequence[str]) -> list[str]:
+        return list(types)  # an engine without types of users' own
+
+    def built(self, table: TableName) -> Built:
+        wanted = [table.schema, table.name]
+        indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
+        return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
+
+    def load_problem(self) -> None:
+        """Any user may read the server's status."""
+
+    def lag_problem(self) -> Problem:
+        # A replica's own SHOW REPLICA STATUS says it; SHOW REPLICA HOSTS of the primary has names, and no lag.
+        message = "a MariaDB or MySQL server does not know how far behind its replicas are (max_replica_lag)"
+        return Problem(Severity.PREVENTS, message, "leave max_replica_lag out; max_rows_per_second limits the rate")
+
+    def load(self) -> int:
+        status = dict(self.session.rows(_RUNNING))
+        # The threads that send the log to replicas run all the time.
+        return int(status["Threads_running"]) - int(status.get("Slaves_connected", 0)) - 1
+
+    def replica_lag(self) -> float:
+        raise UnsupportedError(self.lag_problem().message, self.lag_problem().fix)
+
+    def last_rows(self) -> LastRows:
+        return LastRows(self.session, self.progress, self)
+
+    def made(self, tables: Sequence[TableName]) -> dict[TableName, str]:
+        found = {}
+        for table in tables:
+            names = dict(self.session.rows(_MADE, [table.schema, table.name]))
+            if table.name in names:  # and not one whose name differs in case
+                found[table] = str(names[table.name])
+        return found
+
+    def row_hash(self, columns: Sequence[str], row: str) -> str:
+        # Of each by itself: a text of all could be longer than the server lets it be, and then there is none.
+        values = ", ".join(f"COALESCE(SHA2({row}.{self.session.quote(column)}, 256), '')" for column in columns)
+        return f"SHA2(CONCAT_WS(',', {values}), 256)"
+
+    def loader(self) -> MySQLLoader:
+        return MySQLLoader(self.url)
+
+    def create_stage(self, stage: StageTable) -> None:
+        transfer, table = stage.transfer, self.session.table(stage.name)
+        # What is staged is read again from the log after a crash: it needs no engine that survives one.
+        self.session.execute(
+            f"CREATE TABLE {table} ({KIND} TINYINT, {PIECE} INT, {COPIES} BIGINT, "
+            f"{KEPT} {_LONG}, {_ROW} BIGINT AUTO_INCREMENT PRIMARY KEY) ENGINE = Aria TRANSACTIONAL = 0 "
+            f"AS SELECT {self.columns(transfer)} FROM {self.session.table(transfer.target.name)} LIMIT 0"
+        )
+        types = {
+            name: f"{kind} CHARACTER SET {charset} COLLATE {collation}" if charset else kind
+            for name, kind, charset, collation in self.session.rows(
+                "SELECT column_name, column_type, character_set_name, collation_name "
+                "FROM information_schema.columns WHERE table_schema = %s AND table_name = %s",
+                [stage.name.schema, stage.name.name],
+            )
+        }
+        # Of a deleted row a log may tell the key alone.
+        columns = [column.name for column in transfer.target_columns if not column.nullable]
+        changes = ", ".join(f"MODIFY {self.session.quote(name)} {types[name]} NULL" for name in columns)
+        if changes:
+            # As a structure is: labels are written with two backslashes for one.
+            build(self.url, stage.name, [f"ALTER TABLE {TABLE} {changes}"])
+
+    @contextmanager
+    def indexed(self, stage: StageTable) -> Iterator[None]:
+        table = self.session.table(stage.name)
+        names = ", ".join(self.session.quote(stage.transfer.target_columns[place].name) for place in stage.transfer.key)
+        self.session.execute(f"ALTER TABLE {table} ADD INDEX _tieout_key ({names}, {PIECE})")
+        yield
+        self.session.execute(f"ALTER TABLE {table} DROP INDEX _tieout_key")
+
+    def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
+        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+        return f"DELETE s FROM {table} s JOIN {table} n ON {same} AND {comes_later(than)}"
+
+    def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
+        table, name = self.session.table(stage.name), self.session.quote(stage.transfer.target_columns[place].name)
+        rest = f"TRIM(BOTH ',' FROM REPLACE(CONCAT(',', s.{KEPT}, ','), ',{place:d},', ','))"
+        return (
+            f"UPDATE {table} s JOIN {table} n ON {self.same_key(stage.transfer, 'n', 's')} AND n.{PIECE} < {piece:d} "
+            f"SET s.{name} = n.{name}, s.{KEPT} = {rest} WHERE s.{PIECE} = {piece:d} AND {self.is_kept(place)} "
+            f"AND n.{STAYS} AND NOT COALESCE({self.is_kept(place, 'n')}, 0)"
+        )
+
+    def leave(self) -> None:
+        """There is no schema to remove."""
+
+    def is_kept(self, place: int, row: str = "s") -> str:
+        return f"FIND_IN_SET({place:d}, {row}.{KEPT})"
+
+    def fill_kept(self, stage: StageTable, place: int) -> str:
+        name = self.session.quote(stage.transfer.target_columns[place].name)
+        return (
+            f"UPDATE {self.session.table(stage.name)} s JOIN {self.session.table(stage.transfer.target.name)} t "
+            f"ON {self.same_key(stage.transfer, 't', 's')} SET s.{name} = t.{name} "
+            f"WHERE {self.is_kept(place)}"
+        )
+
+    def take_away(self, stage: StageTable) -> str:
+        # In this order: a stage has no index, and to look for each of the target's rows in it would take for ever.
+        return (
+            f"DELETE t FROM {self.session.table(stage.name)} s STRAIGHT_JOIN "
+            f"{self.session.table(stage.transfer.target.name)} t ON {self.same_key(stage.transfer, 't', 's')}"
+        )
+
+    def take_copies(self, stage: StageTable) -> int:
+        """One statement for each row: MySQL has no name for one of several equal rows but LIMIT."""
+        target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
+        missed = 0
+        for row, copies in self.session.rows(f"SELECT {_ROW}, {COPIES} FROM {staged} WHERE {GOES}"):
+            same = " AND ".join(
+                f"{self.exactly(column)} <=> (SELECT {self.exactly(column)} FROM {staged} WHERE {_ROW} = {row:d})"
+                for column in stage.transfer.target_columns
+            )
+            missed += int(copies) - self.session.execute(f"DELETE FROM {target} WHERE {same} LIMIT {copies:d}")
+        return missed
+
+    def tables_like(self, prefix: str) -> list[str]:
+        found = self.session.rows(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE %s",
+            [self.schema, f"{prefix}%"],
+        )
+        return [name for (name,) in found if name.startswith(prefix)]
+
+    def exactly(self, column: Column) -> str:
+        # A collation may take two texts for the same one.
+        name = self.session.quote(column.name)
+        return f"CAST({name} AS BINARY)" if column.type.name in _BY_BYTES else name
+
+    def any_of(self, column: Column) -> str:
+        # Of a group all are the same; which one, the server need not be told.
+        return self.session.quote(column.name)

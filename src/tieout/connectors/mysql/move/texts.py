@@ -1,0 +1,125 @@
+"""How MySQL's values are written in tab form: by its own SQL in chunks, by us where they come from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+import pyarrow as pa
+
+from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.move.addresses import address_text
+from tieout.connectors.mysql.move.text_protocol_rows import RAW, Fields
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.move import TextOf
+from tieout.connectors.sql import copy_text
+from tieout.connectors.sql.char_overflow import MARK, marked, most_letters
+from tieout.model.kinds import Form, Kind
+from tieout.model.moving import Transfer
+from tieout.model.tables import Column
+from tieout.model.types import TypeName
+
+_BYTES = {TypeName.BINARY, TypeName.OPAQUE}
+_NUMBERS = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.BOOLEAN}
+_SHORT = 65_535
+"""Of so many bytes the hexadecimal digits are a text that every server makes."""
+
+# The sessions take a backslash as it is: two of them are one in tab form.
+_MARK = "'\\\\x'"
+
+
+def rendered(dialect: MySQLDialect, transfer: Transfer) -> tuple[str, Fields]:
+    """What to select, and which of it comes in tab form already."""
+    parts: list[str] = []
+    ready: set[int] = set()
+    joined: set[int] = set()
+    for source, target in transfer.columns:
+        reference = dialect.quote(source.name)
+        if _may_be_long(source) and target.type.name is not TypeName.UUID:
+            ready.add(len(parts))
+            joined.add(len(parts) + 1)
+            parts += _long_bytes(reference, source)
+            continue
+        part = _rendered(reference, source, target)
+        if part.startswith(f"CONCAT({_MARK}"):
+            ready.add(len(parts))
+        parts.append(part)
+    return ", ".join(parts), Fields(len(parts), frozenset(ready), frozenset(joined))
+
+
+def _long_bytes(reference: str, source: Column) -> list[str]:
+    """A mark and then the value, as it is if its digits would be longer than what a server lets a function make.
+
+    It would make NULL of them.
+    """
+    value = reference if source.type.name is TypeName.BINARY else f"CAST({reference} AS BINARY)"
+    is_long = f"LENGTH({value}) > @@max_allowed_packet DIV 4"
+    return [
+        f"IF({reference} IS NULL, NULL, IF({is_long}, {quoting.octets(RAW)}, {_MARK}))",
+        f"IF({is_long}, {value}, HEX({value}))",
+    ]
+
+
+def _rendered(reference: str, source: Column, target: Column) -> str:
+    name = source.type.name
+    if name in _BYTES:
+        return f"HEX({reference})" if target.type.name is TypeName.UUID else f"CONCAT({_MARK}, HEX({reference}))"
+    if name is TypeName.UUID and target.type.name is TypeName.BINARY:
+        return f"CONCAT({_MARK}, REPLACE({reference}, '-', ''))"
+    if name is TypeName.FLOAT32 or (name is TypeName.FLOAT64 and "(" in source.type.native):
+        # As text, a FLOAT has six digits, and a DOUBLE(20,2) two behind the point, whatever it is.
+        return f"CAST({reference} AS DOUBLE)"
+    if name is TypeName.BITS:
+        if target.type.name in _NUMBERS:
+            return f"CAST({reference} AS UNSIGNED)"
+        return f"LPAD(BIN({reference} + 0), {source.type.precision or 1:d}, '0')"
+    if name is TypeName.YEAR and target.type.name is not TypeName.YEAR:
+        return f"CAST({reference} AS UNSIGNED)"  # or a year 0 is 0000
+    most = most_letters(source, target)
+    if most is None:
+        return reference
+    return f"IF(CHAR_LENGTH({reference}) > {most:d}, CONCAT({reference}, {quoting.text(MARK)}), {reference})"
+
+
+def unreadable(dialect: MySQLDialect, column: Column) -> str | None:
+    """The condition under which a text has no form in Unicode; None if there is no such text.
+
+    The server would send a question mark for it.
+    """
+    reference = dialect.quote(column.name)
+    wired = dialect.wire(ScanColumn(column, Kind(Form.TEXT)), reference)
+    if column.type.name not in (TypeName.TEXT, TypeName.CHAR) or wired == reference:
+        return None
+    return f"LEFT({wired}, 9) = CONCAT(CONVERT(X'00' USING utf8mb4), 'invalid ')"
+
+
+def texts_of(transfer: Transfer) -> Sequence[TextOf]:
+    return [_text_of(source, target) for source, target in transfer.columns]
+
+
+def _text_of(source: Column, target: Column) -> TextOf:
+    name, wanted = source.type.name, target.type.name
+    if name in _BYTES:
+        return _each(bytes.hex) if wanted is TypeName.UUID else copy_text.texts
+    if name is TypeName.UUID:
+        return copy_text.texts if wanted is TypeName.BINARY else _each(lambda value: str(UUID(bytes=value)))
+    if source.type.native.lower() in ("inet4", "inet6"):
+        return _each(address_text)
+    if name is TypeName.BITS and wanted in _NUMBERS:
+        return _each(lambda value: str(int(value, 2)))
+    if name is wanted is TypeName.YEAR:
+        return _each("{:04d}".format)  # 0 would be taken for 2000
+    most = most_letters(source, target)
+    return copy_text.texts if most is None else _each(lambda value: marked(value, most))
+
+
+def _may_be_long(column: Column) -> bool:
+    return column.type.name in _BYTES and (column.type.precision or _SHORT + 1) > _SHORT
+
+
+def _each(text: Callable[..., str]) -> TextOf:
+    def texts(values: list[object]) -> pa.Array:
+        return pa.array([None if value is None else text(value) for value in values], pa.large_string())
+
+    return texts

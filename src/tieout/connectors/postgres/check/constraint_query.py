@@ -1,0 +1,210 @@
+"""Rows of PostgreSQL that break constraints, found in the heap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.check.catalog import indexes_of
+from tieout.connectors.postgres.check.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY, block_parts
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.endpoint import PostgresEndpoint
+from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.session import connect, libpq_url
+from tieout.connectors.postgres.snapshot import unwrapped
+from tieout.connectors.protocols.check import IndexColumn
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import OnlyRows, Part, Unreadable, Violations, exact_columns, exact_key
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.constraint_dialect import as_parent, named_source, numbered
+from tieout.connectors.sql.constraint_sql import EVERY_ROW, Asked, question, unaskable
+from tieout.errors import TieoutError
+from tieout.model.constraints import ConstraintInfo
+from tieout.model.tables import Column, TableName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DIALECT = PostgresDialect()
+_READS_ONLY = {"default_transaction_read_only": "on"}
+# A CHECK that is called valid would answer for the rows, and an index for the key that it is to guard.
+_ROWS_ONLY = {**_READS_ONLY, **HEAP_ONLY, "constraint_exclusion": "off"}
+_HEAP_NODES = ("Seq Scan", "Tid Range Scan")
+_MOST_PARTS = 256
+
+_BLOCKS = """
+SELECT pg_relation_size(c.oid) / current_setting('block_size')::int8
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
+
+_RELATION_KIND = """
+SELECT c.relkind::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s"""
+
+
+@dataclass(frozen=True)
+class PostgresAsking:
+    url: EndpointUrl
+    through_indexes: bool = False
+
+    def rows(self, statement: str, columns: Sequence[ScanColumn]) -> Iterator[pa.RecordBatch]:
+        with translated(self.url), lease(("asking", self._connection_url), self._connect) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                for batch in cursor.fetch_record_batch():
+                    yield unwrapped(batch)
+
+    def numbers(self, statement: str) -> tuple[int, int]:
+        with translated(self.url), lease(("asking", self._connection_url), self._connect) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                rows, broken = cursor.fetchone()
+        return int(rows), int(broken)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return _READS_ONLY if self.through_indexes else _ROWS_ONLY
+
+    @property
+    def _connection_url(self) -> str:
+        return libpq_url(self.url, "tieout executor", self.settings)
+
+    def _connect(self) -> Any:
+        from tieout.connectors.postgres.arrow import ArrowConnection
+
+        return ArrowConnection(self._connection_url)
+
+
+@dataclass(frozen=True)
+class PostgresSpelling:
+    """`whole` are parents that are partitioned: of others, those that inherit have no part in a reference."""
+
+    whole: frozenset[TableName] = frozenset()
+
+    @property
+    def dialect(self) -> PostgresDialect:
+        return _DIALECT
+
+    def source(self, table: TableName, alias: str | None = None) -> str:
+        return f"{'' if table in self.whole else 'ONLY '}{named_source(self.dialect, table, alias)}"
+
+    def indexed_source(self, table: TableName, alias: str | None = None) -> str:
+        return self.source(table, alias)
+
+    def is_null(self, expression: str) -> str:
+        # Planners of PostgreSQL 17 take IS NULL of a column that is NOT NULL for false.
+        return f"(num_nulls({expression}) > 0)"
+
+    def opaque(self, key: str) -> str:
+        return key
+
+    def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
+        # OFFSET 0 is a fence: planners leave out columns to group by if others are unique.
+        names = [f"k{place}" for place in range(len(keys))]
+        each = ", ".join(f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
+        fenced = f"SELECT {each} FROM {source} WHERE {condition} OFFSET 0"
+        return f"SELECT {columns} FROM ({fenced}) AS k GROUP BY {', '.join(names)}"
+
+    def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
+        return numbered(self.dialect, columns, source, condition, keys)
+
+    def without_parent(self, constraint: ConstraintInfo) -> str:
+        assert constraint.reference is not None
+        source = self.source(constraint.reference.parent, "p")
+        return f"NOT EXISTS (SELECT 1 FROM {source} WHERE {' AND '.join(constraint.compared)})"
+
+    def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
+        return self.without_parent(constraint)
+
+    def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
+        return as_parent(_DIALECT, compared, parent, child, value)
+
+
+def find_violations(
+    endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo], only: OnlyRows | None
+) -> Violations | Unreadable:
+    (table, *_) = (constraint.table for constraint in constraints)
+    values = _values(endpoint, constraints)
+    asked = Asked(table, tuple(constraints), (_ADDRESS,), exact_key(table), values, only)
+    asking = PostgresAsking(endpoint.url, through_indexes=only is not None)
+    spelling = _spelling(endpoint, constraints)
+    if reason := unaskable(spelling, asked):
+        return Unreadable(reason)
+    found = question(spelling, asked, _ranges(endpoint, table.name, only))
+    evidence = "the rows that were asked for"
+    if only is None:
+        try:
+            evidence = _proven(asking, dict.fromkeys([found.parts[0], found.parts[-1]]))
+        except TieoutError as error:
+            return Unreadable(str(error))
+        except _ReadOtherwise as otherwise:
+            return Unreadable(f"the planner would not read the rows from the heap: {otherwise}")
+    return Violations(
+        asked.constraints, asking, asked.address, asked.key, asked.values, found.marks, found.parts, evidence
+    )
+
+
+_ADDRESS = ScanColumn(ADDRESS.column, ADDRESS.kind, ADDRESS_SQL)
+
+
+def _values(endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo]) -> tuple[ScanColumn, ...]:
+    """What the constraints are about: columns, or the expressions of an index."""
+    (first, *_) = constraints
+    if first.index is not None:
+        (index,) = (each for each in indexes_of(endpoint, first.table) if each.name == first.index)
+        return tuple(_named(column) for column in index.columns if not column.included)
+    names = dict.fromkeys(name for constraint in constraints for name in constraint.columns)
+    return tuple(exact_columns(first.table, list(names)))
+
+
+def _named(column: IndexColumn) -> ScanColumn:
+    """An expression by its text: what the index itself calls it says little."""
+    return ScanColumn(replace(column.read.column, name=column.name), column.read.kind, column.read.expression)
+
+
+def _spelling(endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo]) -> PostgresSpelling:
+    parents = {constraint.reference.parent for constraint in constraints if constraint.reference is not None}
+    kinds = {parent: endpoint.all(_RELATION_KIND, [parent.schema, parent.name])[0][0] for parent in parents}
+    return PostgresSpelling(frozenset(parent for parent, kind in kinds.items() if kind == "p"))
+
+
+def _ranges(endpoint: PostgresEndpoint, table: TableName, only: OnlyRows | None) -> list[str]:
+    if only is not None:
+        return [EVERY_ROW]
+    ((blocks,),) = endpoint.all(_BLOCKS, [table.schema, table.name])
+    found = []
+    for part in block_parts(int(blocks), _MOST_PARTS):
+        end = "" if part.high is None else f" AND ctid < {quoting.row_place(part.high, 0)}"
+        found.append(f"ctid >= {quoting.row_place(part.low, 0)}{end}")
+    return found
+
+
+class _ReadOtherwise(Exception):
+    """The plan has something in it by which the rows themselves are not read."""
+
+
+def _proven(asking: PostgresAsking, parts: Iterable[Part]) -> str:
+    """How the planner goes about all of them."""
+    read: dict[str, None] = {}
+    with translated(asking.url), connect(asking.url, "tieout driver", asking.settings) as connection:
+        for statement in [statement for part in parts for statement in (part.probe, part.listing)]:
+            (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {statement}").fetchone()
+            scans = list(_scans(plan[0]["Plan"]))
+            if not scans:
+                raise _ReadOtherwise("it reads nothing")
+            read.update(dict.fromkeys(scans))
+    return ", ".join(read)
+
+
+def _scans(node: dict[str, Any]) -> Iterator[str]:
+    if "One-Time Filter" in node:
+        raise _ReadOtherwise(f"{node['Node Type']}, One-Time Filter {node['One-Time Filter']}")
+    if "Relation Name" in node:
+        words = f"{node['Node Type']} on {node['Relation Name']}"
+        if node["Node Type"] not in _HEAP_NODES:
+            raise _ReadOtherwise(words)
+        yield words
+    for child in node.get("Plans", ()):
+        yield from _scans(child)

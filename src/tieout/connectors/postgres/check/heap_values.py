@@ -1,0 +1,223 @@
+"""The values of a table, judged by PostgreSQL as it reads the heap: by blocks, and where it fails, by single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tieout.canonical.decode import decode
+from tieout.codecs.postgres_pages.heap_versions import OFFSETS
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.check.heap import HEAP_ONLY, block_parts
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.faults import first_line, translated
+from tieout.connectors.postgres.session import connect, libpq_url
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, Unreadable, ValueRule, shown_text
+from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.select import wires
+from tieout.errors import ReadError
+from tieout.model.failures import FailureKind
+from tieout.model.tables import TableName
+from tieout.model.truncated import LONGEST_IN_FAILURE
+
+_DIALECT = PostgresDialect()
+_PIECE = 512
+"""Blocks that are read by one statement: some megabytes."""
+_MOST_ITEMS = 2048
+"""Rows in a page, at the most: one of 32 kB has room for 1,200."""
+# Without it, a scan of all of the table would stand in for one of a few blocks.
+_SETTINGS = {**HEAP_ONLY, "enable_seqscan": "off"}
+_BY_STATE = {"22021": FailureKind.INVALID_ENCODING, "22008": FailureKind.VALUE_OUT_OF_RANGE}
+_OF_THE_DATA = ("22", "23", "2F", "38", "39", "54", "P0", "XX")
+"""Classes of errors that a value can make. A statement that was cancelled, or a server that went away, is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Those at addresses from `low` on, without `high`; None: to the end. An address is block * OFFSETS + item."""
+
+    low: int
+    high: int | None
+
+
+_ALL = Rows(0, None)
+
+
+@dataclass(frozen=True)
+class HeapValues:
+    """`blocks` is how many there were when the check began."""
+
+    url: EndpointUrl
+    table: TableName
+    rules: tuple[ValueRule, ...]
+    key_columns: tuple[ScanColumn, ...]
+    blocks: int
+    evidence: str = ""
+    unjudged: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.key_columns)
+
+    def parts(self, most: int) -> list[Rows]:
+        parts = block_parts(self.blocks, most)
+        return [Rows(part.low * OFFSETS, None if part.high is None else part.high * OFFSETS) for part in parts]
+
+    @property
+    def by_range(self) -> bool:
+        """Before PostgreSQL 14, to read some blocks is to read all."""
+        return self.evidence.startswith("Tid Range Scan")
+
+    def pieces(self, part: Rows) -> Iterator[Rows]:
+        if not self.by_range:
+            yield part
+            return
+        low, step = part.low, _PIECE * OFFSETS
+        end = part.high if part.high is not None else self.blocks * OFFSETS
+        while low + step < end:
+            yield Rows(low, low + step)
+            low += step
+        yield Rows(low, part.high)
+
+    def judge(self, piece: Rows, rules: Sequence[int]) -> Judged:
+        ((rows, broken),) = self._ask(self.statement(piece, rules))
+        return Judged(int(rows), tuple(broken))
+
+    def statement(self, piece: Rows, rules: Sequence[int]) -> str:
+        counts = ", ".join(f"count(*) FILTER (WHERE {self.rules[number].broken})" for number in rules)
+        return f"SELECT count(*), ARRAY[{counts}]::int8[] FROM {self._source(piece)}"
+
+    def broken(self, piece: Rows, rules: Sequence[int]) -> list[BrokenValue]:
+        conditions = [f"coalesce({self.rules[number].broken}, false)" for number in rules]
+        shown = [expression for number in rules for _, expression in self.rules[number].shown]
+        wanted = ", ".join(["ctid::text", *conditions, *shown])
+        found = self._ask(f"SELECT {wanted} FROM {self._source(piece)} AND ({' OR '.join(conditions)})")
+        keys = self._keys([row[0] for row in found])
+        return [each for row, key in zip(found, keys, strict=True) for each in self._told(rules, row, key)]
+
+    def _told(self, rules: Sequence[int], row: Sequence[Any], key: Any) -> Iterator[BrokenValue]:
+        values = iter(row[1 + len(rules) :])
+        for number, is_broken in zip(rules, row[1:], strict=False):
+            rule = self.rules[number]
+            shown = tuple((name, shown_text(next(values))) for name, _ in rule.shown)
+            if is_broken:
+                yield BrokenValue(number, rule.kind, row[0], key, shown)
+
+    def halves(self, piece: Rows) -> list[Rows]:
+        low, high = piece.low, piece.high
+        if high is None:
+            high = max(self._end(), low)
+            if high - low <= OFFSETS:
+                # To see that the end itself can be read.
+                return [Rows(low, high), Rows(high, None)] if high > low else []
+            middle = (low + high) // 2 // OFFSETS * OFFSETS
+            return [Rows(low, middle), Rows(middle, None)]
+        if high - low > OFFSETS:
+            middle = max((low + high) // 2 // OFFSETS * OFFSETS, low + OFFSETS)
+            return [Rows(low, middle), Rows(middle, high)]
+        high = min(high, low // OFFSETS * OFFSETS + _MOST_ITEMS)
+        middle = (low + high) // 2
+        return [Rows(low, middle), Rows(middle, high)] if low < middle < high else []
+
+    def whose(self, piece: Rows) -> tuple[str | None, tuple[str | None, ...] | None]:
+        place = f"({piece.low // OFFSETS},{piece.low % OFFSETS})"
+        return place, self._keys([place])[0]
+
+    def _keys(self, places: Sequence[str]) -> list[tuple[str | None, ...] | None]:
+        """The keys of the rows at these places; None for one that is gone, or whose key can't be read."""
+        if not self.key_columns or not places:
+            return [None] * len(places)
+        wanted = ", ".join(f"{quoting.text(place)}::pg_catalog.tid" for place in places)
+        source = f"FROM ONLY {_DIALECT.table(self.table)} WHERE ctid = ANY (ARRAY[{wanted}])"
+        statement = f"SELECT ctid::text AS place, {wires(_DIALECT, self.key_columns)} {source}"
+        try:
+            with translated(self.url), lease(("values", self._url), self._connect_arrow) as connection:
+                with connection.cursor() as cursor:
+                    cursor.execute(statement)
+                    found = cursor.fetch_arrow_table().combine_chunks()
+        except ReadError:
+            # One key of them can't be read, and it is not known which.
+            return [None] if len(places) == 1 else [self._keys([place])[0] for place in places]
+        return self._read_keys(places, found)
+
+    def _read_keys(self, places: Sequence[str], found: pa.Table) -> list[tuple[str | None, ...] | None]:
+        arrays = [found.column(number).combine_chunks() for number in range(1, found.num_columns)]
+        fields = [decode(column.kind, array) for column, array in zip(self.key_columns, arrays, strict=True)]
+        keys = {
+            place: tuple(field.kept(row, LONGEST_IN_FAILURE) for field in fields)
+            for row, place in enumerate(found.column(0).to_pylist())
+        }
+        return [keys.get(place) for place in places]
+
+    def _source(self, piece: Rows) -> str:
+        within = f"ctid >= {quoting.row_place(*divmod(piece.low, OFFSETS))}"
+        if piece.high is not None:
+            within = f"{within} AND ctid < {quoting.row_place(*divmod(piece.high, OFFSETS))}"
+        return f"ONLY {_DIALECT.table(self.table)} WHERE {within}"
+
+    def _end(self) -> int:
+        size = f"pg_relation_size({quoting.relation(self.table)})"
+        ((blocks,),) = self._ask(f"SELECT {size} / current_setting('block_size')::int8")
+        return int(blocks) * OFFSETS
+
+    def _ask(self, statement: str) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        with translated(self.url), lease(("values", "rows", self._url), self._connect) as connection:
+            # Raised inside, it would cost the connection.
+            try:
+                return list(connection.execute(statement).fetchall())
+            except psycopg.Error as error:
+                state = error.sqlstate or ""
+                if not state.startswith(_OF_THE_DATA):
+                    raise
+                failed = CantRead(_BY_STATE.get(state), first_line(str(error), error.sqlstate))
+        raise failed
+
+    @property
+    def _url(self) -> str:
+        return libpq_url(self.url, "tieout executor", _SETTINGS)
+
+    def _connect(self) -> Any:
+        return connect(self.url, "tieout executor", _SETTINGS)
+
+    def _connect_arrow(self) -> Any:
+        from tieout.connectors.postgres.arrow import ArrowConnection
+
+        return ArrowConnection(self._url)
+
+
+def heap_values(path: HeapValues) -> HeapValues | Unreadable:
+    """The path with what the planner says of it, and without the rules that it can't make sense of."""
+    with translated(path.url), connect(path.url, "tieout driver", _SETTINGS) as connection:
+        rules, unjudged = [], []
+        for number, rule in enumerate(path.rules):
+            reason = _refused(connection, path.statement(_ALL, [number]))
+            if reason is None:
+                rules.append(rule)
+            else:
+                unjudged.append((rule.column, f"{rule.says}: {reason}"))
+        judged = replace(path, rules=tuple(rules), unjudged=tuple(unjudged))
+        everything = judged.statement(_ALL, range(len(rules)))
+        (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {everything}").fetchone()
+    node = plan[0]["Plan"]["Plans"][0]
+    if node["Node Type"] not in ("Seq Scan", "Tid Range Scan"):
+        return Unreadable("the planner reads the table by another path than its heap")
+    return replace(judged, evidence=f"{node['Node Type']} on {node['Relation Name']}")
+
+
+def _refused(connection: Any, statement: str) -> str | None:
+    import psycopg
+
+    try:
+        connection.execute(f"EXPLAIN {statement}")
+    except psycopg.Error as error:
+        if (error.sqlstate or "").startswith(("08", "57")):
+            raise
+        return first_line(str(error), error.sqlstate)
+    return None

@@ -1,0 +1,211 @@
+"""An index read by statements, where its pages can't be: the server answers from the index alone.
+
+The order of its entries is that of a scan of the index alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.check.exported_snapshot import cursor_at
+from tieout.connectors.postgres.check.heap import ADDRESS_SQL
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.snapshot import unwrapped
+from tieout.connectors.protocols.check import IndexColumn, IndexInfo
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.connectors.protocols.paths import Disorder, Unreadable
+from tieout.connectors.sql.index_scan import MOST, ComparesNeighbours, neighbours
+from tieout.connectors.sql.select import wires
+from tieout.errors import AccessError
+
+_DIALECT = PostgresDialect()
+ALONE = {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
+# A bitmap scan follows entries and, unlike an index scan, marks none of them as dead: the next check finds them, too.
+_FOLLOWING = {"enable_seqscan": "off", "enable_indexscan": "off", "enable_indexonlyscan": "off"}
+
+
+@dataclass(frozen=True)
+class IndexOnlyScan:
+    """Entries without addresses, at a moment."""
+
+    url: EndpointUrl
+    index: IndexInfo
+    moment: str
+    evidence: str = ""
+    address: tuple[ScanColumn, ...] = ()
+    is_ordered: bool = True
+
+    @property
+    def columns(self) -> tuple[ScanColumn, ...]:
+        return tuple(column.read for column in self.index.columns)
+
+    @property
+    def keys(self) -> tuple[IndexColumn, ...]:
+        return tuple(column for column in self.index.columns if not column.included)
+
+    @property
+    def extent(self) -> None:
+        return None
+
+    def cut_as(self, extent: None) -> IndexOnlyScan:
+        return self
+
+    def parts(self, most: int) -> list[None]:
+        return [None]
+
+    def cautious(self) -> IndexOnlyScan:
+        return self
+
+    def read(self, part: None) -> Iterator[pa.RecordBatch]:
+        with cursor_at(self.url, self.moment, ALONE, arrow=True) as cursor:
+            cursor.execute(self._statement())
+            for batch in cursor.fetch_record_batch():
+                yield unwrapped(batch)
+
+    def unseen(self, entries: int) -> str | None:
+        """A second scan counts: where the server looked nothing up in the table, it left nothing out."""
+        plan = self.explained(self._statement(), ALONE, "ANALYZE, TIMING OFF, ")
+        fetched, there = int(plan["Heap Fetches"]), int(plan["Actual Rows"])
+        if fetched:
+            return (
+                f"entries of rows that are gone can't be seen on pages that are not all-visible ({fetched:,} times"
+                f" the row was asked, {there:,} entries were seen): VACUUM the table, or let this user use pageinspect"
+            )
+        if there != entries:
+            return f"it had {entries:,} entries at one look and {there:,} at another: check it again"
+        return None
+
+    def follow(self, values: Sequence[str | None], columns: Sequence[ScanColumn]) -> pa.Table | None:
+        """The rows that entries of these values lead to: the address, then the columns. None if that can't be told."""
+        if not all(_DIALECT.finds(column) for column in self.columns):
+            return None
+        equal = [_equal(column, value) for column, value in zip(self.index.columns, values, strict=True)]
+        listed = f"{ADDRESS_SQL} AS address, {wires(_DIALECT, columns)}"
+        statement = f"SELECT {listed} FROM ONLY {self.table_sql}{self.where_sql([e for e in equal if e])}"
+        plan = self.explained(statement, _FOLLOWING)
+        (below,) = plan.get("Plans", [{}])
+        if below.get("Index Name") != self.index.name or "Filter" in plan or "Index Cond" not in below:
+            return None
+        with cursor_at(self.url, self.moment, _FOLLOWING, arrow=True) as cursor:
+            cursor.execute(statement)
+            return cursor.fetch_arrow_table()
+
+    def plan(self) -> dict[str, Any]:
+        return self.explained(self._statement(), ALONE)
+
+    def _statement(self) -> str:
+        # The order is that of the index. It keeps the planner from an index that has these columns in another one.
+        order = ", ".join(f"{_DIALECT.quote(key.name)}{order_of_key(key)}" for key in self.keys)
+        statement = f"SELECT {wires(_DIALECT, self.columns)} FROM ONLY {self.table_sql}{self.where_sql()}"
+        return f"{statement} ORDER BY {order}" if self.is_ordered else statement
+
+    def where_sql(self, conditions: Sequence[str] = ()) -> str:
+        """With the condition of a partial index: the planner takes it for granted, and asks no row for it."""
+        parts = [*conditions, *([f"({self.index.where})"] if self.index.where else [])]
+        return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+    @property
+    def table_sql(self) -> str:
+        return _DIALECT.table(self.index.table.name)
+
+    def explained(self, statement: str, settings: Mapping[str, str], options: str = "") -> dict[str, Any]:
+        with cursor_at(self.url, self.moment, settings, arrow=False) as cursor:
+            (plan,) = cursor.execute(f"EXPLAIN ({options}FORMAT JSON) {statement}").fetchone()
+        found: dict[str, Any] = plan[0]["Plan"]
+        return found
+
+
+def index_only(url: EndpointUrl, index: IndexInfo, moment: str, why: str) -> IndexOnlyScan | Unreadable:
+    """`why` its pages can't be read is what is told if this can't be done either."""
+    computed = [column.name for column in index.columns if column.read.expression is not None]
+    if computed:
+        return Unreadable(f"{why}; without that, the server may compute {computed[0]} anew instead of reading it")
+    scan = IndexOnlyScan(url, index, moment)
+    try:
+        plan = scan.plan()
+    except AccessError as error:
+        return Unreadable(str(error))
+    if plan["Node Type"] == "Sort":  # an index of another collation or operator class has another order
+        scan = replace(scan, is_ordered=False)
+        plan = scan.plan()
+    node, name = plan["Node Type"], plan.get("Index Name")
+    if node != "Index Only Scan":
+        return Unreadable(f"{why}; and the server would not read it from the index alone: {node}")
+    if name != index.name:
+        return Unreadable(f"{why}; without that, the server reads {name} instead, which has the same columns")
+    return replace(scan, evidence=f"{node} using {name}, without addresses")
+
+
+def order_of_key(column: IndexColumn) -> str:
+    return f" {'DESC' if column.descending else 'ASC'} NULLS {'FIRST' if column.nulls_first else 'LAST'}"
+
+
+def _equal(column: IndexColumn, value: str | None) -> str:
+    """Nothing for what is no part of the key: the planner could only ask the row for it."""
+    if column.included:
+        return ""
+    name = _DIALECT.quote(column.name)
+    own = column.read.column
+    return f"{name} IS NULL" if value is None else _DIALECT.compared(own, name, "=", _DIALECT.literal(own, value))
+
+
+@dataclass(frozen=True)
+class OrderedIndexOnlyScan(IndexOnlyScan, ComparesNeighbours):
+    """The planner trusts the order of the index, and sorts nothing: what it hands out stands so in the index."""
+
+    def order_of(self, part: None) -> list[Disorder]:
+        with cursor_at(self.url, self.moment, ALONE, arrow=True) as cursor:
+            cursor.execute(self.order_statement())
+            found = cursor.fetch_arrow_table()
+        keys = [key.read for key in self.keys]
+        return neighbours(keys, [column.combine_chunks() for column in found.columns])
+
+    def order_statement(self) -> str:
+        """SQL: neighbours of which the second should be first, the keys of one and then of the other."""
+        names = [_DIALECT.quote(key.name) for key in self.keys]
+        listed = [f"{name} AS b{place}, lag({name}) OVER w AS a{place}" for place, name in enumerate(names)]
+        order = ", ".join(f"{name}{order_of_key(key)}" for name, key in zip(names, self.keys, strict=True))
+        source = (
+            f"SELECT {', '.join(listed)}, row_number() OVER w AS place FROM ONLY {self.table_sql}{self.where_sql()}"
+            f" WINDOW w AS (ORDER BY {order})"
+        )
+        sides = [_DIALECT.wire(key.read, f"{side}{place}") for side in "ab" for place, key in enumerate(self.keys)]
+        both = ", ".join(f"{wire} AS c{place}" for place, wire in enumerate(sides))
+        return f"SELECT {both} FROM ({source}) AS pairs WHERE place > 1 AND ({_is_after(self.keys)}) LIMIT {MOST + 1}"
+
+    def shows_order(self) -> bool:
+        nodes = list(_nodes(self.explained(self.order_statement(), ALONE)))
+        scans = [node for node in nodes if "Index Name" in node]
+        return not any("Sort" in node["Node Type"] for node in nodes) and [
+            (node["Node Type"], node["Index Name"]) for node in scans
+        ] == [("Index Only Scan", self.index.name)]
+
+
+def in_order(scan: IndexOnlyScan) -> IndexOnlyScan:
+    """The same, able to tell the order of entries, if the server goes through them for that as they stand."""
+    ordered = OrderedIndexOnlyScan(**{field.name: getattr(scan, field.name) for field in fields(scan)})
+    return ordered if scan.is_ordered and ordered.shows_order() else scan
+
+
+def _is_after(keys: tuple[IndexColumn, ...]) -> str:
+    """SQL: whether key a belongs behind key b, by the operators that ORDER BY goes by."""
+    cases = []
+    for place, key in enumerate(keys):
+        same = [f"NOT {_DIALECT.differ(keys[n].read.column, f'a{n}', f'b{n}')}" for n in range(place)]
+        first, last = ("b", "a") if key.nulls_first else ("a", "b")
+        misplaced = f"({first}{place} IS NULL AND {last}{place} IS NOT NULL)"
+        sign = "<" if key.descending else ">"
+        after = f"({_DIALECT.compared(key.read.column, f'a{place}', sign, f'b{place}')} OR {misplaced})"
+        cases.append(" AND ".join([*same, after]))
+    return " OR ".join(f"({case})" for case in cases)
+
+
+def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from _nodes(below)

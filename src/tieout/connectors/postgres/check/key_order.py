@@ -1,0 +1,186 @@
+"""The order that an index says its keys are in, and two keys compared by it.
+
+What numpy and Arrow compare as PostgreSQL does is compared here; of text under a collation, and of what else is not
+sure, the server is asked, by the operator and the collation of the index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.check.btree_catalog import BTree
+from tieout.connectors.postgres.check.exported_snapshot import cursor_at
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.errors import ReadError
+from tieout.model.tables import TableName
+
+Signs = npt.NDArray[np.int8]
+
+_DIALECT = PostgresDialect()
+# Of a type that the operators are for (a domain's is not), by its name in the catalog: what format_type calls
+# "character" is one of them.
+_KEYS = """
+SELECT quote_ident(s.nspname), o.oprname, quote_ident(tn.nspname) || '.' || quote_ident(t.typname), t.typcollation <> 0,
+  quote_ident(cn.nspname) || '.' || quote_ident(c.collname),
+  p.opcdefault AND p.opcnamespace = 'pg_catalog'::regnamespace,
+  c.collname IN ('C', 'POSIX') AND cn.nspname = 'pg_catalog'
+    OR c.collname = 'default' AND d.datcollate IN ('C', 'POSIX')
+    AND coalesce(to_jsonb(d) ->> 'datlocprovider', 'c') = 'c',
+  i.indoption[k.place - 1] & 1 <> 0, i.indoption[k.place - 1] & 2 <> 0
+FROM pg_index i CROSS JOIN generate_series(1, i.indnkeyatts) AS k(place)
+JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = k.place
+JOIN pg_opclass p ON p.oid = i.indclass[k.place - 1] JOIN pg_type c_type ON c_type.oid = p.opcintype
+JOIN pg_type t ON t.oid = CASE WHEN c_type.typtype = 'p' THEN a.atttypid ELSE c_type.oid END
+JOIN pg_namespace tn ON tn.oid = t.typnamespace
+JOIN pg_amop x ON x.amopfamily = p.opcfamily AND x.amopstrategy = 1 AND x.amoplefttype = p.opcintype
+  AND x.amoprighttype = p.opcintype
+JOIN pg_operator o ON o.oid = x.amopopr JOIN pg_namespace s ON s.oid = o.oprnamespace
+LEFT JOIN pg_collation c ON c.oid = i.indcollation[k.place - 1] LEFT JOIN pg_namespace cn ON cn.oid = c.collnamespace
+CROSS JOIN (SELECT * FROM pg_database WHERE datname = current_database()) d
+WHERE i.indexrelid = %s::regclass ORDER BY k.place"""
+_VERSION = "SELECT version FROM {inspector}.bt_metap({name})"
+_AMCHECK = """
+SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+JOIN pg_proc p ON p.pronamespace = n.oid AND p.proname = 'bt_index_check' AND p.pronargs = 1
+WHERE e.extname = 'amcheck' AND has_function_privilege(p.oid, 'EXECUTE')"""
+_BY_ADDRESS = 4
+"""The first version of B-trees in which entries of one key are in the order of their rows."""
+_AT_ONCE = 20_000
+_ALIKE = (
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_floating,
+    pa.types.is_temporal,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """`less` is the operator that the index is ordered by, `collation` what it goes by; `by_bytes` if that is bytes."""
+
+    less: str
+    native: str
+    collation: str | None
+    is_usual: bool
+    by_bytes: bool
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class KeyOrder:
+    """`amcheck` is the schema of the engine's own functions that look at the order; None: this user has none."""
+
+    url: EndpointUrl
+    columns: tuple[KeyColumn, ...]
+    by_address: bool
+    amcheck: str | None = None
+
+    def is_sound(self, index: TableName) -> bool:
+        """Whether the engine itself finds the order right, in a tenth of the time that it takes from outside.
+
+        Of what it finds wrong it tells the first, so that it is read again here.
+        """
+        if self.amcheck is None:
+            return False
+        try:
+            with cursor_at(self.url, None, {}, arrow=False) as cursor:
+                cursor.execute(f"SELECT {self.amcheck}.bt_index_check(%s::regclass)", [_DIALECT.table(index)])
+        except ReadError:
+            return False
+        return True
+
+    def signs(self, left: pa.RecordBatch, right: pa.RecordBatch) -> Signs:
+        """-1 where the left key is first, 1 where the right one is, 0 where they are the same."""
+        signs = np.zeros(left.num_rows, dtype=np.int8)
+        for place, column in enumerate(self.columns):
+            open_ = np.flatnonzero(signs == 0)
+            if not len(open_):
+                break
+            taken = pa.array(open_)
+            signs[open_] = self._column(column, left.column(place).take(taken), right.column(place).take(taken))
+        return signs
+
+    def _column(self, column: KeyColumn, left: pa.Array, right: pa.Array) -> Signs:
+        no_left, no_right = (np.asarray(each.is_null()) for each in (left, right))
+        null_first = -1 if column.nulls_first else 1
+        signs = np.where(no_left & ~no_right, null_first, np.where(no_right & ~no_left, -null_first, 0)).astype(np.int8)
+        both = np.flatnonzero(~no_left & ~no_right)
+        taken = pa.array(both)
+        found = self._values(column, _plain(left.take(taken)), _plain(right.take(taken)))
+        signs[both] = -found if column.descending else found
+        return signs
+
+    def _values(self, column: KeyColumn, left: pa.Array, right: pa.Array) -> Signs:
+        as_text = pa.types.is_string(left.type) or pa.types.is_large_string(left.type)
+        is_alike = column.collation is None and any(alike(left.type) for alike in _ALIKE)
+        if column.is_usual and left.type == right.type and (is_alike or (as_text and column.by_bytes)):
+            return _compared(left, right)
+        if not as_text and column.collation is not None:
+            raise ReadError("its text is not valid in the database's encoding", "rebuild the index with REINDEX")
+        return self._asked(column, [str(each) for each in left.to_pylist()], [str(each) for each in right.to_pylist()])
+
+    def _asked(self, column: KeyColumn, left: list[str], right: list[str]) -> Signs:
+        signs = np.zeros(len(left), dtype=np.int8)
+        unlike = [place for place, (a, b) in enumerate(zip(left, right, strict=True)) if a != b]
+        collated = f" COLLATE {column.collation}" if column.collation else ""
+        a, b = (f"({side}::{column.native}{collated})" for side in "ab")
+        statement = (
+            f"SELECT CASE WHEN {a} {column.less} {b} THEN -1 WHEN {b} {column.less} {a} THEN 1 ELSE 0 END "
+            "FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS pairs(a, b, place) ORDER BY place"
+        )
+        for first in range(0, len(unlike), _AT_ONCE):
+            some = unlike[first : first + _AT_ONCE]
+            with cursor_at(self.url, None, {}, arrow=False) as cursor:
+                sides = [[side[place] for place in some] for side in (left, right)]
+                cursor.execute(statement, sides)
+                signs[some] = [sign for (sign,) in cursor.fetchall()]
+        return signs
+
+
+def key_order(url: EndpointUrl, tree: BTree) -> KeyOrder:
+    name = _DIALECT.table(tree.name)
+    with cursor_at(url, None, {}, arrow=False) as cursor:
+        columns = [_key(*row) for row in cursor.execute(_KEYS, [name]).fetchall()]
+        version = _VERSION.format(inspector=_DIALECT.quote(tree.inspector), name="%s")
+        ((number,),) = cursor.execute(version, [name]).fetchall()
+        amcheck = [schema for (schema,) in cursor.execute(_AMCHECK).fetchall()]
+    if len(columns) != tree.keys:
+        raise ReadError(f"the catalog does not say how {tree.name} is ordered")
+    return KeyOrder(url, tuple(columns), number >= _BY_ADDRESS, amcheck[0] if amcheck else None)
+
+
+def _key(*row: Any) -> KeyColumn:
+    schema, operator, native, collatable, collation, usual, by_bytes, descending, nulls_first = row
+    return KeyColumn(
+        f"OPERATOR({schema}.{operator})",
+        native,
+        collation if collatable else None,
+        usual,
+        bool(by_bytes),
+        descending,
+        nulls_first,
+    )
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.storage if isinstance(array, pa.ExtensionArray) else array
+
+
+def _compared(left: pa.Array, right: pa.Array) -> Signs:
+    less, greater = np.asarray(pc.less(left, right)), np.asarray(pc.greater(left, right))
+    if pa.types.is_floating(left.type):
+        # NaN is itself, and greater than all else.
+        a, b = (np.isnan(each.to_numpy(zero_copy_only=False)) for each in (left, right))
+        less, greater = less | ~a & b, greater | a & ~b
+    return greater.astype(np.int8) - less.astype(np.int8)

@@ -1,0 +1,200 @@
+"""Mends what a check found in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.literals import PostgresChangeDialect
+from tieout.connectors.postgres.session import connect, users_path
+from tieout.connectors.postgres.writer import PostgresWriter
+from tieout.connectors.protocols.repair import (
+    Parent,
+    Refused,
+    Row,
+    Suspension,
+    Trigger,
+    TryAgain,
+    duplicates_of,
+    named_sequence,
+    quarantine_definition,
+    quarantine_table,
+    refused_if_in_the_way,
+)
+from tieout.connectors.sql import dml
+from tieout.errors import AccessError
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import LogicalType, TypeName
+
+_DIALECT = PostgresChangeDialect()
+
+_NO_INDEX = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
+
+_UNFINISHED = """
+SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
+JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE n.nspname = %s AND t.relname = %s AND NOT i.indisvalid AND starts_with(c.relname, %s || '_ccnew')"""
+
+_PARENT = """
+SELECT q.nspname, p.relname,
+  (SELECT array_agg(a.attname ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY AS k(attnum, place)
+   JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.attnum),
+  (SELECT array_agg(a.attname ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY AS k(attnum, place)
+   JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum)
+FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+JOIN pg_class p ON p.oid = c.confrelid JOIN pg_namespace q ON q.oid = p.relnamespace
+WHERE c.contype = 'f' AND n.nspname = %s AND t.relname = %s AND c.conname = %s"""
+
+# A partition may have triggers of its own. What runs depends on the session: a replica's are others.
+_TRIGGERS = """
+SELECT DISTINCT g.tgname, e.event
+FROM pg_trigger g JOIN (VALUES (4, 'INSERT'), (8, 'DELETE'), (16, 'UPDATE')) AS e(bit, event) ON g.tgtype & e.bit <> 0,
+  pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE n.nspname = %s AND t.relname = %s AND NOT g.tgisinternal
+  AND (g.tgrelid = t.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(t.oid)))
+  AND g.tgenabled::text IN ('A', CASE current_setting('session_replication_role') WHEN 'replica' THEN 'R' ELSE 'O' END)
+ORDER BY 1, 2"""
+
+_DEFINITION = """
+SELECT c.conname, pg_get_constraintdef(c.oid), c.convalidated FROM pg_constraint c
+JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE c.contype = ANY(%s) AND c.conparentid = 0 AND c.conislocal
+  AND n.nspname = %s AND t.relname = %s AND c.conname = ANY(%s)"""
+
+
+def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> PostgresRepairer:
+    with translated(url):
+        connection = connect(url, "tieout repair")
+        connection.execute("SET lock_timeout = '5s'")
+        repairer = PostgresRepairer(url, connection, users_path(url))
+    if not lawful:
+        repairer.ask_no_trigger()
+    return repairer
+
+
+class PostgresRepairer(PostgresWriter):
+    rewritten_by = ("UPDATE",)
+    _suspended: tuple[str, ...] = ("c", "f")
+
+    def ask_no_trigger(self) -> None:
+        """Foreign keys are triggers. Who may not set this is held to them: `suspension` then takes them away."""
+        try:
+            self._run("SET session_replication_role = replica")
+        except AccessError:
+            return
+        self._suspended = ("c",)
+
+    def triggers(self, table: Table) -> Sequence[Trigger]:
+        return [Trigger(*row) for row in self._all(_TRIGGERS, [table.name.schema, table.name.name])]
+
+    def place(self, table: Table) -> Column | None:
+        return Column("ctid", LogicalType(TypeName.OPAQUE, "tid"), nullable=False, generated=True)
+
+    def known_from(self, table: Table, place: str) -> Row:
+        return {}
+
+    def is_transactional(self, table: Table) -> bool:
+        return True
+
+    def past_indexes(self, table: Table) -> str | None:
+        return None
+
+    def read_no_index(self) -> None:
+        for setting in _NO_INDEX:
+            self._run(f"SET LOCAL {setting} = off")
+
+    def rebuilding(self, table: Table, index: str) -> Sequence[str]:
+        return [f"REINDEX INDEX CONCURRENTLY {_DIALECT.table(TableName(table.name.schema, index))}"]
+
+    def rebuild(self, table: Table, index: str) -> None:
+        known = [table.name.schema, table.name.name, index]
+        before = {name for (name,) in self._all(_UNFINISHED, list(known))}
+        try:
+            self._rebuild(table, index)
+        finally:
+            # What a REINDEX that failed has built so far stays, invalid, and every write has to keep it up.
+            for (name,) in self._all(_UNFINISHED, list(known)):
+                if name not in before:
+                    self._run(f"DROP INDEX IF EXISTS {_DIALECT.table(TableName(table.name.schema, name))}")
+
+    def _rebuild(self, table: Table, index: str) -> None:
+        (concurrently,) = self.rebuilding(table, index)
+        # It waits for transactions that may have seen the old index; nobody waits for it.
+        self._run("SET lock_timeout = '5min'")
+        try:
+            self._run(concurrently)
+        except TryAgain as waiting:
+            raise Refused(f"a transaction that began before did not end: {waiting}") from None
+        except Refused as refusal:
+            if "concurrently" not in refusal.message.lower():
+                raise
+            self._run("SET lock_timeout = '5s'")
+            self.run(concurrently.replace(" CONCURRENTLY", ""))
+        finally:
+            self._run("SET lock_timeout = '5s'")
+
+    def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
+        self.begin()
+        try:
+            self.read_no_index()
+            return [tuple(map(str, row)) for row in self._all(duplicates_of(_DIALECT, table, columns, None))]
+        finally:
+            self.rollback()
+
+    def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
+        for schema, name, own, to in self._all(_PARENT, [table.name.schema, table.name.name, constraint]):
+            return Parent(TableName(schema, name), tuple(own), tuple(to))
+        return None
+
+    def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
+        return dml.assign(_DIALECT, table, key, dict.fromkeys(columns, "DEFAULT"))
+
+    def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
+        # Only what is computed from a column that is written is computed anew; an identity column takes no value.
+        own = [c.name for c in table.columns if not c.generated and c.name not in key] or list(key)
+        return [dml.assign(_DIALECT, table, key, {name: _DIALECT.quote(name) for name in own})]
+
+    def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
+        name, own = _DIALECT.table(table.name), _DIALECT.quote(column)
+        if sequence is None:
+            ((sequence,),) = self._all("SELECT pg_get_serial_sequence(%s, %s)", [name, column])
+            if sequence is None:
+                raise Refused(f"{column} of {table.name} has no sequence")
+        else:
+            sequence = _DIALECT.table(named_sequence(sequence))
+        # One that counts down is behind the lowest value; what it would never hand out says nothing.
+        furthest = (
+            f"CASE WHEN s.seqincrement OPERATOR(pg_catalog.>) 0 "
+            f"THEN greatest(pg_catalog.max(t.{own}), pg_catalog.max(q.last_value)) "
+            f"ELSE least(pg_catalog.min(t.{own}), pg_catalog.min(q.last_value)) END"
+        )
+        known = f"{quoting.text(sequence)}::pg_catalog.regclass"
+        return [
+            f"SELECT pg_catalog.setval({known}, {furthest}) FROM pg_catalog.pg_sequence s, {sequence} q, {name} t "
+            f"WHERE s.seqrelid OPERATOR(pg_catalog.=) {known}::pg_catalog.oid "
+            f"AND t.{own} OPERATOR(pg_catalog.>=) s.seqmin AND t.{own} OPERATOR(pg_catalog.<=) s.seqmax "
+            "GROUP BY s.seqincrement"
+        ]
+
+    def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
+        """A constraint that the old row breaks is taken away and put back NOT VALID, which is then the truth of it."""
+        found = self._all(_DEFINITION, [list(self._suspended), table.name.schema, table.name.name, list(constraints)])
+        if not found:
+            return Suspension()
+        alter = f"ALTER TABLE {_DIALECT.table(table.name)}"
+        before = tuple(f"{alter} DROP CONSTRAINT {_DIALECT.quote(name)}" for name, _, _ in found)
+        after = tuple(
+            f"{alter} ADD CONSTRAINT {_DIALECT.quote(name)} {text.removesuffix(' NOT VALID')} NOT VALID"
+            for name, text, _ in found
+        )
+        lost = ", ".join(name for name, _, valid in found if valid)
+        return Suspension(before, after, f"{lost} of {table.name} is NOT VALID now: rows break it" if lost else None)
+
+    def make_quarantine(self, schema: str) -> str:
+        return quarantine_definition(_DIALECT.table(quarantine_table(schema).name), "TEXT")
+
+    def run(self, statement: str) -> None:
+        with refused_if_in_the_way():
+            self._run(statement)

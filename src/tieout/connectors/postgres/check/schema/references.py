@@ -1,0 +1,180 @@
+"""What refers to objects that are gone: by what the catalog notes of dependencies, and by its own words; foreign keys
+whose parent is gone, or has no such key any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.check.schema.objects import Relation
+from tieout.connectors.postgres.check.schema.session import SchemaSession
+from tieout.connectors.protocols.check import Defect, Inspection
+from tieout.model.failures import FailureKind
+from tieout.model.tables import TableName
+
+# Between two plain tables four triggers ask a foreign key: two of the child, two of the parent. PostgreSQL 18 has
+# foreign keys that nobody is held to, and that say so.
+_FOREIGN_KEYS = """
+SELECT f.conrelid, f.conname, coalesce(p.oid::regclass::text, format('table %%s (gone)', f.confrelid)), p.oid IS NULL,
+  (SELECT array_agg(CASE WHEN NOT a.attisdropped THEN a.attname ELSE format('column %%s (gone)', k.attnum) END
+     ORDER BY k.place) FROM unnest(f.conkey) WITH ORDINALITY AS k(attnum, place)
+   LEFT JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.attnum),
+  (SELECT array_agg(CASE WHEN NOT a.attisdropped THEN a.attname ELSE format('column %%s (gone)', k.attnum) END
+     ORDER BY k.place) FROM unnest(f.confkey) WITH ORDINALITY AS k(attnum, place)
+   LEFT JOIN pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = k.attnum),
+  (SELECT count(*) FROM unnest(f.conkey) AS k(attnum)
+   JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.attnum AND NOT a.attisdropped)
+    = cardinality(f.conkey),
+  (SELECT count(*) FROM unnest(f.confkey) AS k(attnum)
+   JOIN pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = k.attnum AND NOT a.attisdropped)
+    = cardinality(f.confkey),
+  i.indexrelid IS NOT NULL, x.relname, i.indisunique AND i.indisvalid AND i.indisready AND i.indpred IS NULL,
+  i.indrelid = f.confrelid AND i.indnkeyatts = cardinality(f.confkey)
+    AND (i.indkey::int2[])[0:i.indnkeyatts - 1] @> f.confkey AND (i.indkey::int2[])[0:i.indnkeyatts - 1] <@ f.confkey,
+  (SELECT count(*) FROM unnest(f.conpfeqop) AS e(op) LEFT JOIN pg_operator o ON o.oid = e.op WHERE o.oid IS NULL),
+  c.relkind = 'r' AND p.relkind = 'r' AND f.conparentid = 0 AND NOT c.relispartition AND NOT p.relispartition
+    AND coalesce((to_jsonb(f) ->> 'conenforced')::bool, true)
+    AND (SELECT count(*) FROM pg_trigger t WHERE t.tgconstraint = f.oid) < 4
+FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid LEFT JOIN pg_class p ON p.oid = f.confrelid
+LEFT JOIN pg_index i ON i.indexrelid = f.conindid LEFT JOIN pg_class x ON x.oid = f.conindid
+WHERE f.contype = 'f' AND f.conrelid = ANY(%s::oid[]) ORDER BY f.conname"""
+
+
+def look_at_foreign_keys(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+    for owner, name, parent, gone, columns, theirs, *facts in session.rows(_FOREIGN_KEYS, list(relations)):
+        inspection = relations[owner].inspection
+        inspection.looked_at["foreign keys"] += 1
+        reason = _reason(parent, gone, theirs, facts)
+        if reason:
+            details = {"reason": reason, "refers_to": f"{parent} ({', '.join(theirs)})"}
+            inspection.defects.append(Defect(FailureKind.INVALID_FOREIGN_KEY, details, tuple(columns), constraint=name))
+
+
+def _reason(parent: str, gone: bool, theirs: list[str], facts: list[object]) -> str | None:
+    own, keyed, has_index, index, is_key, covers, lost_operators, unasked = facts
+    key = f"({', '.join(theirs)})"
+    if gone:
+        return "the table that it refers to is gone"
+    if not own:
+        return "a column of it was dropped"
+    if not keyed:
+        return f"a column that it refers to was dropped from {parent}"
+    if not has_index:
+        return f"the index that made {key} a key of {parent} is gone"
+    if not covers:
+        return f"the index {index} is not one on {key} of {parent}"
+    if not is_key:
+        return f"the index {index} does not make {key} a key of {parent}: it is not unique, not valid or partial"
+    if lost_operators:
+        return "an operator that compares the two keys is gone"
+    return "its triggers are gone: nobody is held to it" if unasked else None
+
+
+# Each catalog with the table that its rows belong to, the part of it that they are, and the name of an index or a
+# constraint. What belongs to no table is not asked for here.
+_OWNERS = """
+SELECT 'pg_class'::regclass::oid AS classid, c.oid AS objid, c.oid AS owner, NULL::text AS place,
+  NULL::text AS index_name, NULL::text AS constraint_name FROM pg_class c WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm')
+UNION ALL SELECT 'pg_class'::regclass, i.indexrelid, i.indrelid, NULL, c.relname, NULL
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+UNION ALL SELECT 'pg_attrdef'::regclass, d.oid, d.adrelid, 'column ' || coalesce(a.attname, d.adnum::text), NULL, NULL
+  FROM pg_attrdef d LEFT JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+UNION ALL SELECT 'pg_rewrite'::regclass, r.oid, r.ev_class, CASE WHEN r.ev_type <> '1' THEN 'rule ' || r.rulename END,
+  NULL, NULL FROM pg_rewrite r
+UNION ALL SELECT 'pg_constraint'::regclass, k.oid, k.conrelid, NULL, NULL, k.conname FROM pg_constraint k
+UNION ALL SELECT 'pg_trigger'::regclass, t.oid, t.tgrelid, 'trigger ' || t.tgname, NULL, NULL FROM pg_trigger t
+UNION ALL SELECT 'pg_policy'::regclass, p.oid, p.polrelid, 'policy ' || p.polname, NULL, NULL FROM pg_policy p"""
+
+_KEPT = ("class", "proc", "type", "operator", "opclass", "opfamily", "collation", "namespace", "constraint", "am")
+"""Catalogs, without their prefix, whose rows others refer to."""
+
+_DEPENDENCIES = f"""
+WITH owners AS ({_OWNERS})
+SELECT o.owner, o.place, o.index_name, o.constraint_name, NULL::text, d.refclassid::regclass::text, d.refobjid::int8,
+  nullif(d.refobjsubid, 0)
+FROM pg_depend d JOIN owners o USING (classid, objid)
+WHERE o.owner = ANY(%s::oid[]) AND ({
+    " OR ".join(
+        f"d.refclassid = {quoting.text(name)}::regclass AND NOT EXISTS (SELECT FROM {name} x WHERE x.oid = d.refobjid)"
+        for name in (f"pg_{catalog}" for catalog in _KEPT)
+    )
+} OR d.refclassid = 'pg_class'::regclass AND d.refobjsubid <> 0 AND NOT EXISTS (SELECT FROM pg_attribute x
+    WHERE x.attrelid = d.refobjid AND x.attnum = d.refobjsubid AND NOT x.attisdropped))"""
+
+# What the rows of the catalogs themselves refer to; whoever edits the one forgets the other.
+_ROWS = """
+SELECT a.attrelid, 'column ' || a.attname, NULL, NULL, a.attname, 'pg_type', a.atttypid::int8, NULL::int
+  FROM pg_attribute a WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+  AND NOT EXISTS (SELECT FROM pg_type t WHERE t.oid = a.atttypid)
+UNION ALL SELECT a.attrelid, 'column ' || a.attname, NULL, NULL, a.attname, 'pg_collation', a.attcollation::int8, NULL
+  FROM pg_attribute a WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+  AND a.attcollation <> 0 AND NOT EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation)
+UNION ALL SELECT d.adrelid, 'column ' || d.adnum, NULL, NULL, NULL, 'pg_class', d.adrelid::int8, d.adnum
+  FROM pg_attrdef d WHERE d.adrelid = ANY(%(oids)s::oid[]) AND NOT EXISTS (SELECT FROM pg_attribute a
+  WHERE a.attrelid = d.adrelid AND a.attnum = d.adnum AND NOT a.attisdropped)
+UNION ALL SELECT t.tgrelid, 'trigger ' || t.tgname, NULL, NULL, NULL, 'pg_proc', t.tgfoid::int8, NULL
+  FROM pg_trigger t WHERE t.tgrelid = ANY(%(oids)s::oid[])
+  AND NOT EXISTS (SELECT FROM pg_proc p WHERE p.oid = t.tgfoid)
+UNION ALL SELECT i.inhrelid, NULL, NULL, NULL, NULL, 'pg_class', i.inhparent::int8, NULL
+  FROM pg_inherits i WHERE i.inhrelid = ANY(%(oids)s::oid[])
+  AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = i.inhparent)
+UNION ALL SELECT c.oid, NULL, NULL, NULL, NULL, 'pg_class', c.reltoastrelid::int8, NULL
+  FROM pg_class c WHERE c.oid = ANY(%(oids)s::oid[]) AND c.reltoastrelid <> 0
+  AND NOT EXISTS (SELECT FROM pg_class t WHERE t.oid = c.reltoastrelid)
+UNION ALL SELECT c.oid, NULL, NULL, NULL, NULL, 'pg_namespace', c.relnamespace::int8, NULL
+  FROM pg_class c WHERE c.oid = ANY(%(oids)s::oid[])
+  AND NOT EXISTS (SELECT FROM pg_namespace n WHERE n.oid = c.relnamespace)
+UNION ALL SELECT c.oid, NULL, NULL, NULL, NULL, 'pg_am', c.relam::int8, NULL
+  FROM pg_class c WHERE c.oid = ANY(%(oids)s::oid[]) AND c.relam <> 0
+  AND NOT EXISTS (SELECT FROM pg_am m WHERE m.oid = c.relam)"""
+
+_UNINDEXED = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('i', 'I') AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indexrelid = c.oid)"""
+
+_NOUNS = {
+    "pg_class": "relation",
+    "pg_proc": "function",
+    "pg_opclass": "operator class",
+    "pg_opfamily": "operator family",
+    "pg_namespace": "schema",
+    "pg_am": "access method",
+}
+
+
+def look_at_references(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+    """Last: a part that something else was found of is not told of again."""
+    oids = list(relations)
+    found = [*session.connection.execute(_ROWS, {"oids": oids}).fetchall(), *session.rows(_DEPENDENCIES, oids)]
+    for relation in relations.values():
+        relation.inspection.looked_at["references"] += 1
+    for owner, place, index, constraint, column, catalog, oid, number in found:
+        inspection = relations[owner].inspection
+        defect = Defect(
+            FailureKind.MISSING_REFERENCE,
+            {"refers_to": _gone(catalog, oid, number)},
+            (column,) if column else (),
+            index,
+            constraint,
+            place,
+        )
+        if defect.part not in {each.part for each in inspection.defects}:
+            inspection.defects.append(defect)
+
+
+def indexes_of_nothing(session: SchemaSession) -> list[Inspection]:
+    """Indexes that the catalog has no definition of: nobody knows what table they are of."""
+    found = []
+    for schema, name in session.rows(_UNINDEXED):
+        inspection = Inspection(TableName(schema, name), "index")
+        details = {"reason": "the catalog does not say what it is an index of"}
+        inspection.defects.append(Defect(FailureKind.INVALID_INDEX_DEFINITION, details, index=name))
+        found.append(inspection)
+    return found
+
+
+def _gone(catalog: str, oid: int, number: Any) -> str:
+    noun = _NOUNS.get(catalog, catalog.removeprefix("pg_"))
+    return f"{noun} {oid}, which is gone" if number is None else f"column {number} of {noun} {oid}, which is gone"

@@ -1,0 +1,120 @@
+"""Views that can't be read any more, or whose columns are others than they say; functions and procedures that can't be
+compiled any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.check.schema.objects import Relation
+from tieout.connectors.postgres.check.schema.session import SchemaSession, spread
+from tieout.connectors.protocols.check import Defect, Inspection, Trouble, troubles
+from tieout.model.failures import FailureKind
+from tieout.model.tables import TableName
+
+# What an extension brought is not the user's to mend.
+_ROUTINES = """
+SELECT p.oid, n.nspname, format('%%s(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)), p.prokind::text,
+  l.lanname, (SELECT format('%%I.%%I', s.nspname, v.proname) FROM pg_proc v
+   JOIN pg_namespace s ON s.oid = v.pronamespace WHERE v.oid = l.lanvalidator),
+  (SELECT substring(c FROM 13) FROM unnest(p.proconfig) AS c WHERE c LIKE 'search_path=%%')
+FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace LEFT JOIN pg_language l ON l.oid = p.prolang
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp)' AND p.prokind <> 'a'
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+  AND (%s::text[] IS NULL OR n.nspname = ANY(%s))
+ORDER BY 2, 3"""
+
+_SCHEMAS = """
+SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
+ORDER BY nspname <> 'public', 1"""
+
+_OIDS = "pg_catalog.oid[]"
+_WHAT = {"p": "procedure", "w": "window function"}
+_COMPILED = ("sql", "plpgsql")
+
+
+def routines(session: SchemaSession, names: Collection[TableName] | None) -> list[Inspection]:
+    """Each is compiled by its language's validator. PL/pgSQL looks up what its statements refer to when it runs."""
+    schemas = None if names is None else sorted({name.schema for name in names})
+    found = [
+        (row, Inspection(TableName(row[1], row[2]), _WHAT.get(row[3], "function")))
+        for row in session.rows(_ROUTINES, schemas, schemas)
+    ]
+    wanted = [(row, each) for row, each in found if names is None or each.name in names]
+    everywhere = [schema for (schema,) in session.rows(_SCHEMAS)]
+    for language in _COMPILED:
+        some = [(row, each) for row, each in wanted if row[4] == language]
+        failed = troubles(some, lambda part: _compile_trouble(session, [row for row, _ in part], everywhere))
+        for place, (row, inspection) in enumerate(some):
+            inspection.looked_at[f"compiled by {language}"] += 1
+            if place in failed:
+                trouble = _in_its_place(session, row, everywhere)
+                if trouble is not None:
+                    inspection.met(trouble, Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
+    for row, inspection in wanted:
+        if row[4] not in _COMPILED:
+            inspection.left_out.append(f"what is written in {row[4]} is not compiled here")
+    return [inspection for _, inspection in wanted]
+
+
+def _compile_trouble(session: SchemaSession, rows: Sequence[tuple[Any, ...]], path: Sequence[str]) -> Trouble | None:
+    """Whoever calls a function may have any search path: only a name that no schema has is missing."""
+    with session.setting(search_path=quoting.names(path)):
+        validator, oids = rows[0][5], f"pg_catalog.unnest(%s::{_OIDS})"
+        return session.trouble(f"SELECT {validator}(p.oid) FROM {oids} AS p(oid)", [row[0] for row in rows])
+
+
+def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequence[str]) -> Trouble | None:
+    """Once more with the search path that the function sets itself, or from its own schema."""
+    if row[6] is None:
+        return _compile_trouble(session, [row], [row[1], *everywhere])
+    with session.setting(search_path=row[6]):
+        return session.trouble(f"SELECT {row[5]}(%s::pg_catalog.oid)", row[0])
+
+
+_TEXTS = "SELECT v.oid, pg_get_viewdef(v.oid) FROM unnest(%s::oid[]) AS v(oid)"
+
+# A query is described with the types that domains are of.
+_COLUMNS = """
+WITH RECURSIVE base AS (
+  SELECT a.attrelid, a.attnum, a.attname, a.atttypid AS typid
+  FROM pg_attribute a WHERE a.attrelid = ANY(%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT b.attrelid, b.attnum, b.attname, t.typbasetype
+  FROM base b JOIN pg_type t ON t.oid = b.typid WHERE t.typtype = 'd')
+SELECT b.attrelid, b.attname, b.typid::int8, format_type(b.typid, NULL)
+FROM base b LEFT JOIN pg_type t ON t.oid = b.typid WHERE t.typtype IS DISTINCT FROM 'd' ORDER BY b.attrelid, b.attnum"""
+
+_EMPTY = "SELECT c.oid FROM pg_class c WHERE c.oid = ANY(%s::oid[]) AND NOT c.relispopulated"
+
+
+def look_at_views(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+    """A rule is planned as it is kept; and its words are parsed anew, which finds columns that a plan does not miss."""
+    views = [relation for relation in relations.values() if relation.is_view]
+    oids = [view.oid for view in views]
+    unwritten = troubles(oids, lambda some: session.trouble(_TEXTS, list(some)))
+    texts = dict(session.rows(_TEXTS, [oid for place, oid in enumerate(oids) if place not in unwritten]))
+    columns = spread(session.rows(_COLUMNS, oids))
+    unread = {row[0] for row in session.rows(_EMPTY, oids)}
+    for place, view in enumerate(views):
+        view.inspection.looked_at["definitions"] += 1
+        if view.oid in unread:
+            view.inspection.remarks.append("it was never filled: REFRESH MATERIALIZED VIEW")
+        trouble = unwritten.get(place) or _trouble(session, view, str(texts.get(view.oid)), columns.get(view.oid, []))
+        if trouble is not None:
+            view.inspection.met(trouble, Defect(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
+
+
+def _trouble(session: SchemaSession, view: Relation, text: str, columns: list[tuple[str, int, str]]) -> Trouble | None:
+    found = session.compiled(text)
+    if isinstance(found, Trouble):
+        return found
+    if len(found) != len(columns):
+        return Trouble(f"it has {len(columns)} columns, and what it reads has {len(found)}")
+    for (_, kind), (name, own_kind, shown) in zip(found, columns, strict=True):
+        if kind != own_kind:
+            ((real,),) = session.rows("SELECT format_type(%s, NULL)", kind)
+            return Trouble(f"its column {name} is of type {shown}, and what it reads gives {real}")
+    return session.trouble(f"EXPLAIN SELECT * FROM {view.quoted}")

@@ -1,0 +1,185 @@
+"""A table of another engine as it would be made in PostgreSQL, and the types that hold its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2s
+
+from tieout.connectors.postgres import quoting
+from tieout.connectors.sql.ddl import (
+    PARENT,
+    SCHEMA,
+    TABLE,
+    DefaultKind,
+    ForeignKey,
+    Part,
+    Reference,
+    Structure,
+    Unholdable,
+    Wiring,
+    as_text,
+    plain_default,
+)
+from tieout.model.tables import Column, Index, Table
+from tieout.model.types import LogicalType, TypeName
+
+NAME_BYTES = 63
+"""A longer name would be cut, without a word."""
+
+_TAKEN = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
+
+_SIMPLE = {
+    TypeName.BOOLEAN: "boolean",
+    TypeName.FLOAT32: "real",
+    TypeName.FLOAT64: "double precision",
+    TypeName.DATE: "date",
+    TypeName.BINARY: "bytea",
+    TypeName.YEAR: "smallint",
+    TypeName.ENUM: "text",
+    TypeName.SET: "text",
+    # As it was written: jsonb would put keys in order, and leave out what is there twice.
+    TypeName.JSON: "json",
+    TypeName.UUID: "uuid",
+    # MySQL's TIME goes beyond a day, and below zero.
+    TypeName.TIME: "interval",
+}
+
+
+def column_types(table: Table) -> Mapping[str, str] | list[Unholdable]:
+    """A type for each column that holds all its values; or those for which there is none."""
+    types = {column.name: column_type(column) for column in table.columns}
+    refused = [kind for kind in types.values() if isinstance(kind, Unholdable)] + _misnamed(table)
+    return refused or {name: kind for name, kind in types.items() if isinstance(kind, str)}
+
+
+def column_type(column: Column) -> str | Unholdable:
+    """A type that holds every value of the column."""
+    t = column.type
+    if t.name in _SIMPLE:
+        return _SIMPLE[t.name]
+    if t.name is TypeName.INTEGER:
+        return _integer(t)
+    if t.name is TypeName.DECIMAL:
+        return "numeric" if t.precision is None else f"numeric({t.precision}, {t.scale or 0})"
+    if t.name is TypeName.CHAR:
+        return f"char({t.precision})" if t.precision else "text"
+    if t.name is TypeName.TEXT:
+        # Longer than ten million letters a VARCHAR can't be declared, and a text may be.
+        return f"varchar({t.precision})" if t.precision and t.native.startswith("varchar") else "text"
+    if t.name is TypeName.TIMESTAMP:
+        return f"timestamp({6 if t.precision is None else t.precision})"
+    if t.name is TypeName.INSTANT:
+        return f"timestamptz({6 if t.precision is None else t.precision})"
+    if t.name is TypeName.BITS and t.precision is not None:
+        return f"bit({t.precision})"
+    return Unholdable(column.name, f"PostgreSQL has no type that holds {t.native}")
+
+
+def _integer(t: LogicalType) -> str:
+    bits = (t.precision or 64) + (1 if t.unsigned else 0)
+    if bits <= 16:
+        return "smallint"
+    if bits <= 32:
+        return "integer"
+    return "bigint" if bits <= 64 else "numeric(20, 0)"
+
+
+def _misnamed(table: Table) -> list[Unholdable]:
+    found = [Unholdable(name, "PostgreSQL has a column of that name in every table") for name in _TAKEN]
+    found = [column for column in found if column.column in table.column_names]
+    long = [name for name in (table.name.name, *table.column_names) if len(name.encode()) > NAME_BYTES]
+    return found + [Unholdable(name, f"a name of PostgreSQL has {NAME_BYTES} bytes at most") for name in long]
+
+
+_COUNTED = ("smallint", "integer", "bigint")
+_UNBOUNDED = ("text", "blob", "json")
+
+
+def structure_of(table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+    types = column_types(table)
+    if isinstance(types, list):
+        return types
+    lines = {column.name: _declared(table, column, types[column.name], wiring) for column in table.columns}
+    own = [index for index in table.indexes if not index.primary and index.columns != table.key]
+    plain = [index for index in own if not index.unique and not _is_of_words(table, index)]
+    apart = [name for name in wiring.numbers if types[name] not in _COUNTED]
+    return Structure(
+        (
+            *(f"CREATE SEQUENCE IF NOT EXISTS {_sequence(table, name)}" for name in apart),
+            f"CREATE TABLE {TABLE} (\n  " + ",\n  ".join(lines.values()) + "\n)",
+            *(f"ALTER SEQUENCE {_sequence(table, name)} OWNED BY {TABLE}.{quoting.name(name)}" for name in apart),
+        ),
+        (*_primary(table), *(_index(table, index) for index in plain)),
+        tuple(_index(table, index) for index in own if index.unique),
+        tuple(map(_foreign_key, wiring.references)),
+        tuple(_counter(table, name, number, name in apart) for name, number in wiring.numbers.items()),
+        columns=lines,
+    )
+
+
+def _declared(table: Table, column: Column, kind: str, wiring: Wiring) -> str:
+    line = f"{quoting.name(column.name)} {kind}{'' if column.nullable else ' NOT NULL'}"
+    if column.name not in wiring.numbers:
+        return line + _default(column)
+    if kind in _COUNTED:
+        return f"{line} GENERATED BY DEFAULT AS IDENTITY"
+    return f"{line} DEFAULT nextval({as_text(_sequence(table, column.name))})"
+
+
+def _default(column: Column) -> str:
+    default = plain_default(column)
+    if default is None:
+        return ""
+    if default.kind is DefaultKind.NOW:
+        return " DEFAULT CURRENT_TIMESTAMP"
+    return f" DEFAULT {default.text if default.kind is DefaultKind.NUMBER else quoting.text(default.text)}"
+
+
+def _sequence(table: Table, column: str) -> str:
+    """For a number that has no identity: one that may be above 2^63."""
+    return f"{SCHEMA}.{quoting.name(_name(table.name.name, column, 'seq'))}"
+
+
+def _counter(table: Table, column: str, number: int, is_apart: bool) -> str:
+    found = f"pg_get_serial_sequence({as_text(TABLE)}, {quoting.text(column)})"
+    sequence = as_text(_sequence(table, column)) if is_apart else found
+    return f"SELECT setval({sequence}, {min(number, (1 << 63) - 1):d}, false)"
+
+
+def _primary(table: Table) -> list[Part]:
+    """Once the rows are copied: in an index that is there already each of them would be looked for."""
+    if not table.key:
+        return []
+    name = _name(table.name.name, "pkey")
+    return [
+        Part(name, f"ALTER TABLE {TABLE} ADD CONSTRAINT {quoting.name(name)} PRIMARY KEY ({quoting.names(table.key)})")
+    ]
+
+
+def _index(table: Table, index: Index) -> Part:
+    # A name is a whole schema's here, and a table's own in MySQL.
+    name = _name(table.name.name, index.name, "")
+    head = f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {quoting.name(name)} ON {TABLE}"
+    return Part(name, f"{head} ({quoting.names(index.columns)})")
+
+
+def _is_of_words(table: Table, index: Index) -> bool:
+    """MySQL's other indexes on unbounded texts are not on all of them, and those are not told of."""
+    return any(table.column(name).type.native.endswith(_UNBOUNDED) for name in index.columns)
+
+
+def _foreign_key(reference: Reference) -> ForeignKey:
+    name = _name(reference.name)
+    statement = (
+        f"ALTER TABLE {TABLE} ADD CONSTRAINT {quoting.name(name)} FOREIGN KEY ({quoting.names(reference.columns)}) "
+        f"REFERENCES {PARENT} ({quoting.names(reference.parent_columns)}) "
+        f"ON DELETE {reference.on_delete} ON UPDATE {reference.on_update}"
+    )
+    return ForeignKey(Part(name, statement), reference.parent)
+
+
+def _name(*words: str) -> str:
+    name = "_".join(word for word in words if word)
+    if len(name.encode()) <= NAME_BYTES:
+        return name
+    return f"{name[:12]}_{blake2s(name.encode(), digest_size=6).hexdigest()}"

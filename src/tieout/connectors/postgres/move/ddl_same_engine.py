@@ -1,0 +1,219 @@
+"""A PostgreSQL table as it would be made in another database: from the catalog. What it needs of its database besides
+itself are enums, domains and collations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.move.sequences import Sequence, sequences
+from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Structure
+from tieout.errors import UnsupportedError
+from tieout.model.tables import TableName
+
+# Through domains and arrays down to what they are made of.
+_USED = """
+WITH RECURSIVE used AS (
+  SELECT a.attname, a.atttypid AS oid, 0 AS depth
+  FROM pg_attribute a WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT u.attname, CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.typelem END, u.depth + 1
+  FROM used u JOIN pg_type t ON t.oid = u.oid WHERE t.typtype = 'd' OR (t.typelem <> 0 AND t.typcategory = 'A'))
+"""
+_OWN = "n.nspname NOT IN ('pg_catalog', 'information_schema')"
+
+_MADE = f"""{_USED}
+SELECT n.nspname, format_type(t.oid, NULL),
+  (SELECT array_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = t.oid),
+  CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod)
+    || coalesce(' COLLATE ' || nullif(t.typcollation, b.typcollation)::regcollation::text, '')
+    || coalesce(' DEFAULT ' || t.typdefault, '') || CASE WHEN t.typnotnull THEN ' NOT NULL' ELSE '' END
+    || coalesce((SELECT string_agg(format(' CONSTRAINT %%I ', c.conname) || pg_get_constraintdef(c.oid), '')
+                 FROM pg_constraint c WHERE c.contypid = t.oid AND c.contype = 'c'), '') END
+FROM (SELECT oid, max(depth) AS depth FROM used GROUP BY oid) AS u JOIN pg_type t ON t.oid = u.oid
+JOIN pg_namespace n ON n.oid = t.typnamespace LEFT JOIN pg_type b ON b.oid = t.typbasetype
+WHERE t.typtype IN ('e', 'd') AND {_OWN} ORDER BY u.depth DESC, 2"""
+
+_NEEDED = f"""{_USED}
+SELECT u.attname, format_type(t.oid, NULL) FROM used u JOIN pg_type t ON t.oid = u.oid
+JOIN pg_namespace n ON n.oid = t.typnamespace
+WHERE t.typtype NOT IN ('e', 'd') AND t.typcategory <> 'A' AND {_OWN}"""
+
+_COLLATIONS = f"""{_USED}
+SELECT DISTINCT n.nspname, o.oid::regcollation::text, o.collprovider::text, o.collisdeterministic,
+  o.collcollate, o.collctype, coalesce(to_jsonb(o) ->> 'colllocale', to_jsonb(o) ->> 'colliculocale'),
+  to_jsonb(o) ->> 'collicurules'
+FROM (SELECT a.attcollation AS oid FROM pg_attribute a WHERE a.attrelid = %s::regclass AND NOT a.attisdropped
+      UNION SELECT t.typcollation FROM used u JOIN pg_type t ON t.oid = u.oid) AS c
+JOIN pg_collation o ON o.oid = c.oid JOIN pg_namespace n ON n.oid = o.collnamespace WHERE {_OWN} ORDER BY 2"""
+
+
+def own_types(connection: Any, quoted: str) -> list[str]:
+    """Statements that make them. What is there already stays as it is."""
+    statements: list[str] = []
+    for schema, name, *facts in connection.execute(_COLLATIONS, [quoted, quoted]).fetchall():
+        statements += [_schema(schema), _unless_there(f"CREATE COLLATION {name} ({_collation(*facts)})")]
+    for schema, name, labels, domain in connection.execute(_MADE, [quoted]).fetchall():
+        enum = f"CREATE TYPE {name} AS ENUM ({', '.join(map(quoting.text, labels or ()))})"
+        statements += [_schema(schema), _unless_there(f"CREATE DOMAIN {name} AS {domain}" if domain else enum)]
+    return list(dict.fromkeys(statements))
+
+
+def needed_types(connection: Any, quoted: str) -> dict[str, str]:
+    """The types that can't be made from the catalog alone (those of extensions, for one), by column."""
+    return dict(connection.execute(_NEEDED, [quoted]).fetchall())
+
+
+def _schema(name: str) -> str:
+    return f"CREATE SCHEMA IF NOT EXISTS {quoting.name(name)}"
+
+
+def _unless_there(statement: str) -> str:
+    return "DO " + quoting.text(f"BEGIN {statement}; EXCEPTION WHEN duplicate_object THEN NULL; END")
+
+
+def _collation(
+    provider: str, deterministic: bool, collate: str | None, ctype: str | None, locale: str | None, rules: str | None
+) -> str:
+    if provider == "c":
+        return f"provider = libc, lc_collate = {quoting.text(collate or '')}, lc_ctype = {quoting.text(ctype or '')}"
+    name = "icu" if provider == "i" else "builtin"
+    extra = f", rules = {quoting.text(rules)}" if rules else ""
+    return (
+        f"provider = {name}, locale = {quoting.text(locale or '')}, deterministic = {str(deterministic).lower()}{extra}"
+    )
+
+
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid),
+  a.attgenerated <> '', nullif(a.attcollation, t.typcollation)::regcollation::text,
+  col_description(a.attrelid, a.attnum)
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+
+_CONSTRAINTS = """
+SELECT c.conname, c.contype::text, pg_get_constraintdef(c.oid), NOT c.convalidated, n.nspname, p.relname
+FROM pg_constraint c LEFT JOIN pg_class p ON p.oid = c.confrelid LEFT JOIN pg_namespace n ON n.oid = p.relnamespace
+WHERE c.conrelid = %s::regclass AND c.contype IN ('p', 'u', 'c', 'f', 'x') AND c.conparentid = 0 ORDER BY c.conname"""
+
+_INDEXES = """
+SELECT c.relname, i.indisunique, pg_get_indexdef(i.indexrelid)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = %s::regclass AND i.indisvalid
+  AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
+ORDER BY c.relname"""
+
+# As the server writes definitions: what is quoted in them may say anything.
+_PLACE = r'(?:"(?:[^"]|"")*"|[^"( ])+'
+_REFERENCE = re.compile(rf'(FOREIGN KEY \((?:"(?:[^"]|"")*"|[^")])*\) REFERENCES )(?:{_PLACE})(\(.*)', re.DOTALL)
+_INDEX = re.compile(rf"CREATE (?:UNIQUE )?INDEX {_PLACE} ON (?:ONLY )?{_PLACE} (USING .*)", re.DOTALL)
+
+
+class _Column(NamedTuple):
+    name: str
+    kind: str
+    required: bool
+    given: str | None
+    generated: bool
+    collation: str | None
+    remark: str | None
+
+
+@dataclass(frozen=True)
+class _Constraints:
+    """In the table's own definition; with an index or unproven, so that they come later; and to other tables."""
+
+    inside: list[str]
+    primary: list[Part]
+    later: list[Part]
+    references: list[ForeignKey]
+
+
+def own_structure(connection: Any, quoted: str, key_index: str | None) -> Structure:
+    """From the catalog, through a connection to it. `key_index` tells rows apart if no primary key does."""
+    columns = [_Column(*row) for row in connection.execute(_COLUMNS, [quoted]).fetchall()]
+    counted = {sequence.column: sequence for sequence in sequences(connection, quoted)}
+    constraints = _constraints(connection, quoted)
+    indexes, unique = _indexes(connection, quoted)
+    unique += constraints.later
+    key = [] if constraints.primary else [part for part in unique if part.name == key_index]
+    declared = {column.name: _declared(column, counted) for column in columns}
+    lines = [*declared.values(), *constraints.inside]
+    return Structure(
+        create=(
+            *own_types(connection, quoted),
+            *(sequence.create() for sequence in counted.values() if not sequence.is_identity),
+            f"CREATE TABLE {TABLE} (\n  " + ",\n  ".join(lines) + "\n)",
+            *(part.statement for part in key),
+            *_remarks(connection, quoted, columns),
+        ),
+        indexes=(*constraints.primary, *indexes),
+        unique=tuple(part for part in unique if part not in key),
+        references=tuple(constraints.references),
+        counters=tuple(sequence.go_on() for sequence in counted.values()),
+        needs=needed_types(connection, quoted),
+        columns=declared,
+    )
+
+
+def _declared(column: _Column, counted: Mapping[str, Sequence]) -> str:
+    line = f"{quoting.name(column.name)} {column.kind}" + (f" COLLATE {column.collation}" if column.collation else "")
+    sequence = counted.get(column.name)
+    if column.generated:
+        line += f" GENERATED ALWAYS AS ({column.given}) STORED"
+    elif sequence is not None and sequence.is_identity:
+        line += sequence.identity()
+    elif column.given is not None:
+        line += f" DEFAULT {column.given}"
+    return line + (" NOT NULL" if column.required else "")
+
+
+def _constraints(connection: Any, quoted: str) -> _Constraints:
+    found = _Constraints([], [], [], [])
+    for name, kind, text, unproven, schema, parent in connection.execute(_CONSTRAINTS, [quoted]).fetchall():
+        line = f"CONSTRAINT {quoting.name(name)} {text}"
+        if kind == "f":
+            before, behind = _parts(_REFERENCE, text)
+            statement = f"ALTER TABLE {TABLE} ADD CONSTRAINT {quoting.name(name)} {before}{PARENT}{behind}"
+            found.references.append(ForeignKey(Part(name, statement), TableName(schema, parent)))
+        elif kind == "p":
+            # Rows of different chunks have different keys: in an index that is there already each would be looked for.
+            found.primary.append(Part(name, f"ALTER TABLE {TABLE} ADD {line}"))
+        elif kind in "ux" or unproven:
+            # What is not proven does not hold for all rows, and would stop those.
+            found.later.append(Part(name, f"ALTER TABLE {TABLE} ADD {line}"))
+        else:
+            found.inside.append(line)
+    return found
+
+
+def _indexes(connection: Any, quoted: str) -> tuple[list[Part], list[Part]]:
+    plain: list[Part] = []
+    unique: list[Part] = []
+    for name, is_unique, text in connection.execute(_INDEXES, [quoted]).fetchall():
+        head = f"CREATE {'UNIQUE ' if is_unique else ''}INDEX {quoting.name(name)} ON {TABLE}"
+        (of_what,) = _parts(_INDEX, text)
+        (unique if is_unique else plain).append(Part(name, f"{head} {of_what}"))
+    return plain, unique
+
+
+def _parts(form: re.Pattern[str], text: str) -> tuple[str, ...]:
+    found = form.fullmatch(text)
+    if found is None:
+        raise UnsupportedError(f"the server writes a definition in a form that is not known: {text}")
+    return found.groups()
+
+
+def _remarks(connection: Any, quoted: str, columns: list[_Column]) -> list[str]:
+    (own,) = connection.execute("SELECT obj_description(%s::regclass, 'pg_class')", [quoted]).fetchone()
+    statements = [f"COMMENT ON TABLE {TABLE} IS {quoting.text(own)}"] if own else []
+    return statements + [
+        f"COMMENT ON COLUMN {TABLE}.{quoting.name(column.name)} IS {quoting.text(column.remark)}"
+        for column in columns
+        if column.remark
+    ]

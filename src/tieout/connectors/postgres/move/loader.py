@@ -1,0 +1,114 @@
+"""Writes lines in tab form to PostgreSQL, with COPY."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from tieout.config.secrets import scrub
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.faults import first_line
+from tieout.connectors.postgres.move.session import PostgresSession
+from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
+from tieout.connectors.sql.ddl import spelled
+from tieout.connectors.sql.progress import ProgressTables, write_chunk
+from tieout.errors import WriteError
+from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.server_words import are_hidden
+from tieout.model.tables import TableName
+
+SCHEMA = "_tieout"
+_NO_FIT = ("22", "23")
+"""SQLSTATEs of values that are no values of a column, or not allowed in it."""
+_LINE = re.compile(r'COPY [^,:"]+, (line \d+(?:, column [^,:"]+)?)')
+
+UNSYNCED = "SET LOCAL synchronous_commit = off"
+CLOCK = "extract(epoch FROM clock_timestamp())::bigint"
+
+
+@dataclass(frozen=True)
+class PostgresLoader:
+    url: EndpointUrl
+
+    def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+        with closing(PostgresSession(self.url)) as session:
+            with ProgressTables(session, SCHEMA, CLOCK).together(fence, "FOR SHARE"):
+                for statement in statements:
+                    session.execute(spelled(session, statement, table, parent))
+
+    def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
+        with closing(PostgresSession(self.url)) as session:
+            progress = ProgressTables(session, SCHEMA, CLOCK)
+            return write_chunk(
+                progress,
+                "FOR SHARE",
+                fence,
+                chunk,
+                held,
+                lambda: load(session, transfer.target.name, transfer, (), lines),
+                session.commit,
+            )
+
+    def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
+        with closing(PostgresSession(self.url)) as session, stages_again():
+            if new:
+                assert stage.like is not None
+                # What is staged is read again from the log after a crash: it needs no log of its own, and nobody has
+                # to wait for the disk. By itself: the one that it is like must not stay locked.
+                session.execute(
+                    f"{UNSYNCED}; CREATE UNLOGGED TABLE {session.table(stage.name)} (LIKE {session.table(stage.like)})"
+                )
+            return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
+
+
+def load(
+    session: PostgresSession, into: TableName, transfer: Transfer, extra: Sequence[str], lines: Iterable[bytes]
+) -> int:
+    """Rows written: all of the lines, or WriteError."""
+    names = [*(column.name for column in transfer.target_columns), *extra]
+    statement = f"COPY {session.table(into)} ({', '.join(map(session.quote, names))}) FROM STDIN"
+    where = f"{session.url.redacted()}: {transfer.target.name}"
+    sent = 0
+    with session.answered(), _named(where):
+        cursor = session.connection.cursor()
+        with cursor.copy(statement) as copy:
+            for block in lines:
+                if b"\0" in block:
+                    raise WriteError(
+                        f"{where}: {names[_column_of(block, block.index(0))]}: PostgreSQL keeps no NUL in a text"
+                    )
+                sent += block.count(b"\n")
+                copy.write(block)
+    if cursor.rowcount != sent:
+        raise WriteError(f"{where}: of {sent:,} rows the server took {cursor.rowcount:,}")
+    return sent
+
+
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Of a value that does not fit, the server tells column and text beside its message."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        if (error.sqlstate or "")[:2] not in _NO_FIT:
+            raise
+        # COPY wide, line 1, column born: "0000-00-00"
+        place = _place(scrub(" ".join((error.diag.context or "").split())))
+        line = first_line(str(error), error.sqlstate)
+        raise WriteError(f"{where}: {line}{f' ({place})' if place else ''}") from None
+
+
+def _place(context: str) -> str:
+    if are_hidden():
+        found = _LINE.match(context)
+        return found[1] if found else ""
+    return context.partition(", ")[2]
+
+
+def _column_of(block: bytes, at: int) -> int:
+    """The number of the field that a place of a block lies in."""
+    return block.count(b"\t", block.rfind(b"\n", 0, at) + 1, at)

@@ -1,0 +1,91 @@
+"""PostgreSQL as a source. A task has a slot, for which the server keeps its log, and a publication of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import ClassVar
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.move.added_column_defaults import given
+from tieout.connectors.postgres.move.chunks import PostgresChunkSource
+from tieout.connectors.postgres.move.ddl_same_engine import own_structure
+from tieout.connectors.postgres.move.sequences import wiring
+from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.wal import PostgresLog, slot
+from tieout.connectors.postgres.wal.faults import slot_faults
+from tieout.connectors.postgres.wal.readiness import log_problems, table_problems
+from tieout.connectors.postgres.wal.slot import retention
+from tieout.connectors.sql.ddl import Structure, Wiring
+from tieout.model.forecast import Problem
+from tieout.model.moving import Consistency
+from tieout.model.positions import Position
+from tieout.model.retention import Retention
+from tieout.model.tables import Column, Table, TableName
+
+
+def open_source(url: EndpointUrl) -> PostgresSource:
+    return PostgresSource(url)
+
+
+@dataclass(frozen=True)
+class PostgresSource:
+    keeps_position: ClassVar[bool] = True
+    tells_generated: ClassVar[bool] = False
+    tells_all: ClassVar[bool] = False
+    level: ClassVar[Consistency] = Consistency.TRANSACTION
+
+    url: EndpointUrl
+
+    def chunk_source(self) -> PostgresChunkSource:
+        return PostgresChunkSource(self.url)
+
+    def structure(self, table: Table) -> Structure:
+        key = next((index.name for index in table.indexes if index.unique and index.columns == table.key), None)
+        with translated(self.url), connect(self.url, "tieout mover") as connection:
+            return own_structure(connection, PostgresDialect().table(table.name), key)
+
+    def wiring(self, table: Table) -> Wiring:
+        with translated(self.url), connect(self.url, "tieout mover") as connection:
+            return wiring(connection, PostgresDialect().table(table.name))
+
+    def given(
+        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    ) -> dict[str, str | None]:
+        with translated(self.url), connect(self.url, "tieout mover") as connection:
+            return given(connection, table, PostgresDialect().table(table.name), columns)
+
+    def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
+        with slot_faults(self.url), connect(self.url, "tieout mover") as connection:
+            return [
+                *log_problems(connection, _name(task)),
+                *(problem for table in tables for problem in table_problems(connection, table.name, table.key)),
+            ]
+
+    def retention(self, task: str) -> Retention:
+        with slot_faults(self.url), connect(self.url, "tieout mover") as connection:
+            return retention(connection, _name(task), _name(task))
+
+    def refuses(self, table: Table) -> str | None:
+        return None
+
+    def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
+        name = _name(task)
+        # What an earlier start left that did not get as far as to keep where it began.
+        slot.drop(self.url, name, name)
+        return slot.create(self.url, name, name, tables)
+
+    def log(self, task: str) -> PostgresLog:
+        return PostgresLog(self.url, _name(task), _name(task))
+
+    def drop_task(self, task: str) -> None:
+        slot.drop(self.url, _name(task), _name(task))
+
+
+def _name(task: str) -> str:
+    """Slots have names of small letters, digits and _, and are a whole cluster's. Those of checks say so."""
+    kind = "check_" if task.startswith("check:") else ""
+    return f"tieout_{kind}{blake2s(task.encode(), digest_size=8).hexdigest()}"

@@ -1,0 +1,219 @@
+"""PostgreSQL as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import ClassVar
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.dialect import PostgresDialect
+from tieout.connectors.postgres.move import gauges
+from tieout.connectors.postgres.move.ddl_from_other_engine import structure_of
+from tieout.connectors.postgres.move.loader import CLOCK, SCHEMA, UNSYNCED, PostgresLoader
+from tieout.connectors.postgres.move.readiness import target_problems
+from tieout.connectors.postgres.move.session import PostgresSession
+from tieout.connectors.protocols.move import Destination, StageTable
+from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.internal_tables import PREFIX
+from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
+from tieout.errors import AccessError
+from tieout.model.forecast import Problem
+from tieout.model.moving import Transfer
+from tieout.model.tables import Column, Table, TableName
+
+_TURN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+_LACKING = "SELECT name FROM unnest(%s::text[]) AS wanted(name) WHERE to_regtype(name) IS NULL"
+
+_DOMAINS = """
+WITH RECURSIVE under AS (
+  SELECT a.attname, a.atttypid AS typid, a.atttypmod AS modifier
+  FROM pg_attribute a WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT u.attname, t.typbasetype, CASE WHEN t.typtypmod >= 0 THEN t.typtypmod ELSE u.modifier END
+  FROM under u JOIN pg_type t ON t.oid = u.typid WHERE t.typtype = 'd')
+SELECT u.attname, format_type(u.typid, u.modifier) FROM under u JOIN pg_type t ON t.oid = u.typid
+WHERE t.typtype <> 'd' AND EXISTS (SELECT FROM under o WHERE o.attname = u.attname AND o.typid <> u.typid)"""
+
+# The file changes with TRUNCATE too; and with VACUUM FULL, which takes no row away.
+_MADE = """
+SELECT name, c.oid || ' ' || c.relfilenode FROM unnest(%s::text[]) AS wanted(name)
+JOIN pg_class c ON c.oid = to_regclass(name)"""
+
+# Owners who are neither this user, nor a role that it was made a member of, nor a superuser.
+_STRANGERS = """
+WITH RECURSIVE own AS (
+  SELECT oid FROM pg_roles WHERE rolname = current_user
+  UNION SELECT m.roleid FROM pg_auth_members m JOIN own ON own.oid = m.member),
+owners AS (
+  SELECT nspowner AS owner FROM pg_namespace WHERE nspname = %s
+  UNION SELECT c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s)
+SELECT quote_ident(r.rolname) FROM owners o JOIN pg_roles r ON r.oid = o.owner
+WHERE NOT r.rolsuper AND r.oid NOT IN (SELECT oid FROM own)"""
+
+_INDEXES = """
+SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
+_CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"
+
+
+_DIALECT = PostgresDialect()
+
+
+def open_target(url: EndpointUrl) -> PostgresTarget:
+    return PostgresTarget(url)
+
+
+class PostgresTarget(SqlTarget):
+    # Of a column that is GENERATED ALWAYS AS IDENTITY too.
+    overriding: ClassVar[str] = "OVERRIDING SYSTEM VALUE "
+
+    def __init__(self, url: EndpointUrl) -> None:
+        super().__init__(lambda: PostgresSession(url), SCHEMA, CLOCK, _TURN)
+        self.url = url
+
+    def leave(self) -> None:
+        self.session.execute(f"DROP SCHEMA {SCHEMA}")
+
+    def prepare(self) -> None:
+        self.session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        self._require_own_schema()
+        self.progress.create("text", "text", self.tables_like(PREFIX))
+
+    def _require_own_schema(self) -> None:
+        """Whoever owns a table can have what is written to it run functions, with the rights of the writer."""
+        owners = sorted({owner for (owner,) in self.session.rows(_STRANGERS, [SCHEMA, SCHEMA])})
+        if owners:
+            raise AccessError(
+                f"{self.url.redacted()}: the schema {SCHEMA} or a table in it belongs to {', '.join(owners)}",
+                "the mover keeps its progress there: drop the schema, or move as its owner",
+            )
+
+    def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
+        return target_problems(self.session, destinations)
+
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+        return structure_of(table, wiring)
+
+    def lacking(self, types: Sequence[str]) -> list[str]:
+        return [name for (name,) in self.session.rows(_LACKING, [list(types)])]
+
+    def built(self, table: TableName) -> Built:
+        wanted = [self.session.table(table)]
+        indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
+        return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
+
+    def load_problem(self) -> Problem | None:
+        return gauges.load_problem(self.session)
+
+    def lag_problem(self) -> Problem | None:
+        return gauges.lag_problem(self.session)
+
+    def load(self) -> int:
+        return gauges.load(self.session)
+
+    def replica_lag(self) -> float | None:
+        return gauges.replica_lag(self.session)
+
+    def last_rows(self) -> LastRows:
+        return LastRows(self.session, self.progress, self)
+
+    def made(self, tables: Sequence[TableName]) -> dict[TableName, str]:
+        names = {self.session.table(table): table for table in tables}
+        return {names[name]: made for name, made in self.session.rows(_MADE, [list(names)])}
+
+    def row_hash(self, columns: Sequence[str], row: str) -> str:
+        values = ", ".join(f"{row}.{self.session.quote(column)}" for column in columns)
+        return f"hashtextextended(ROW({values})::text, 0)::text"
+
+    def loader(self) -> PostgresLoader:
+        return PostgresLoader(self.url)
+
+    def create_stage(self, stage: StageTable) -> None:
+        target = self.session.table(stage.transfer.target.name)
+        # Of a deleted row a log may tell the key alone, and a domain may take no NULL.
+        under = dict(self.session.rows(_DOMAINS, [target]))
+        columns = ", ".join(
+            f"{name}::{under[column.name]} AS {name}" if column.name in under else name
+            for column in stage.transfer.target_columns
+            for name in [self.session.quote(column.name)]
+        )
+        # What is staged is read again from the log after a crash: it needs no log of its own.
+        self.session.execute(
+            f"CREATE UNLOGGED TABLE {self.session.table(stage.name)} AS "
+            f"SELECT {columns}, 0::smallint AS {KIND}, 0 AS {PIECE}, 0::bigint AS {COPIES}, "
+            f"''::text AS {KEPT} FROM {target} LIMIT 0"
+        )
+
+    def drop_stages(self, stages: Sequence[StageTable]) -> None:
+        if stages:
+            names = ", ".join(self.session.table(stage.name) for stage in stages)
+            self.session.execute(f"{UNSYNCED}; DROP TABLE IF EXISTS {names}")
+
+    def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
+        return nullcontext()  # it joins by hashing
+
+    def same_key(self, transfer: Transfer, left: str, right: str) -> str:
+        columns = [transfer.target_columns[place] for place in transfer.key]
+        quoted = [(column, self.session.quote(column.name)) for column in columns]
+        return " AND ".join(_DIALECT.compared(c, f"{left}.{name}", "=", f"{right}.{name}") for c, name in quoted)
+
+    def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
+        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+        return f"DELETE FROM {table} s USING {table} n WHERE {same} AND {comes_later(than)}"
+
+    def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
+        table, name = self.session.table(stage.name), self.session.quote(stage.transfer.target_columns[place].name)
+        return (
+            f"UPDATE {table} s SET {name} = n.{name}, "
+            f"{KEPT} = array_to_string(array_remove(string_to_array(s.{KEPT}, ','), {quoting.text(str(place))}), ',') "
+            f"FROM {table} n WHERE {self.same_key(stage.transfer, 'n', 's')} AND s.{PIECE} = {piece:d} "
+            f"AND n.{PIECE} < {piece:d} AND {self.is_kept(place)} AND n.{STAYS} "
+            f"AND NOT COALESCE({self.is_kept(place, 'n')}, FALSE)"
+        )
+
+    def exactly(self, column: Column) -> str:
+        # As text: not every type has an equality, and one of them may take two values for the same.
+        return f"{self.session.quote(column.name)}::text"
+
+    def any_of(self, column: Column) -> str:
+        return f"(array_agg({self.session.quote(column.name)}))[1]"
+
+    def is_kept(self, place: int, row: str = "s") -> str:
+        return f"{quoting.text(str(place))} = ANY(string_to_array({row}.{KEPT}, ','))"
+
+    def fill_kept(self, stage: StageTable, place: int) -> str:
+        name = self.session.quote(stage.transfer.target_columns[place].name)
+        return (
+            f"UPDATE {self.session.table(stage.name)} s SET {name} = t.{name} "
+            f"FROM {self.session.table(stage.transfer.target.name)} t "
+            f"WHERE {self.same_key(stage.transfer, 't', 's')} AND {self.is_kept(place)}"
+        )
+
+    def take_away(self, stage: StageTable) -> str:
+        return (
+            f"DELETE FROM {self.session.table(stage.transfer.target.name)} t USING {self.session.table(stage.name)} s "
+            f"WHERE {self.same_key(stage.transfer, 't', 's')}"
+        )
+
+    def take_copies(self, stage: StageTable) -> int:
+        target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
+        same = " AND ".join(
+            f"t.{self.exactly(column)} IS NOT DISTINCT FROM s.{self.exactly(column)}"
+            for column in stage.transfer.target_columns
+        )
+        ((wanted,),) = self.session.rows(f"SELECT coalesce(sum({COPIES}), 0) FROM {staged} WHERE {GOES}")
+        found = self.session.execute(
+            f"DELETE FROM {target} WHERE ctid IN (SELECT place FROM (SELECT t.ctid AS place, s.{COPIES} AS copies, "
+            f"row_number() OVER (PARTITION BY s.ctid) AS number FROM {target} t JOIN {staged} s ON {same} "
+            f"WHERE s.{GOES}) AS found WHERE number <= copies)"
+        )
+        return int(wanted) - found
+
+    def tables_like(self, prefix: str) -> list[str]:
+        found = self.session.rows(
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename, %s)",
+            [self.schema, prefix],
+        )
+        return [name for (name,) in found]

@@ -1,0 +1,246 @@
+"""The change log of a PostgreSQL database: what a logical slot tells of a publication."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.wal import table_baseline, write_ahead_log
+from tieout.connectors.postgres.wal.copying import copied
+from tieout.connectors.postgres.wal.decoder import Decoder, begins
+from tieout.connectors.postgres.wal.faults import REFUSED, START_ANEW, log_faults
+from tieout.connectors.postgres.wal.pgoutput import Batch
+from tieout.connectors.postgres.wal.slot import slot_state, when_free
+from tieout.connectors.protocols.change_log import LogLag, Watched
+from tieout.connectors.sql.connection_cache import lease
+from tieout.errors import LogLostError, UnreachableError
+from tieout.model.changes import LogItem, Reached
+from tieout.model.positions import Position, lsn
+from tieout.model.tables import TableName
+
+# Tables are described once, before the first change of all.
+_PEEK = """COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}, NULL,
+'proto_version', '1', 'publication_names', {}{}) WHERE lsn >= {} OR get_byte(data, 0) = ascii('R'))
+TO STDOUT (FORMAT binary)"""
+_MESSAGE = """SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s, NULL, 'proto_version', '1',
+'publication_names', %s, 'messages', 'true')
+WHERE get_byte(data, 0) = ascii('M') AND lsn = %s AND position(convert_to(%s, 'UTF8') IN data) > 0"""
+
+_REACH = 8 << 20
+"""Few transactions are longer than so many bytes of log, those of others between them counted."""
+
+_MARK_BYTES = 16 << 20
+"""So much of the log is kept at most for the sake of a transaction that proves where it is."""
+
+# Older servers tell of every transaction, these only of those with something in them: a message will do.
+_MESSAGES = 14_00_00, ", 'messages', 'true'"
+
+_Batches = Iterable[list[memoryview]]
+
+
+@dataclass(frozen=True)
+class PostgresLog:
+    """A ChangeLog. Any LSN is a position of it: a transaction lies before it if its commit record begins before it.
+
+    A Commit's position is the end of its record. It lies behind `upto` if that is a place inside of this record.
+
+    A slot tells again all that is not confirmed yet. What lies more than `reach` bytes before the position asked for
+    is not sent at first; if a transaction turns out to have begun there, all is.
+    """
+
+    url: EndpointUrl
+    slot: str
+    publication: str
+    reach: int = _REACH
+
+    def now(self) -> Position:
+        with self._connection() as connection:
+            return write_ahead_log.end(connection)
+
+    def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
+        """While a server runs nobody can put it back, so its log goes on. Once it was started anew, this is proven:
+
+        the last transaction that was read must be in the log, the same LSN, xid and moment. The slot is never moved
+        beyond it (`confirm`); one that stands behind it was made by hand, perhaps after other changes.
+        """
+        with self._connection() as connection:
+            log = write_ahead_log.identity(connection)
+            self._require_system(after, log)
+            self._require_kept(connection, after)
+            if after.log == log:
+                return after
+            self._require_end(connection, after)
+            confirmed = slot_state(connection, self.url, self.slot).confirmed
+            found = confirmed.of_log(log, commit=after.commit)
+            place = _commit_begins(after)
+            if place is not None and confirmed.offset <= place.offset:
+                self._require_commit(connection, after)
+                found = lsn(place.offset + 1).of_log(log, commit=after.commit)
+            elif not after.log and after.place != confirmed.place:
+                raise self._lost(after, "it was kept by an older version, which did not tell logs apart")
+            elif after.place != confirmed.place and not write_ahead_log.is_standby(connection):
+                raise self._lost(after, "its slot begins behind the last transaction that was read")
+            self._require_held(connection, [place for place in held if place.place > found.place and place.log != log])
+            return found
+
+    def _require_system(self, after: Position, log: str) -> None:
+        if after.log and after.log.partition(".")[0] != log.partition(".")[0]:
+            raise self._lost(after, "this is another server")
+
+    def _require_commit(self, connection: Any, after: Position) -> None:
+        place = _commit_begins(after)
+        assert place is not None
+        upto = lsn(place.offset + 1)
+        for rows in chain(*when_free(lambda: self._peek(connection, after, upto, 0))):
+            if after.commit in begins(Batch(rows)):
+                return
+        raise self._lost(after, "the last transaction that was applied is not in it")
+
+    def _require_held(self, connection: Any, held: Sequence[Position]) -> None:
+        """Rows were copied at these places: what they hold must be in the log, too."""
+        if not held:
+            return
+        last = max(held, key=lambda position: position.place)
+        where, _, text = last.tail.partition(".")
+        if not where:
+            raise self._lost(last, "nothing proves that it is the log of which rows were copied")
+        upto = lsn(Position(where).offset + 1)
+        self._require_end(connection, upto)
+        arguments = [self.slot, str(upto), self._published(connection), where, text]
+        ((found,),) = when_free(lambda: connection.execute(_MESSAGE, arguments).fetchall())
+        if not found:
+            raise self._lost(last, "the message that was written there when rows were copied is gone")
+
+    def _lost(self, after: Position, why: str) -> LogLostError:
+        where = f"{self.url.redacted()}: the log does not go on behind {after}: {why}"
+        return LogLostError(where, f"the server was put back to an earlier copy, or failed over: {START_ANEW}")
+
+    def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
+        now = self.now()
+        self._require_same(after, now.log)
+        steps = range(after.offset + most_bytes, now.offset, most_bytes)[:most]
+        found = [lsn(step, now.log) for step in steps]
+        if len(found) < most and after.place < now.place:
+            found.append(now)
+        return found
+
+    def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
+        last = after.commit
+        if after.place < upto.place:
+            decoder = Decoder(after.offset, upto.offset, tables, upto.log)
+            yield from self._told(decoder, after, upto, after.offset - self.reach)
+            last = decoder.last or last
+            if decoder.torn:
+                decoder = Decoder(decoder.reached, upto.offset, tables, upto.log)
+                yield from self._told(decoder, after, upto, 0)
+                assert not decoder.torn, "all that the slot tells begins with the beginning of a transaction"
+                last = decoder.last or last
+        yield Reached(upto.of_log(upto.log, commit=last))
+
+    def _told(self, decoder: Decoder, after: Position, upto: Position, low: int) -> Iterator[LogItem]:
+        """What the slot tells, as far as it was written at `low` or later."""
+        with self._connection() as connection:
+            self._require_end(connection, upto)
+            self._require_same(after, write_ahead_log.identity(connection))
+            for rows in chain(*when_free(lambda: self._peek(connection, after, upto, low))):
+                if not decoder.torn:
+                    yield from decoder.items(Batch(rows))
+
+    def lag(self, applied: Position) -> LogLag:
+        with self._connection() as connection:
+            end = write_ahead_log.last_record(connection)
+            return LogLag(max(0, end.offset - applied.offset), slot_state(connection, self.url, self.slot).retained)
+
+    def watched(self, tables: Sequence[TableName]) -> Watched:
+        with self._connection() as connection:
+            return table_baseline.watched(connection, self.publication, tables)
+
+    def confirm(self, position: Position) -> None:
+        """The server may let go of what lies before it; but for the last transaction that was read, which proves later
+        that the log is the same. If it keeps much for that alone, another one is written.
+        """
+        with self._connection() as connection:
+            self._require_same(position, write_ahead_log.identity(connection))
+            self._require_end(connection, position)
+            proof = _commit_begins(position)
+            if proof is None or write_ahead_log.is_standby(connection):
+                when_free(lambda: self._advance(connection, position))
+                return
+            kept = position.offset - slot_state(connection, self.url, self.slot).confirmed.offset
+            when_free(lambda: self._advance(connection, proof))
+            if kept > _MARK_BYTES:
+                write_ahead_log.emit(connection, "")
+
+    def _advance(self, connection: Any, position: Position) -> None:
+        import psycopg
+
+        if self._is_confirmed(connection, position):
+            return
+        try:
+            connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self.slot, str(position)])
+        except psycopg.Error as error:
+            # A slot never moves backwards: another connection may have moved it further.
+            if error.sqlstate != REFUSED or not self._is_confirmed(connection, position):
+                raise
+
+    def _is_confirmed(self, connection: Any, position: Position) -> bool:
+        return slot_state(connection, self.url, self.slot).confirmed.place >= position.place
+
+    def _peek(self, connection: Any, after: Position, upto: Position, low: int) -> tuple[_Batches, _Batches]:
+        """The first rows, and the others. The server decodes all, lets go of the slot, and then sends the first row."""
+        self._require_kept(connection, after)
+        rows = copied(connection, self._statement(connection, upto, low))
+        return list(islice(rows, 1)), rows
+
+    def _statement(self, connection: Any, upto: Position, low: int) -> bytes:
+        """It tells from the slot's confirmed position on, and at most one transaction beyond `upto`."""
+        from psycopg import sql
+
+        slot, end, published, begin = map(
+            sql.Literal, (self.slot, str(upto), self._published(connection), str(lsn(max(0, low))))
+        )
+        version, option = _MESSAGES
+        messages = sql.SQL(option if connection.info.server_version >= version else "")
+        return sql.SQL(_PEEK).format(slot, end, published, messages, begin).as_bytes(connection)
+
+    def _published(self, connection: Any) -> str:
+        """A list of identifiers as SQL writes them, inside of a text."""
+        from psycopg import sql
+
+        return sql.Identifier(self.publication).as_string(connection)
+
+    def _require_same(self, position: Position, log: str) -> None:
+        """What is different may be the same log all the same: who begins anew looks (resume)."""
+        if position.log and position.log != log:
+            raise UnreachableError(f"{self.url.redacted()}: the server was started anew, or is another one")
+
+    def _require_end(self, connection: Any, position: Position) -> None:
+        """What is not flushed yet is not read, so it would be missing without a word."""
+        end = write_ahead_log.end(connection)
+        if end.place < position.place:
+            where = f"{self.url.redacted()}: the log ends at {end}, before {position}"
+            raise LogLostError(where, f"this is another server, or one that was restored: {START_ANEW}")
+
+    def _require_kept(self, connection: Any, after: Position) -> None:
+        state = slot_state(connection, self.url, self.slot)
+        if state.wal_status == "lost":
+            where = f'{self.url.redacted()}: the log that replication slot "{self.slot}" needs was removed'
+            raise LogLostError(where, f"{START_ANEW}; max_slot_wal_keep_size bounds what is kept")
+        if after.place < state.confirmed.place:
+            where = f'{self.url.redacted()}: replication slot "{self.slot}" begins at {state.confirmed}, behind {after}'
+            raise LogLostError(where, START_ANEW)
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        with log_faults(self.url), lease(("decoding", self.url), lambda: connect(self.url, "tieout log")) as connection:
+            yield connection
+
+
+def _commit_begins(position: Position) -> Position | None:
+    """Where the commit record of the last transaction that was read begins (decoder.evidence)."""
+    return Position(position.commit.partition(".")[0]) if position.commit else None

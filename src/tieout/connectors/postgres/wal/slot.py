@@ -1,0 +1,190 @@
+"""Replication slots: the server keeps its log for them, from the moment they are created until they are dropped.
+
+Where a slot stands, how much log is kept for it and what limits that; and waiting for one: a connection at a time can
+use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import stamina
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.wal import write_ahead_log
+from tieout.connectors.postgres.wal.faults import DUPLICATE, IN_USE, START_ANEW, UNDEFINED, slot_faults
+from tieout.connectors.postgres.wal.publication import publish, unpublish
+from tieout.connectors.postgres.wal.write_ahead_log import IDENTITY
+from tieout.errors import LogLostError, UsageError
+from tieout.model.forecast import Problem, Severity
+from tieout.model.positions import Position
+from tieout.model.retention import Retention
+from tieout.model.tables import TableName
+
+_STATE = f"""SELECT confirmed_flush_lsn::text, restart_lsn::text, wal_status, active, pg_wal_lsn_diff(
+  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END, restart_lsn)::int8,
+  {IDENTITY}
+FROM pg_replication_slots WHERE slot_name = %s AND slot_type = 'logical'"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotState:
+    """What lies before `confirmed` is forgotten. The server keeps `retained` bytes of log, from `restart` on.
+
+    `wal_status` is the server's word: reserved, extended, unreserved, or lost (then `restart` is None).
+    """
+
+    confirmed: Position
+    restart: Position | None
+    retained: int
+    wal_status: str
+    active: bool
+
+
+def slot_state(connection: Any, url: EndpointUrl, slot: str) -> SlotState:
+    """LogLostError if there is no such slot."""
+    row = connection.execute(_STATE, [slot]).fetchone()
+    if row is None or row[0] is None:
+        raise LogLostError(f'{url.redacted()}: replication slot "{slot}" does not exist', START_ANEW)
+    confirmed, restart, wal_status, active, retained, log = row
+    return SlotState(
+        Position(confirmed).of_log(log),
+        restart and Position(restart).of_log(log),
+        retained or 0,
+        wal_status or "lost",
+        active,
+    )
+
+
+T = TypeVar("T")
+
+_SECONDS = 30.0
+
+
+def when_free(use: Callable[[], T]) -> T:
+    """What `use` returns; it is called again and again while the slot is in use, for half a minute."""
+    retries = stamina.retry_context(
+        on=_in_use, attempts=None, timeout=_SECONDS, wait_initial=0.02, wait_max=0.2, wait_jitter=0.02
+    )
+    for attempt in retries:
+        with attempt:
+            return use()
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _in_use(error: Exception) -> bool:
+    return getattr(error, "sqlstate", None) == IN_USE
+
+
+# idle_replication_slot_timeout came with PostgreSQL 18.
+_SETTINGS = """SELECT (SELECT setting::int8 FROM pg_settings WHERE name = 'max_slot_wal_keep_size'),
+  current_setting('idle_replication_slot_timeout', true)"""
+
+_SLOT = """SELECT coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+  ELSE pg_current_wal_insert_lsn() END, restart_lsn), 0)::int8, wal_status
+FROM pg_replication_slots WHERE slot_name = %s"""
+
+_LITTLE = 1024
+"""Megabytes of log that a busy server writes in minutes."""
+
+
+def retention(connection: Any, slot: str, publication: str) -> Retention:
+    megabytes, idle = connection.execute(_SETTINGS).fetchone()
+    limit, warning = _limit(megabytes, None if idle in (None, "0") else idle)
+    found = connection.execute(_SLOT, [slot]).fetchone()
+    if found is None:
+        return Retention(None, None, limit, warning=warning)
+    kept, status = found
+    left = f"replication slot {slot} and publication {publication}"
+    return Retention(left, kept, limit, warning=_danger(slot, status) or warning)
+
+
+def _limit(megabytes: int, idle: str | None) -> tuple[str, Problem | None]:
+    if megabytes < 0 and idle is None:
+        setting = "max_slot_wal_keep_size = -1"
+        message = f"nothing limits the log that the server keeps for a task ({setting}): it may fill the disk"
+        fix = "set max_slot_wal_keep_size to what the disk can spare; tieout task drop ends it for a task"
+        return f"nothing limits it ({setting})", Problem(Severity.NOTE, message, fix)
+    if megabytes < 0:
+        return f"the server ends it when no mover has run for {idle} (idle_replication_slot_timeout)", None
+    limit = f"the server keeps {megabytes:,} MB at most (max_slot_wal_keep_size)"
+    if megabytes >= _LITTLE:
+        return limit, None
+    message = f"the log is kept for {megabytes:,} MB (max_slot_wal_keep_size)"
+    fix = "set it to as much as is written while no mover runs: else the task has to begin anew"
+    return limit, Problem(Severity.NOTE, message, fix)
+
+
+def _danger(slot: str, status: str | None) -> Problem | None:
+    if status == "unreserved":
+        message = f"the server is about to remove log that the task needs (replication slot {slot})"
+        return Problem(Severity.NOTE, message, "run the mover now, and raise max_slot_wal_keep_size")
+    if status in ("lost", None):
+        message = f"the server has removed log that the task needs (replication slot {slot})"
+        return Problem(Severity.NOTE, message, "changes are lost: drop the task, empty its tables and begin anew")
+    return None
+
+
+__all__ = ["SlotState", "create", "drop", "lag"]
+
+_IS_OURS = "SELECT database = current_database() AND plugin = 'pgoutput' FROM pg_replication_slots WHERE slot_name = %s"
+
+
+def create(url: EndpointUrl, slot: str, publication: str, tables: Sequence[TableName]) -> Position:
+    """Where the slot's changes begin. What exists of slot and publication is used, with exactly these tables.
+
+    Waits for the transactions that are open.
+    """
+    with _session(url) as connection:
+        # Decoding looks publications up as they were at the time of a change: this one must be there first.
+        publish(connection, publication, tables)
+        _create_slot(connection, slot)
+        begin = slot_state(connection, url, slot).confirmed
+        write_ahead_log.marked(connection)  # a first transaction, by which the log is known again
+        return begin
+
+
+def drop(url: EndpointUrl, slot: str, publication: str) -> None:
+    """Nothing happens if they are gone. Waits while the slot is in use."""
+    with _session(url) as connection:
+        when_free(lambda: _drop_slot(connection, slot))
+        unpublish(connection, publication)
+
+
+def lag(url: EndpointUrl, slot: str) -> SlotState:
+    """Where the slot stands, and what it costs the server. LogLostError if it is gone."""
+    with _session(url) as connection:
+        return slot_state(connection, url, slot)
+
+
+def _create_slot(connection: Any, slot: str) -> None:
+    import psycopg
+
+    try:
+        connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
+    except psycopg.Error as error:
+        if error.sqlstate != DUPLICATE:
+            raise
+        if connection.execute(_IS_OURS, [slot]).fetchone() != (True,):
+            hint = "choose another name for the slot"
+            raise UsageError(f'replication slot "{slot}" exists, and is of another database or kind', hint) from None
+
+
+def _drop_slot(connection: Any, slot: str) -> None:
+    import psycopg
+
+    try:
+        connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
+    except psycopg.Error as error:
+        if error.sqlstate != UNDEFINED:
+            raise
+
+
+@contextmanager
+def _session(url: EndpointUrl) -> Iterator[Any]:
+    with slot_faults(url), connect(url, "tieout log") as connection:
+        yield connection

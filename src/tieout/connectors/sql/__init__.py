@@ -1,0 +1,1 @@
+"""What SQL engines share: statements, sessions, targets, progress, checks."""

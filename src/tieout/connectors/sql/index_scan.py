@@ -1,0 +1,119 @@
+"""A path that a statement takes: a scan, forced to read through the table or through an index.
+
+The order of an index's entries is told by the engine itself: a statement compares each with the one before.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tieout.canonical.decode import decode
+from tieout.connectors.protocols.endpoint import Freezes, Reader, Scan, ScanColumn
+from tieout.connectors.protocols.paths import Disorder, Values
+from tieout.model.keys import Key, KeyRange, ranges_between
+from tieout.model.truncated import LONGEST_IN_FAILURE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class ScanPath:
+    """The first `wide` columns of the scan are the address. `cuts` are keys, in order, that it can be cut at."""
+
+    reader: Reader
+    scan: Scan
+    wide: int
+    evidence: str
+    cuts: tuple[Key, ...] = ()
+
+    @property
+    def address(self) -> tuple[ScanColumn, ...]:
+        return self.scan.columns[: self.wide]
+
+    @property
+    def columns(self) -> tuple[ScanColumn, ...]:
+        return self.scan.columns[self.wide :]
+
+    @property
+    def has_versions(self) -> bool:
+        return False
+
+    @property
+    def extent(self) -> list[list[str]]:
+        return [list(key) for key in self.cuts]
+
+    def cut_as(self, extent: list[list[str]]) -> ScanPath:
+        return replace(self, cuts=tuple(tuple(key) for key in extent))
+
+    def parts(self, most: int) -> list[KeyRange]:
+        wanted = min(most - 1, len(self.cuts))
+        places = sorted({(number + 1) * (len(self.cuts) + 1) // (wanted + 1) - 1 for number in range(wanted)})
+        return ranges_between([self.cuts[place] for place in places])
+
+    def read(self, part: KeyRange) -> Iterator[pa.RecordBatch]:
+        return self.reader.read(self.scan, part)
+
+    def cautious(self) -> ScanPath:
+        return replace(self, reader=self.reader.cautious())
+
+    def unseen(self, entries: int) -> str | None:
+        """Nothing is hidden from who reads an index alone."""
+        return None
+
+    @property
+    def freezes(self) -> bool:
+        return isinstance(self.reader, Freezes) and self.reader.freezes(self.scan)
+
+    @contextmanager
+    def frozen(self) -> Iterator[Callable[[ScanPath], ScanPath]]:
+        assert isinstance(self.reader, Freezes)
+        with self.reader.frozen() as reader:
+            yield lambda path: replace(path, reader=reader)
+
+    def versions(self, part: KeyRange) -> None:
+        """Statements read by snapshots: an entry that they see leads to a row that they see."""
+
+
+PLACE = "one after the other"
+"""A statement does not tell where entries lie."""
+
+
+MOST = 10_000
+"""Pairs to tell of. A collation that has changed makes a good part of all neighbours wrong."""
+
+
+class ComparesNeighbours(ABC):
+    """For a path: makes it Ordered. It has one part unless it says otherwise.
+
+    A statement sees one moment: what is wrong at a look is wrong. `order_of` hands out one more than MOST at most.
+    """
+
+    def order_parts(self, most: int) -> Sequence[Any]:
+        return [None]
+
+    @abstractmethod
+    def order_of(self, part: Any) -> list[Disorder]: ...
+
+    def disorders(self, parts: Sequence[list[Disorder]]) -> list[Disorder]:
+        return [each for part in parts for each in part]
+
+    def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
+        return [each for part in self.order_parts(1) for each in self.order_of(part)]
+
+
+def neighbours(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[Disorder]:
+    """Of what a statement has found: the columns of the first ones, then those of the second ones."""
+    if not len(arrays[0]):
+        return []
+    fields = [decode(column.kind, array) for column, array in zip((*columns, *columns), arrays, strict=True)]
+    rows: list[Values] = [
+        tuple(field.kept(row, LONGEST_IN_FAILURE) for field in fields) for row in range(len(arrays[0]))
+    ]
+    return [Disorder(row[: len(columns)], row[len(columns) :], PLACE) for row in rows]

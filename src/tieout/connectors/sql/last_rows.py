@@ -1,0 +1,146 @@
+"""What was applied last to each table, kept beside the progress: so a table that was restored alone is noticed.
+
+Rows and progress are written together, and come back together with a copy of the whole database. A table that is
+restored by itself, out of a dump, comes back without what was applied since, while the progress says that it has it.
+Such a table was made, emptied or rewritten since the mover looked last, and it lacks what was applied last. One that
+was only rebuilt or altered has it; and so has each table of a copy of the whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tieout.connectors.protocols.move import StagedChanges
+from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.session import Session
+from tieout.model.moving import Chunk, Fence, Transfer
+from tieout.model.tables import TableName
+
+_KEPT = 3
+"""Rows of a batch: it is there as a whole or not at all, but one of them may have been changed to what it was."""
+
+
+class Tables(Protocol):
+    """What an engine tells of tables and rows."""
+
+    def made(self, tables: Sequence[TableName]) -> dict[TableName, str]:
+        """Of each that is there: what changes if it is made anew, emptied or rewritten. Nothing if nobody can tell."""
+
+    def row_hash(self, columns: Sequence[str], row: str) -> str:
+        """SQL for a hash of these columns of a row."""
+
+    def same_key(self, transfer: Transfer, left: str, right: str) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LastRows:
+    session: Session
+    progress: ProgressTables
+    tables: Tables
+
+    def keep(self, task: str, changes: StagedChanges, stays: str) -> None:
+        """In the transaction that has applied the changes, behind them. `stays`: SQL, which staged rows are there."""
+        transfer, kept = changes.stage.transfer, {}
+        if changes.rows:
+            staged = f"(SELECT * FROM {self.session.table(changes.stage.name)} WHERE {stays} LIMIT {_KEPT:d}) s"
+            columns = [column.name for column in transfer.target_columns]
+            if transfer.key:  # as the target keeps them: a trigger may have changed them
+                target = self.session.table(transfer.target.name)
+                there = f"{staged} JOIN {target} t ON {self.tables.same_key(transfer, 't', 's')}"
+                kept = {"columns": columns, "there": self._hashes(columns, there, "t")}
+            else:
+                kept = {"columns": columns, "there": self._hashes(columns, staged, "s")}
+            if not kept["there"] and transfer.key:
+                keys = [transfer.target_columns[place].name for place in transfer.key]
+                staged = f"(SELECT * FROM {self.session.table(changes.stage.name)} LIMIT {_KEPT:d}) s"
+                kept = {"columns": keys, "gone": self._hashes(keys, staged, "s")}
+        self._write(task, transfer.target.name, "applied", json.dumps(kept))
+
+    def _hashes(self, columns: Sequence[str], rows: str, row: str) -> list[str]:
+        return sorted({str(value) for (value,) in self.session.rows(self._hashed(columns, rows, row))})
+
+    def _hashed(self, columns: Sequence[str], rows: str, row: str) -> str:
+        return f"SELECT {self.tables.row_hash(columns, row)} AS hash FROM {rows}"
+
+    def watch(self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> dict[TableName, str]:
+        """Source tables whose target lacks what was applied to it, and why that is thought.
+
+        The others are the ones to compare with from now on. `chunks` are those of the tables.
+        """
+        made = self.tables.made([transfer.target.name for transfer in transfers])
+        known = self._read(fence.task)
+        lost: dict[TableName, str] = {}
+        for name, now in made.items():
+            own = [transfer for transfer in transfers if transfer.target.name == name]
+            copied = [c for c in chunks if c.held is not None and c.table in {each.source.name for each in own}]
+            before, applied = known.get(str(name), (None, None))
+            rows = sum(chunk.rows for chunk in copied)
+            reason = None
+            if before is not None and (before != now or self._was_emptied(own[0], applied, rows)):
+                reason = self._lacks(own[0], applied, rows)
+            if reason is not None:
+                lost.update({transfer.source.name: f"{name} {reason}" for transfer in own})
+            elif before != now:
+                with self.progress.together(fence):
+                    self._note(fence.task, name, now, known=before is not None, begun=bool(copied))
+        return lost
+
+    def rebuilt(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
+        """The mover has altered the tables itself."""
+        made = self.tables.made([transfer.target.name for transfer in transfers])
+        with self.progress.together(fence):
+            for name, now in made.items():
+                self._write(fence.task, name, "made", now)
+
+    def _was_emptied(self, transfer: Transfer, applied: dict[str, Any] | None, copied: int) -> bool:
+        """MariaDB does not tell that a table was truncated."""
+        filled = copied if applied is None else applied.get("there")
+        return bool(filled) and not self.session.rows(
+            f"SELECT 1 FROM {self.session.table(transfer.target.name)} LIMIT 1"
+        )
+
+    def _lacks(self, transfer: Transfer, applied: dict[str, Any] | None, copied: int) -> str | None:
+        target = self.session.table(transfer.target.name)
+        if applied is None:  # no change was ever applied: it has the rows that were copied
+            ((count,),) = self.session.rows(f"SELECT COUNT(*) FROM {target}")
+            return f"has {count:,} of {copied:,} rows that were copied to it" if count < copied else None
+        columns: list[str] = applied.get("columns", [])
+        if not set(columns) <= {column.name for column in transfer.target.columns}:
+            return "lacks columns that rows were written to"
+        for wanted in ("there", "gone"):
+            hashes = applied.get(wanted, [])
+            if hashes:
+                which = ", ".join(self.session.text(value) for value in hashes)
+                rows = self._hashed(columns, f"{target} t", "t")
+                statement = f"SELECT COUNT(DISTINCT hash) FROM ({rows}) AS hashed WHERE hash IN ({which})"
+                ((count,),) = self.session.rows(statement)
+                if count != (len(hashes) if wanted == "there" else 0):
+                    return "lacks what was applied to it last"
+        return None
+
+    def _read(self, task: str) -> dict[str, tuple[str, dict[str, Any] | None]]:
+        rows = self.session.rows(f"SELECT target_table, made, applied FROM {self._table} WHERE task = %s", [task])
+        return {name: (made, None if applied is None else json.loads(applied)) for name, made, applied in rows}
+
+    def _note(self, task: str, name: TableName, made: str, *, known: bool, begun: bool) -> None:
+        if known:
+            self._write(task, name, "made", made)
+            return
+        # Of a table that an earlier version has copied rows to, nobody knows whether it has changed them since.
+        applied = "{}" if begun else None
+        self.session.execute(
+            f"INSERT INTO {self._table} (task, target_table, made, applied) VALUES (%s, %s, %s, %s)",
+            [task, str(name), made, applied],
+        )
+
+    def _write(self, task: str, name: TableName, column: str, value: str) -> None:
+        self.session.execute(
+            f"UPDATE {self._table} SET {column} = %s WHERE task = %s AND target_table = %s", [value, task, str(name)]
+        )
+
+    @property
+    def _table(self) -> str:
+        return self.progress.table("last_rows")

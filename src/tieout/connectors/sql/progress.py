@@ -1,0 +1,489 @@
+"""A mover's progress, kept in the target: rows and how far they go are written in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
+from tieout.connectors.sql.session import Session
+from tieout.errors import EndpointError, FencedError, UnreachableError, UnsupportedError
+from tieout.failpoints import reach
+from tieout.model.keys import Key, KeyRange
+from tieout.model.moving import Chunk, Fence, Held, Version
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """How far a task is. `began` is where its log is read from, `applied` how far it was applied; None: not yet.
+
+    `silent_for` is how many seconds ago its mover was last heard of, by the target's clock. `batch_end` is where the
+    batch behind `applied` ends, if a mover has begun to apply it and can't say whether it was.
+    """
+
+    epoch: int
+    owner: str
+    silent_for: float
+    began: Position | None
+    applied: Position | None
+    batch_end: Position | None = None
+
+    @property
+    def reached(self) -> Position | None:
+        """How far its rows are."""
+        return self.applied or self.began
+
+
+LAYOUT = 3
+"""The version of the tables. 1: positions did not tell which log they are of, and the end of a batch was not kept.
+
+2: nothing was kept of what was applied last.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressTables:
+    """The tables of `schema` that progress is kept in, through one session. `clock` is SQL for seconds since 1970.
+
+    `turn` is SQL that waits for others who asked for the same name, until their transactions end, and is itself no
+    change; "" where to lock a row is none either.
+    """
+
+    session: Session
+    schema: str
+    clock: str
+    turn: str = ""
+
+    # ------------------------------------------------------------------------------------------ the tables
+
+    def create(self, text: str, long_text: str, there: Collection[str]) -> None:
+        """`text` is a type for names, `long_text` one for anything longer; `there` are the tables that there are.
+
+        Those of an older version are brought up to this one. UnsupportedError if they are of a newer one.
+        """
+        version = self._layout(there)
+        if version == LAYOUT:
+            return
+        name = f"task {text} NOT NULL"
+        for table, columns in (
+            ("fence", f"{name}, epoch BIGINT NOT NULL, owner {long_text} NOT NULL, PRIMARY KEY (task)"),
+            (
+                "progress",
+                f"{name}, heard BIGINT NOT NULL, began {long_text}, applied {long_text}, batch_end {long_text}, "
+                "PRIMARY KEY (task)",
+            ),
+            (
+                "versions",
+                f"{name}, target_table {text} NOT NULL, transaction_id {long_text} NOT NULL, "
+                "committed BIGINT NOT NULL, PRIMARY KEY (task, target_table)",
+            ),
+            (
+                "tables",
+                f"{name}, source_table {text} NOT NULL, target_table {long_text} NOT NULL, step INT NOT NULL, "
+                "PRIMARY KEY (task, source_table)",
+            ),
+            (
+                "stopped",
+                f"{name}, source_table {text} NOT NULL, reason {long_text} NOT NULL, PRIMARY KEY (task, source_table)",
+            ),
+            (
+                "columns",
+                f"{name}, source_table {text} NOT NULL, planned {long_text} NOT NULL, PRIMARY KEY (task, source_table)",
+            ),
+            (
+                "chunks",
+                f"{name}, source_table {text} NOT NULL, ordinal INT NOT NULL, low_key {long_text}, "
+                f"high_key {long_text}, held {long_text}, snapshot {long_text}, row_count BIGINT NOT NULL, "
+                "PRIMARY KEY (task, source_table, ordinal)",
+            ),
+            (
+                "last_rows",
+                f"{name}, target_table {text} NOT NULL, made {long_text} NOT NULL, applied {long_text}, "
+                "PRIMARY KEY (task, target_table)",
+            ),
+            (VERSION, "version INT NOT NULL"),
+        ):
+            self.session.execute(f"CREATE TABLE IF NOT EXISTS {self.table(table)} ({columns})")
+        if version == 1 and not self._has_batch_end():
+            self.session.execute(f"ALTER TABLE {self.table('progress')} ADD COLUMN batch_end {long_text}")
+        self.session.execute(f"DELETE FROM {self.table(VERSION)}")
+        self.session.execute(f"INSERT INTO {self.table(VERSION)} (version) VALUES ({LAYOUT:d})")
+
+    def _layout(self, there: Collection[str]) -> int | None:
+        """The version of the tables that there are."""
+        if f"{PREFIX}progress" not in there:
+            return None
+        if f"{PREFIX}{VERSION}" not in there:
+            return 1
+        found = self.session.rows(f"SELECT version FROM {self.table(VERSION)}")
+        version = int(found[0][0]) if found else 1
+        if version > LAYOUT:
+            raise UnsupportedError(
+                f"{self.table('progress')} was written by a newer version of Tieout (layout {version})",
+                "use that version",
+            )
+        return version
+
+    def _has_batch_end(self) -> bool:
+        """Whether an upgrade got so far, and no further."""
+        try:
+            self.session.rows(f"SELECT batch_end FROM {self.table('progress')} WHERE 1 = 0")
+        except EndpointError as error:
+            if error.transient:
+                raise
+            return False
+        return True
+
+    def table(self, name: str) -> str:
+        return self.session.table(TableName(self.schema, f"{PREFIX}{name}"))
+
+    # ------------------------------------------------------------------------------------------- the fence
+
+    def take(self, task: str, owner: str) -> Fence:
+        """The right to write for the task, from now on this mover's alone."""
+        self.session.begin()
+        try:
+            self._wait_for_turn(task)
+            changed = self.session.execute(
+                f"UPDATE {self.table('fence')} SET epoch = epoch + 1, owner = %s WHERE task = %s", [owner, task]
+            )
+            if not changed:
+                self.session.execute(f"INSERT INTO {self.table('fence')} VALUES (%s, 1, %s)", [task, owner])
+                self.session.execute(
+                    f"INSERT INTO {self.table('progress')} (task, heard) VALUES (%s, {self.clock})", [task]
+                )
+            self.session.execute(f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s", [task])
+            ((epoch,),) = self.session.rows(f"SELECT epoch FROM {self.table('fence')} WHERE task = %s", [task])
+            self.session.commit()
+            return Fence(task, int(epoch))
+        except BaseException:
+            self.session.rollback()
+            raise
+
+    def check(self, fence: Fence, lock: str = "FOR UPDATE") -> None:
+        """FencedError unless the right still holds; it does then to the end of the transaction."""
+        found = self.session.rows(
+            f"SELECT epoch, owner FROM {self.table('fence')} WHERE task = %s {lock}", [fence.task]
+        )
+        if not found:
+            raise FencedError(f"the task {fence.task} was dropped", "it has to begin anew")
+        if int(found[0][0]) < fence.epoch:
+            raise FencedError(
+                f"the task {fence.task} is at its mover number {found[0][0]} here, and this is number {fence.epoch}",
+                "the target was put back to an earlier copy: start the task again",
+            )
+        if int(found[0][0]) != fence.epoch:
+            raise FencedError(f"another mover has taken over the task {fence.task}: {found[0][1]}")
+
+    def hear(self, fence: Fence) -> None:
+        """Says that the mover is alive, if it is still the one that counts."""
+        self.session.execute(
+            f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s AND {self._still_counts}",
+            [fence.task, fence.task, fence.epoch],
+        )
+
+    def release(self, fence: Fence) -> None:
+        """Says that the mover has ended: the next one need not wait until it is thought dead."""
+        self.session.execute(
+            f"UPDATE {self.table('progress')} SET heard = 0 WHERE task = %s AND {self._still_counts}",
+            [fence.task, fence.task, fence.epoch],
+        )
+
+    @property
+    def _still_counts(self) -> str:
+        """Of a mover that another one took over from, nothing is written."""
+        return f"EXISTS (SELECT 1 FROM {self.table('fence')} f WHERE f.task = %s AND f.epoch = %s)"
+
+    @contextmanager
+    def together(self, fence: Fence, lock: str = "FOR UPDATE") -> Iterator[None]:
+        """One transaction, of a mover that has the right to it (FencedError): no other one can take over meanwhile.
+
+        `lock`: how the fence is read by many at once.
+        """
+        self.session.begin()
+        try:
+            if not lock:
+                self._wait_for_turn(fence.task)
+            self.check(fence, lock)
+            yield
+            self.session.commit()
+            reach("answer-lost")
+        except BaseException:
+            self.session.rollback()
+            raise
+
+    def _wait_for_turn(self, task: str) -> None:
+        if self.turn:
+            self.session.rows(self.turn, [f"tieout {task}"])
+
+    # ---------------------------------------------------------------------------------------- how far it is
+
+    def read(self, task: str) -> TaskProgress | None:
+        rows = self.session.rows(
+            f"SELECT f.epoch, f.owner, {self.clock} - p.heard, p.began, p.applied, p.batch_end "
+            f"FROM {self.table('fence')} f JOIN {self.table('progress')} p ON p.task = f.task WHERE f.task = %s",
+            [task],
+        )
+        if not rows:
+            return None
+        epoch, owner, silent, *positions = rows[0]
+        return TaskProgress(int(epoch), owner, float(silent), *map(_position, positions))
+
+    def begin_at(self, fence: Fence, begin: Callable[[], Position]) -> Position:
+        """Where the log is to be read from: before any row is copied. What `begin` does is done by no other mover.
+
+        PostgreSQL makes no slot while a transaction is open that has changed something; this one may be in the way.
+        """
+        with self.together(fence, "" if self.turn else "FOR UPDATE"):
+            position = begin()
+            self.session.execute(
+                f"UPDATE {self.table('progress')} SET began = %s WHERE task = %s AND began IS NULL",
+                [position.text, fence.task],
+            )
+        return position
+
+    def rebase(self, fence: Fence, before: Position, now: Position, *, chunks: bool) -> None:
+        """The source's log is another one now, in which `now` is the same place.
+
+        `chunks`: places in the log of before mean nothing any more; all that was copied lies before this one.
+        """
+        with self.together(fence):
+            self._move(
+                fence.task,
+                before,
+                "began = CASE WHEN applied IS NULL THEN %s ELSE began END, "
+                "applied = CASE WHEN applied IS NULL THEN NULL ELSE %s END",
+                [now.text, now.text],
+            )
+            if chunks:
+                where = f"UPDATE {self.table('progress')} SET batch_end = NULL WHERE task = %s"
+                self.session.execute(where, [fence.task])
+                self.session.execute(
+                    f"UPDATE {self.table('chunks')} SET held = %s, snapshot = NULL "
+                    "WHERE task = %s AND held IS NOT NULL",
+                    [now.text, fence.task],
+                )
+
+    def plan_batch(self, fence: Fence, after: Position, end: Position) -> None:
+        """Keeps where a batch ends before it is applied: whoever applies it again applies the same one."""
+        with self.together(fence):
+            self._move(fence.task, after, "batch_end = %s", [end.text])
+
+    def require(self, task: str, after: Position) -> None:
+        """UnreachableError unless the rows are where a batch begins."""
+        self._move(task, after, f"heard = {self.clock}", [])
+
+    def _move(self, task: str, after: Position, settings: str, values: Sequence[str]) -> None:
+        """Only from where the batch begins: a try whose answer was lost may have been committed after all, and a
+        target that was put back is not there yet.
+        """
+        changed = self.session.execute(
+            f"UPDATE {self.table('progress')} SET {settings} WHERE task = %s AND COALESCE(applied, began) = %s",
+            [*values, task, after.text],
+        )
+        if not changed:
+            raise UnreachableError(
+                f"the progress of the task {task} is not at {after} any more",
+                "an earlier try was committed after all, or the target was put back: it goes on from there",
+            )
+
+    def advance(self, task: str, after: Position, upto: Position, versions: Mapping[TableName, Version]) -> None:
+        """From where the batch began to where it ended; UnreachableError if the progress is not there."""
+        self._move(task, after, f"applied = %s, batch_end = NULL, heard = {self.clock}", [upto.text])
+        for table, version in versions.items():
+            values = [version.transaction, version.at, task, str(table)]
+            changed = self.session.execute(
+                f"UPDATE {self.table('versions')} SET transaction_id = %s, committed = %s "
+                "WHERE task = %s AND target_table = %s",
+                values,
+            )
+            if not changed:
+                self.session.execute(
+                    f"INSERT INTO {self.table('versions')} (transaction_id, committed, task, target_table) "
+                    "VALUES (%s, %s, %s, %s)",
+                    values,
+                )
+
+    def versions(self, task: str) -> dict[str, Version]:
+        rows = self.session.rows(
+            f"SELECT target_table, transaction_id, committed FROM {self.table('versions')} WHERE task = %s", [task]
+        )
+        return {name: Version(transaction, int(at)) for name, transaction, at in rows}
+
+    # ------------------------------------------------------------------------------------------ the tables
+
+    def made(self, task: str) -> dict[str, int]:
+        """The source tables for which a table was made here, and how far each of those is (Step)."""
+        rows = self.session.rows(f"SELECT source_table, step FROM {self.table('tables')} WHERE task = %s", [task])
+        return {name: int(step) for name, step in rows}
+
+    def make(self, fence: Fence, source: TableName, target: TableName) -> None:
+        with self.together(fence):
+            if str(source) not in self.made(fence.task):
+                self.session.execute(
+                    f"INSERT INTO {self.table('tables')} VALUES (%s, %s, %s, 0)", [fence.task, str(source), str(target)]
+                )
+
+    def step(self, fence: Fence, source: TableName, step: int) -> None:
+        with self.together(fence):
+            self.session.execute(
+                f"UPDATE {self.table('tables')} SET step = %s WHERE task = %s AND source_table = %s",
+                [step, fence.task, str(source)],
+            )
+
+    def plan_columns(self, fence: Fence, source: TableName, columns: Sequence[str]) -> None:
+        """The columns that the source's table has, as far as the log was read."""
+        with self.together(fence):
+            self._unplan_columns(fence, source)
+            self.session.execute(
+                f"INSERT INTO {self.table('columns')} VALUES (%s, %s, %s)",
+                [fence.task, str(source), json.dumps(columns)],
+            )
+
+    def unplan_columns(self, fence: Fence, source: TableName) -> None:
+        """The table is not of the task any more."""
+        with self.together(fence):
+            self._unplan_columns(fence, source)
+
+    def _unplan_columns(self, fence: Fence, source: TableName) -> None:
+        self.session.execute(
+            f"DELETE FROM {self.table('columns')} WHERE task = %s AND source_table = %s", [fence.task, str(source)]
+        )
+
+    def planned_columns(self, task: str) -> dict[str, tuple[str, ...]]:
+        rows = self.session.rows(f"SELECT source_table, planned FROM {self.table('columns')} WHERE task = %s", [task])
+        return {str(name): tuple(json.loads(columns)) for name, columns in rows}
+
+    def stop_table(self, fence: Fence, source: TableName, reason: str) -> None:
+        """Its changes are not applied any more. The first reason stays: the answer to an earlier try may be lost."""
+        with self.together(fence):
+            if str(source) not in self.stopped(fence.task):
+                self.session.execute(
+                    f"INSERT INTO {self.table('stopped')} VALUES (%s, %s, %s)", [fence.task, str(source), reason]
+                )
+
+    def stopped(self, task: str) -> dict[str, str]:
+        """Source tables that go no further, and why."""
+        rows = self.session.rows(f"SELECT source_table, reason FROM {self.table('stopped')} WHERE task = %s", [task])
+        return {str(name): str(reason) for name, reason in rows}
+
+    # ------------------------------------------------------------------------------------------ the chunks
+
+    def plan_chunks(self, fence: Fence, chunks: Sequence[Chunk]) -> None:
+        """All of them or none: a table with some chunks planned would be taken for one that has no others."""
+        with self.together(fence):
+            planned = self.chunks(fence.task, [chunk.table for chunk in chunks[:1]])
+            for number, chunk in enumerate(() if planned else chunks):
+                self.session.execute(
+                    f"INSERT INTO {self.table('chunks')} (task, source_table, ordinal, low_key, high_key, row_count) "
+                    "VALUES (%s, %s, %s, %s, %s, 0)",
+                    [
+                        fence.task,
+                        str(chunk.table),
+                        chunk.ordinal,
+                        _key_text(chunk.keys.low),
+                        _key_text(chunk.keys.high),
+                    ],
+                )
+                if number == 0:
+                    reach("while-planning")
+
+    def copied(self, fence: Fence, chunk: Chunk) -> int | None:
+        """How many rows of a chunk were copied, if it was; it is this transaction's to copy otherwise."""
+        rows = self.session.rows(
+            f"SELECT held, row_count FROM {self.table('chunks')} "
+            "WHERE task = %s AND source_table = %s AND ordinal = %s FOR UPDATE",
+            [fence.task, str(chunk.table), chunk.ordinal],
+        )
+        return None if rows[0][0] is None else int(rows[0][1])
+
+    def finish_chunk(self, fence: Fence, chunk: Chunk, held: Held, rows: int) -> None:
+        self.session.execute(
+            f"UPDATE {self.table('chunks')} SET held = %s, snapshot = %s, row_count = %s "
+            "WHERE task = %s AND source_table = %s AND ordinal = %s",
+            [held.position.text, _view(held), rows, fence.task, str(chunk.table), chunk.ordinal],
+        )
+
+    def chunks(self, task: str, tables: Sequence[TableName]) -> list[Chunk]:
+        """The chunks of these tables, in order."""
+        names = {str(table): table for table in tables}
+        rows = self.session.rows(
+            f"SELECT source_table, ordinal, low_key, high_key, held, snapshot, row_count FROM {self.table('chunks')} "
+            "WHERE task = %s ORDER BY source_table, ordinal",
+            [task],
+        )
+        return [
+            Chunk(
+                names[name],
+                int(ordinal),
+                KeyRange(_key(low), _key(high)),
+                None if held is None else _held(held, snapshot),
+                int(count),
+            )
+            for name, ordinal, low, high, held, snapshot, count in rows
+            if name in names
+        ]
+
+    def forget(self, task: str) -> bool:
+        """Whether it was the last task, whose tables went with it."""
+        for table in PROGRESS:
+            self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [task])
+        ((others,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.table('fence')}")
+        if not others:
+            for table in (*PROGRESS, VERSION):
+                self.session.execute(f"DROP TABLE {self.table(table)}")
+        return not others
+
+
+def _position(text: str | None) -> Position | None:
+    return None if text is None else Position(text)
+
+
+def _key(text: str | None) -> Key | None:
+    return None if text is None else tuple(json.loads(text))
+
+
+def _key_text(key: Key | None) -> str | None:
+    return None if key is None else json.dumps(key)
+
+
+_SETTLED = "settled "
+
+
+def _view(held: Held) -> str | None:
+    """What a chunk's rows are of, beside its position."""
+    return held.snapshot if held.settled is None else f"{_SETTLED}{held.settled.text}"
+
+
+def _held(position: str, view: str | None) -> Held:
+    if view is not None and view.startswith(_SETTLED):
+        return Held(Position(position), settled=Position(view.removeprefix(_SETTLED)))
+    return Held(Position(position), view)
+
+
+def write_chunk(
+    progress: ProgressTables,
+    lock: str,
+    fence: Fence,
+    chunk: Chunk,
+    held: Held,
+    load: Callable[[], int],
+    commit: Callable[[], None],
+) -> int:
+    """Rows written. `lock`: how the fence is read by many at once. FencedError if another mover has taken over."""
+    progress.session.begin()
+    progress.check(fence, lock)
+    done = progress.copied(fence, chunk)
+    if done is not None:
+        return done  # the answer to an earlier try was lost
+    reach("chunk-before-load")
+    rows = load()
+    progress.finish_chunk(fence, chunk, held, rows)
+    reach("chunk-before-commit")
+    commit()
+    reach("chunk-after-commit")
+    return rows

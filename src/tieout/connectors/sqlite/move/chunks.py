@@ -1,0 +1,66 @@
+"""Reads chunks of SQLite tables: each in a view of its own, which tells how far its changes were captured."""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.move import TextOf, key_scan
+from tieout.connectors.sql import copy_text, select
+from tieout.connectors.sqlite.capture.tables import end
+from tieout.connectors.sqlite.dialect import SQLiteDialect
+from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.move.session import WAIT_SECONDS
+from tieout.connectors.sqlite.move.texts import texts_of
+from tieout.connectors.sqlite.session import connect
+from tieout.model.keys import Key, KeyRange
+from tieout.model.moving import Held, Transfer
+
+_DIALECT = SQLiteDialect()
+_ROWS = 5_000
+
+
+@dataclass(frozen=True)
+class SQLiteChunkSource:
+    url: EndpointUrl
+
+    @contextmanager
+    def reading(self) -> Iterator[SQLiteChunkReader]:
+        with translated(self.url), closing(connect(self.url, wait_seconds=WAIT_SECONDS)) as connection:
+            connection.execute("BEGIN")
+            # With this look the view begins.
+            held = Held(end(lambda statement: connection.execute(statement).fetchall()))
+            yield SQLiteChunkReader(self.url, connection, held)
+
+    def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
+        return texts_of(transfer)
+
+    def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
+        """Only an INTEGER PRIMARY KEY is cut into ranges: its order needs no asking."""
+        numbers = [int(bound[0]) for bound in bounds]
+        return [bisect_right(numbers, int(key[0])) for key in keys]
+
+
+@dataclass(frozen=True)
+class SQLiteChunkReader:
+    url: EndpointUrl
+    connection: sqlite3.Connection
+    held: Held
+
+    def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
+        columns = ", ".join(_DIALECT.quote(column.name) for column in transfer.source_columns)
+        condition = select.within(_DIALECT, key_scan(transfer), keys)
+        statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
+        texts = texts_of(transfer)
+        # Here: whoever takes the lines would take an error for its own.
+        with translated(self.url):
+            cursor = self.connection.execute(f"{statement} WHERE {condition}" if condition else statement)
+            while rows := cursor.fetchmany(_ROWS):
+                values = (list(column) for column in zip(*rows, strict=True))
+                yield copy_text.lines([text(column) for text, column in zip(texts, values, strict=True)])
+            # Without a write-ahead log nobody can write as long as somebody reads.
+            self.connection.execute("COMMIT")

@@ -1,0 +1,120 @@
+"""Writes lines in tab form to SQLite files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
+from tieout.connectors.sql.ddl import spelled
+from tieout.connectors.sql.progress import ProgressTables, write_chunk
+from tieout.connectors.sql.session import Session
+from tieout.connectors.sqlite import quoting
+from tieout.connectors.sqlite.move.ddl_same_engine import NAME
+from tieout.connectors.sqlite.move.session import SQLiteSession, transaction
+from tieout.connectors.sqlite.move.texts import Undecodable, rows_of
+from tieout.errors import UnsupportedError, WriteError
+from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.tables import TableName
+
+SCHEMA = "main"
+CLOCK = "CAST((julianday('now') - 2440587.5) * 86400 AS INTEGER)"
+_AHEAD = 64 << 20
+
+
+@dataclass(frozen=True)
+class SQLiteLoader:
+    url: EndpointUrl
+
+    def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+        if not statements:
+            return
+        name = quoting.text(table.name)
+        with transaction(self.url) as session:
+            ProgressTables(session, SCHEMA, CLOCK).check(fence, lock="")
+            for statement in statements:
+                session.execute(spelled(session, statement.replace(NAME, name), table, parent))
+
+    def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
+        lines = _read_ahead(lines)
+        with closing(SQLiteSession(self.url)) as session:
+            progress = ProgressTables(session, SCHEMA, CLOCK)
+            refuse_triggers(session, transfer.target.name)
+            return write_chunk(
+                progress,
+                "",
+                fence,
+                chunk,
+                held,
+                lambda: load(session, transfer.target.name, transfer, (), lines),
+                session.commit,
+            )
+
+    def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
+        with transaction(self.url) as session, stages_again():
+            if new:
+                assert stage.like is not None
+                made = f"CREATE TABLE {session.table(stage.name)} AS SELECT * FROM {session.table(stage.like)} LIMIT 0"
+                session.execute(made)
+            return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
+
+
+def refuse_triggers(session: Session, table: TableName) -> None:
+    """They did their work on the source, and can't be put to sleep here. Ours only tell what comes."""
+    found = session.rows("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s", [table.name])
+    for (name,) in found:
+        if not name.startswith("tieout_"):
+            raise UnsupportedError(
+                f"{table} has a trigger there, {name}, that would change what is moved",
+                "drop it until the move is over",
+            )
+
+
+def _read_ahead(lines: Iterable[bytes]) -> Iterable[bytes]:
+    """Most chunks are read whole before they wait for their turn to write, and hold nobody up at the source."""
+    rest, taken, size = iter(lines), list[bytes](), 0
+    for block in rest:
+        taken.append(block)
+        size += len(block)
+        if size > _AHEAD:
+            break
+    return chain(taken, rest)
+
+
+def load(
+    session: SQLiteSession, into: TableName, transfer: Transfer, extra: Sequence[str], lines: Iterable[bytes]
+) -> int:
+    """Rows written: all of the lines, or WriteError."""
+    names = [*(column.name for column in transfer.target_columns), *extra]
+    start = f"INSERT INTO {session.table(into)} ({', '.join(map(session.quote, names))}) VALUES "
+    plain = f"{start}({', '.join('?' * len(names))})"
+    written = 0
+    for block in lines:
+        odd: list[list[Any]] = []
+        session.many(plain, _plain_rows(block, odd))
+        for row in odd:
+            _insert_odd(session, start, row)
+        written += block.count(b"\n")
+    return written
+
+
+def _plain_rows(block: bytes, odd: list[list[Any]]) -> Iterator[list[Any]]:
+    for row in rows_of(block):
+        if Undecodable in map(type, row):
+            odd.append(row)
+        else:
+            yield row
+
+
+def _insert_odd(session: SQLiteSession, start: str, row: Sequence[Any]) -> None:
+    """Python binds no text that is no text: SQLite makes one of its bytes."""
+    ((encoding,),) = session.rows("PRAGMA encoding")
+    if encoding != "UTF-8":
+        raise WriteError(f"{session.url.redacted()}: a text is not UTF-8, and the file keeps its texts in {encoding}")
+    places = ", ".join("CAST(? AS TEXT)" if isinstance(value, Undecodable) else "?" for value in row)
+    values = [value.raw if isinstance(value, Undecodable) else value for value in row]
+    session.many(f"{start}({places})", [values])

@@ -1,0 +1,84 @@
+"""An SQLite file as a source. It keeps no log: triggers of ours tell what changes, from when a task begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.sql.ddl import Structure, Wiring
+from tieout.connectors.sqlite.capture import capturing
+from tieout.connectors.sqlite.capture.described import refused
+from tieout.connectors.sqlite.capture.log import SQLiteLog
+from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.move.chunks import SQLiteChunkSource
+from tieout.connectors.sqlite.move.ddl_same_engine import own_structure
+from tieout.connectors.sqlite.session import connect
+from tieout.errors import UnsupportedError
+from tieout.model.forecast import Problem, Severity
+from tieout.model.moving import Consistency
+from tieout.model.positions import Position
+from tieout.model.retention import Retention
+from tieout.model.tables import Column, Table, TableName
+
+
+def open_source(url: EndpointUrl) -> SQLiteSource:
+    return SQLiteSource(url)
+
+
+@dataclass(frozen=True)
+class SQLiteSource:
+    keeps_position: ClassVar[bool] = True
+    tells_generated: ClassVar[bool] = False
+    tells_all: ClassVar[bool] = False
+    # What lies between two looks at the file is whole transactions, and is applied as one.
+    level: ClassVar[Consistency] = Consistency.TRANSACTION
+
+    url: EndpointUrl
+
+    def chunk_source(self) -> SQLiteChunkSource:
+        return SQLiteChunkSource(self.url)
+
+    def structure(self, table: Table) -> Structure:
+        with translated(self.url), closing(connect(self.url)) as connection:
+            return own_structure(connection, table)
+
+    def wiring(self, table: Table) -> Wiring:
+        raise UnsupportedError(f"{table.name}: rows of SQLite are moved to SQLite alone")
+
+    def given(
+        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    ) -> dict[str, str | None]:
+        for column in columns:
+            if column.default is not None and ("(" in column.default or column.default.upper().startswith("CURRENT_")):
+                name = f"{table.name}: its new column {column.name}"
+                raise UnsupportedError(f"{name} has a default that each server computes by itself")
+        # A default can't be changed; and what rows have that is not the default was captured.
+        return {column.name: column.default for column in columns}
+
+    def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
+        reasons = ((table, self.refuses(table)) for table in tables)
+        fix = "mend it, or leave the table out"
+        return [Problem(Severity.PREVENTS, reason, fix, table=str(table.name)) for table, reason in reasons if reason]
+
+    def retention(self, task: str) -> Retention:
+        message = "triggers keep every change in the file until a mover has applied it, and nothing limits that"
+        warning = Problem(Severity.NOTE, message, "keep the mover running; tieout task drop removes them")
+        kept = SQLiteLog(self.url, task).kept()
+        left = None if kept is None else "triggers and tables tieout_…"
+        return Retention(left, kept, "nothing limits it", warning=warning)
+
+    def refuses(self, table: Table) -> str | None:
+        with translated(self.url), closing(connect(self.url)) as connection:
+            return refused(table, lambda statement: connection.execute(statement).fetchall())
+
+    def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
+        return capturing.begin(self.url, task, tables)
+
+    def log(self, task: str) -> SQLiteLog:
+        return SQLiteLog(self.url, task)
+
+    def drop_task(self, task: str) -> None:
+        capturing.end(self.url, task)

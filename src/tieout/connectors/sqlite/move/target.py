@@ -1,0 +1,187 @@
+"""An SQLite file as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.move import Destination, StageTable
+from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.internal_tables import PREFIX
+from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
+from tieout.connectors.sqlite.capture.described import rowid_of
+from tieout.connectors.sqlite.move.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
+from tieout.connectors.sqlite.move.session import SQLiteSession
+from tieout.errors import UnsupportedError
+from tieout.model.forecast import Problem, Severity
+from tieout.model.moving import Fence, Transfer
+from tieout.model.tables import Column, Table, TableName
+
+_ODD = "_tieout_odd"
+_FOREIGN = "SQLite takes tables of SQLite alone"
+
+
+def open_target(url: EndpointUrl) -> SQLiteTarget:
+    return SQLiteTarget(url)
+
+
+class SQLiteTarget(SqlTarget):
+    def __init__(self, url: EndpointUrl) -> None:
+        super().__init__(lambda: SQLiteSession(url), SCHEMA, CLOCK)
+        self.url = url
+
+    def prepare(self) -> None:
+        with self._at_once():
+            self.progress.create("TEXT", "TEXT", self.tables_like(PREFIX))
+
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+        return [Unholdable(name, _FOREIGN) for name in table.column_names]
+
+    def lacking(self, types: Sequence[str]) -> list[str]:
+        return []  # whatever a type is called, SQLite takes it
+
+    def built(self, table: TableName) -> Built:
+        found = self.session.rows("SELECT name FROM pragma_index_list(%s)", [table.name])
+        return Built(frozenset(name for (name,) in found), frozenset())
+
+    def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
+        found = []
+        for destination in destinations:
+            try:
+                refuse_triggers(self.session, destination.name)
+            except UnsupportedError as error:
+                found.append(Problem(Severity.PREVENTS, error.message, error.hint, table=str(destination.name)))
+        return found
+
+    def load_problem(self) -> Problem:
+        message = "SQLite has no server that could say how many statements it runs (max_load)"
+        return Problem(Severity.PREVENTS, message, "leave max_load out; max_rows_per_second limits the rate")
+
+    def lag_problem(self) -> Problem:
+        message = "SQLite has no replicas whose lag could be measured (max_replica_lag)"
+        return Problem(Severity.PREVENTS, message, "leave max_replica_lag out; max_rows_per_second limits the rate")
+
+    def load(self) -> int:
+        raise UnsupportedError(self.load_problem().message, self.load_problem().fix)
+
+    def replica_lag(self) -> float:
+        raise UnsupportedError(self.lag_problem().message, self.lag_problem().fix)
+
+    def loader(self) -> SQLiteLoader:
+        return SQLiteLoader(self.url)
+
+    def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
+        with self._at_once():
+            return super().make_stages(fence, transfers)
+
+    def create_stage(self, stage: StageTable) -> None:
+        target = stage.transfer.target.name
+        refuse_triggers(self.session, target)
+        names = [self.session.quote(column.name) for column in stage.transfer.target_columns]
+        # Made so, columns have the target's affinities and no constraints; and of two names SQLite makes others.
+        odd = {place: name for place, name in enumerate(names) if name.lower() in ('"true"', '"false"')}
+        selected = ", ".join(f"{name} AS {_ODD}{place}" if place in odd else name for place, name in enumerate(names))
+        table = self.session.table(stage.name)
+        self.session.execute(
+            f"CREATE TABLE {table} AS SELECT {selected}, "
+            f"0 AS {KIND}, 0 AS {PIECE}, 0 AS {COPIES}, '' AS {KEPT} FROM {self.session.table(target)} LIMIT 0"
+        )
+        for place, name in odd.items():
+            self.session.execute(f"ALTER TABLE {table} RENAME COLUMN {_ODD}{place} TO {name}")
+
+    def drop_stages(self, stages: Sequence[StageTable]) -> None:
+        with self._at_once():
+            for stage in stages:
+                super().drop_stages([stage])
+
+    @contextmanager
+    def indexed(self, stage: StageTable) -> Iterator[None]:
+        index = self.session.quote(f"{stage.name.name}_key")
+        with self._at_once():
+            self.session.execute(
+                f"CREATE INDEX {index} ON {self.session.table(stage.name)} ({self._key(stage.transfer)}, {PIECE})"
+            )
+            yield
+            self.session.execute(f"DROP INDEX {index}")
+
+    def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
+        table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")
+        return (
+            f"DELETE FROM {table} AS s WHERE EXISTS (SELECT 1 FROM {table} AS n WHERE {same} AND {comes_later(than)})"
+        )
+
+    def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
+        raise _left_out(stage)
+
+    def leave(self) -> None:
+        """There is no schema to remove."""
+
+    def exactly(self, column: Column) -> str:
+        name = self.session.quote(column.name)
+        sign = f"CASE WHEN typeof({name}) = 'real' AND {name} = 0.0 THEN tieout_sign({name}) END"
+        return f"typeof({name}), {name} COLLATE BINARY, {sign}"
+
+    def any_of(self, column: Column) -> str:
+        return self.session.quote(column.name)
+
+    def is_kept(self, place: int, row: str = "s") -> str:
+        return "0"
+
+    def fill_kept(self, stage: StageTable, place: int) -> str:
+        raise _left_out(stage)
+
+    def take_away(self, stage: StageTable) -> str:
+        key = self._key(stage.transfer)
+        return (
+            f"DELETE FROM {self.session.table(stage.transfer.target.name)} WHERE ({key}) IN "
+            f"(SELECT {key} FROM {self.session.table(stage.name)})"
+        )
+
+    def take_copies(self, stage: StageTable) -> int:
+        target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
+        rowid = rowid_of(stage.transfer.target, self.session.rows)
+        if rowid is None:
+            raise UnsupportedError(f"{stage.transfer.target.name}: its columns hide the rowid, and it has no key")
+        same = " AND ".join(_same(self.session.quote(column.name)) for column in stage.transfer.target_columns)
+        ((wanted,),) = self.session.rows(f"SELECT COALESCE(SUM({COPIES}), 0) FROM {staged} WHERE {GOES}")
+        found = self.session.execute(
+            f"DELETE FROM {target} WHERE {rowid} IN (SELECT place FROM (SELECT t.{rowid} AS place, "
+            f"s.{COPIES} AS copies, row_number() OVER (PARTITION BY s._rowid_) AS number FROM {staged} AS s "
+            f"JOIN {target} AS t ON {same} WHERE s.{GOES}) WHERE number <= copies)"
+        )
+        return int(wanted) - found
+
+    def tables_like(self, prefix: str) -> list[str]:
+        found = self.session.rows(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, %s) = %s", [len(prefix), prefix]
+        )
+        return [name for (name,) in found]
+
+    def _key(self, transfer: Transfer) -> str:
+        return ", ".join(self.session.quote(transfer.target_columns[place].name) for place in transfer.key)
+
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        """One transaction instead of many, each of which would wait for the disk."""
+        self.session.begin()
+        try:
+            yield
+            self.session.commit()
+        except BaseException:
+            self.session.rollback()
+            raise
+
+
+def _same(name: str) -> str:
+    """Whether `t` and `s` have the same in a column, and not what SQLite or a collation only takes for it.
+
+    One row of a stage must not find what another one stands for: each would take the same row away.
+    """
+    alike = f"t.{name} IS s.{name} COLLATE BINARY AND typeof(t.{name}) = typeof(s.{name})"
+    return f"{alike} AND (t.{name} IS NOT 0.0 OR tieout_sign(t.{name}) = tieout_sign(s.{name}))"
+
+
+def _left_out(stage: StageTable) -> UnsupportedError:
+    """SQLite's log never does."""
+    return UnsupportedError(f"{stage.transfer.source.name}: the log left a value out")

@@ -1,0 +1,209 @@
+"""Which table goes where, and which column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import named_as_ours
+from tieout.connectors.sql.internal_tables import is_own
+from tieout.errors import UnsupportedError, UsageError
+from tieout.model.move_requests import MoveRequest
+from tieout.model.moving import TABLE_NAME, Transfer
+from tieout.model.requests import TableRequest
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
+from tieout.move.type_fit import misfit
+from tieout.tasks.table_matching import NamePair, Names, is_pattern, matching_tables, pair_tables, schemas_named
+from tieout.tasks.transforms import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
+
+OURS = "a mover has columns of that name itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A table of the source and the one that its rows go to, which may be missing."""
+
+    source: TableName
+    target: TableName
+    exists: bool
+    request: TableRequest
+
+
+def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
+    """UsageError if there is nothing to move, or if tables would be mixed up in one."""
+    refuse_unbuilt(request.tables)
+    names = _names(source, request, of_target=False)
+    wanted = [each for table in request.tables for each in _one_by_one(names, table)]
+    if request.tables and not wanted:
+        raise UsageError("there are no tables to move", "check the task's tables")
+    pairs = pair_tables(names, _names(target, request, of_target=True), wanted)
+    found = [_route(pair, target.default_schema()) for pair in pairs if pair.source is not None]
+    if not found:
+        raise UsageError("there are no tables to move", "check the task's tables")
+    for route in found:
+        others = [other.source for other in found if other.target == route.target and other is not route]
+        if others and not tells_tables_apart(route.request):
+            raise UsageError(
+                f"{others[0]} and {route.source} would both go to {route.target}",
+                f'tell their rows apart there: columns: {{shard: "{TABLE_NAME}"}}',
+            )
+    return found
+
+
+def _one_by_one(names: Names, request: TableRequest) -> list[TableRequest]:
+    """Of a pattern whose tables all go to one table, a request for each of them."""
+    if request.target is None or request.target.endswith("*") or not is_pattern(request.source):
+        return [request]
+    return [replace(request, source=str(table)) for table in matching_tables(names, request)]
+
+
+def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
+    """What would move other rows than asked for, if it was not looked at."""
+    for request in requests:
+        if request.key:
+            raise UnsupportedError(f"{request.source}: `key` is not followed by a mover yet", "leave it out")
+        if any(target for _, target in request.expressions.values()):
+            raise UsageError(
+                f"{request.source}: a mover computes columns from the source's alone", "leave `target` out"
+            )
+
+
+def refuse_unmakable(found: Sequence[Route]) -> None:
+    """A table is made as the source has it, with all of its columns and no others."""
+    for route in found:
+        request = route.request
+        if not route.exists and (request.columns or request.exclude_columns or request.expressions):
+            raise UsageError(
+                f"{route.target} is not there, and {route.source} has other columns than it is to get", "make it first"
+            )
+
+
+def _route(pair: NamePair, schema: str) -> Route:
+    assert pair.source is not None
+    if pair.target is not None:
+        return Route(pair.source, pair.target, True, pair.request)
+    text = pair.request.target or ""
+    wanted = text if text and not text.endswith("*") else pair.source.name
+    named = TableName.parse(wanted) if text else None
+    return Route(pair.source, named or TableName(schema, wanted), False, pair.request)
+
+
+def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Names:
+    default = endpoint.default_schema()
+    found = endpoint.tables(schemas_named(request.tables, default, of_target=of_target))
+    return Names(tuple(name for name in found if not is_own(name)), default)
+
+
+def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: bool, tells_generated: bool) -> Transfer:
+    """Column by column, by name. UnsupportedError names every column that has no place, and every place without one.
+
+    `tells_generated`: the source's log tells the values of generated columns.
+    """
+    chosen = _chosen(request, source)
+    by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
+    computed = [
+        (column, by_name[column.name.casefold()]) for column in target.columns if column.name.casefold() in by_name
+    ]
+    pairs = [pair for pair in _pairs(source, target) if pair[0] in chosen and pair[1] not in dict(computed)]
+    filled = {found.name for _, found in pairs} | {column.name for column, _ in computed}
+    key = _key(source, target, pairs, computed)
+    problems = [
+        *_missing([column for column in chosen if column.name.casefold() not in by_name], pairs),
+        *_uncomputable(request, source, target),
+        *_unfilled(target, filled),
+        *([key] if isinstance(key, str) else []),
+        *(f"{name}: {OURS}" for name in named_as_ours(target.column_names)),
+    ]
+    for column, found in pairs:
+        reason = _misfit(column, found, alike=alike, tells_generated=tells_generated)
+        if reason is not None:
+            problems.append(f"{column.name}: {reason}")
+    if problems:
+        raise UnsupportedError(
+            f"{source.name} does not fit into {target.name}, which is there already: {'; '.join(problems)}",
+            "change that table, or drop it and let it be made",
+        )
+    columns = tuple((column, found) for column, found in pairs if not found.generated)
+    names = [column.name for column, _ in columns]
+    where = condition_of(request)
+    if not computed and where is None:
+        places = tuple(names.index(name) for name in source.key)
+        return Transfer(source, target, columns, places, takes_more=request.columns is None)
+    assert not isinstance(key, str)
+    moved = shaped(Transfer(source, target, columns), computed, where, key)
+    return replace(moved, takes_more=request.columns is None)
+
+
+def _chosen(request: TableRequest, source: Table) -> list[Column]:
+    """The columns that go along. UsageError names those that there are not."""
+    known = {column.name.casefold(): column for column in source.columns}
+    unknown = [name for name in (*(request.columns or ()), *request.exclude_columns) if name.casefold() not in known]
+    if unknown:
+        raise UsageError(f"{source.name} has no column {unknown[0]}", "check `columns` and `exclude_columns`")
+    left_out = {name.casefold() for name in request.exclude_columns}
+    wanted = {name.casefold() for name in request.columns} if request.columns is not None else set(known)
+    return [column for name, column in known.items() if name in wanted - left_out]
+
+
+def _uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
+    there = {column.name.casefold(): column for column in target.columns}
+    problems = [f"it has no column {name}" for name in request.expressions if name.casefold() not in there]
+    for name in request.expressions:
+        column = there.get(name.casefold())
+        if column is not None and (column.generated or column.type.name is TypeName.BITS):
+            problems.append(f"{column.name}: {column.type} can't be computed on the way")
+    texts = [expression for expression, _ in request.expressions.values()]
+    for text in [*texts, *([condition] if (condition := condition_of(request)) else [])]:
+        problems += [f"{text!r}: the source has no column {name}" for name in unknown_names(text, source)]
+    return problems
+
+
+def _pairs(source: Table, target: Table) -> list[tuple[Column, Column]]:
+    by_name = {column.name: column for column in target.columns}
+    folded = {column.name.casefold(): column for column in target.columns}
+    found = ((column, by_name.get(column.name) or folded.get(column.name.casefold())) for column in source.columns)
+    return [(column, partner) for column, partner in found if partner is not None]
+
+
+def _missing(chosen: Sequence[Column], pairs: Pairs) -> list[str]:
+    names = {column.name for column, _ in pairs}
+    return [f"it has no column {column.name}" for column in chosen if column.name not in names]
+
+
+def _unfilled(target: Table, filled: set[str]) -> list[str]:
+    return [
+        f"its column {column.name} takes no NULL, and nothing comes for it"
+        for column in target.columns
+        if column.name not in filled and not (column.generated or column.nullable or column.default is not None)
+    ]
+
+
+def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Column, str]]) -> list[str] | str:
+    """The target's columns that rows are found by, or what is wrong with them.
+
+    Without a unique index on them, each row would be looked for in all of the table.
+    """
+    if not source.key:
+        return []
+    generated = [found.name for column, found in pairs if column.name in source.key and found.generated]
+    if generated:
+        return f"its key holds {generated[0]}, which is generated"
+    named = {column.name: found.name for column, found in pairs}
+    if lost := [name for name in source.key if name not in named]:
+        return f"the key's column {lost[0]} has to go along as it is"
+    names = [named[name] for name in source.key]
+    more = {column.name for column, expression in computed if computed_of_key(expression, source)}
+    for index in sorted(target.indexes, key=lambda index: len(index.columns)):
+        if (index.unique or index.primary) and set(names) <= set(index.columns) <= set(names) | more:
+            return [*names, *(name for name in index.columns if name not in names)]
+    return f"it has no unique index on the key ({', '.join(source.key)})"
+
+
+def _misfit(column: Column, found: Column, *, alike: bool, tells_generated: bool) -> str | None:
+    if found.generated:
+        return None if column.generated else "it is generated there, and has values of its own here"
+    if column.generated and not tells_generated:
+        return "it is generated here, and the log does not tell it; let it be generated there too"
+    return misfit(column.type, found.type, alike=alike)

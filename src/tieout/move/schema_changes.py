@@ -1,0 +1,239 @@
+"""Tables whose definition changes while they are moved.
+
+What a statement in the log means for its table; columns that are added are added to the target; anything else stops
+that table, while the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Source, Target, named_as_ours
+from tieout.connectors.sql.ddl import TABLE, DefaultKind, Structure, plain_default
+from tieout.errors import TieoutError
+from tieout.model.changes import Begin, Redefined
+from tieout.model.moving import Fence, Transfer
+from tieout.model.positions import Position
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
+from tieout.move.routing import OURS
+from tieout.move.snapshot_overlap import SnapshotOverlap
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A table whose changes can't be staged as planned, and why.
+
+    `columns`: those that it has in the log now, if they are others than planned, and `defaults` what the log says that
+    rows got in new ones. `before` is the last place in the log up to which nothing was wrong; `exact`: all that lies
+    before it can be applied.
+    """
+
+    table: TableName
+    reason: str
+    before: Position
+    columns: tuple[str, ...] | None = None
+    defaults: Mapping[str, str | None] | None = None
+    exact: bool = False
+
+
+class TroubleFound(Exception):
+    """Ends a batch: nothing of it is merged."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.reason)
+        self.trouble = trouble
+
+
+class ColumnsChanged(Exception):
+    """The log tells of other columns than planned."""
+
+    def __init__(self, reason: str, columns: tuple[str, ...], defaults: Mapping[str, str | None] | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.columns = columns
+        self.defaults = defaults
+
+
+class TableChanged(Exception):
+    """The table's definition was changed in a way that its rows in the log do not tell."""
+
+
+def follow(change: Redefined, transaction: Begin, transfer: Transfer, overlap: SnapshotOverlap) -> None:
+    """TableChanged if its rows can't be followed behind the statement, ColumnsChanged if it got some to follow."""
+    name = transfer.source.name
+    if change.reason is not None and not overlap.all_hold(transaction):
+        # What all chunks hold was over before the first row was read.
+        raise TableChanged(f"{name}: {change.reason}")
+    read = {column.name.lower(): column.name for column in transfer.reads.source_columns}
+    for gone in change.dropped:
+        if gone.lower() in read:
+            raise TableChanged(f"{name} has no column {read[gone.lower()]} any more")
+    for changed in change.changed:
+        # Of before the copy, too: the table was planned before its log was begun, with another type perhaps.
+        if changed.lower() in read:
+            raise TableChanged(f"{name}: its column {read[changed.lower()]} was changed, perhaps with its values")
+    if _lost_key(change, transfer):
+        raise TableChanged(f"{name}: the key that tells its rows apart was dropped or renamed")
+    _follow_added(change, transaction, transfer, overlap)
+
+
+def _follow_added(change: Redefined, transaction: Begin, transfer: Transfer, overlap: SnapshotOverlap) -> None:
+    known = {column.lower() for column in transfer.source.column_names}
+    added = {column: default for column, default in change.added if column.lower() not in known}
+    if not added:
+        return
+    reason = f"{transfer.source.name} got a column {next(iter(added))}"
+    if overlap.may_be_later_than(transaction):
+        # Its chunks were read without the column: values that it had by then are in none of them.
+        raise TableChanged(f"{reason} while it was copied")
+    raise ColumnsChanged(reason, (*transfer.source.column_names, *added), added)
+
+
+def _lost_key(change: Redefined, transfer: Transfer) -> bool:
+    table = transfer.source
+    keys = {index.name.lower() for index in table.indexes if index.unique and index.columns == table.key}
+    return bool(transfer.reads.key and keys) and keys <= {name.lower() for name in change.unindexed}
+
+
+class Incompatible(Exception):
+    """A change that can't be followed; the message says why."""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """`alike`: both sides are of one engine."""
+
+    source: Source
+    target: Target
+    fence: Fence
+    endpoints: tuple[Endpoint, Endpoint]
+    alike: bool
+
+    def adapted(self, transfer: Transfer, columns: tuple[str, ...], told: Mapping[str, str | None] | None) -> Transfer:
+        """The transfer of a table that has these columns now. Incompatible if they are not only more than before.
+
+        `told` is what the log says that rows got in new ones, if it does.
+        """
+        gone = [column.name for column in transfer.reads.source_columns if column.name not in columns]
+        if gone:
+            raise Incompatible(f"its column {gone[0]} was dropped or renamed")
+        try:
+            (table,) = self.endpoints[0].describe([transfer.source.name])
+            added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
+            if not transfer.takes_more:
+                return replace(transfer, source=_with(transfer.source, added))
+            self._add(transfer, table, added, self.source.given(table, added, told))
+            (target,) = self.endpoints[1].describe([transfer.target.name])
+        except TieoutError as error:
+            if error.transient:
+                raise
+            raise Incompatible(str(error)) from None
+        found = ((column, target.column(column.name)) for column in added)
+        pairs = tuple((column, theirs) for column, theirs in found if not theirs.generated)  # else it computes its own
+        kept = tuple((column, target.column(theirs.name)) for column, theirs in transfer.columns)
+        shape = transfer.shape
+        if shape is not None:
+            places = range(len(shape.reads), len(shape.reads) + len(pairs))
+            shape = replace(shape, reads=(*shape.reads, *pairs), cells=(*shape.cells, *places))
+        source = _with(transfer.source, added)
+        return replace(transfer, source=source, target=target, columns=(*kept, *pairs), shape=shape)
+
+    def _added(self, table: Table, name: str) -> Column:
+        if name not in table.column_names:
+            raise Incompatible(f"its column {name} came and went: its type is not known any more")
+        return table.column(name)
+
+    def _add(self, transfer: Transfer, table: Table, added: list[Column], given: Mapping[str, str | None]) -> None:
+        (there,) = self.endpoints[1].describe([transfer.target.name])
+        missing = [column for column in added if column.name not in there.column_names]
+        if not missing:
+            return  # somebody was faster, or an earlier try got so far
+        for column in missing:
+            self.target.run(self.fence, transfer.target.name, self._statements(table, column, given[column.name]))
+
+    def _statements(self, table: Table, column: Column, given: str | None) -> list[str]:
+        """Rows that are there get what those of the source have, and rows to come the default of now."""
+        if column.generated and not self.alike:
+            raise Incompatible(
+                f"its new column {column.name} is computed, and the log does not tell what rows got in it"
+            )
+        now = _line(self._structure(table), column.name)
+        if given is None or given == column.default:
+            self._require_plain(column)
+            return [f"ALTER TABLE {TABLE} ADD COLUMN {now}"]
+        first, bare = replace(column, default=given), replace(column, default=None)
+        self._require_plain(first)
+        if self.alike:
+            # Behind the name, which may say anything.
+            own = _name(now)
+            without = own + now.removeprefix(own).replace(f" DEFAULT {column.default}", "", 1)
+            line = without.removesuffix(" NOT NULL") + f" DEFAULT {given}{'' if column.nullable else ' NOT NULL'}"
+        else:
+            without, line = (_line(self._structure(_having(table, each)), column.name) for each in (bare, first))
+        default = _inserted(now, without)
+        change = f"SET {default}" if default else "DROP DEFAULT"
+        return [f"ALTER TABLE {TABLE} ADD COLUMN {line}", f"ALTER TABLE {TABLE} ALTER COLUMN {_name(now)} {change}"]
+
+    def _require_plain(self, column: Column) -> None:
+        """Only what any engine understands gives the same value everywhere."""
+        if self.alike or column.default is None or column.default.upper() == "NULL":
+            return
+        default = plain_default(column)
+        if default is None or default.kind is DefaultKind.NOW or column.type.name is TypeName.INSTANT:
+            raise Incompatible(f"its new column {column.name} has a default that the target does not know")
+
+    def _structure(self, table: Table) -> Structure:
+        if ours := named_as_ours(table.column_names):
+            raise Incompatible(f"{ours[0]}: {OURS}")
+        structure = (
+            self.source.structure(table) if self.alike else self.target.structure_of(table, self.source.wiring(table))
+        )
+        if not isinstance(structure, Structure):
+            raise Incompatible("; ".join(f"{column.column}: {column.reason}" for column in structure))
+        return structure
+
+
+def _with(table: Table, added: list[Column]) -> Table:
+    return replace(table, columns=(*table.columns, *added))
+
+
+def _having(table: Table, column: Column) -> Table:
+    return replace(table, columns=tuple(column if each.name == column.name else each for each in table.columns))
+
+
+def _inserted(longer: str, shorter: str) -> str:
+    """What has to be put into the shorter text, at one place, to have the longer one."""
+    differ = (place for place, pair in enumerate(zip(longer, shorter, strict=False)) if pair[0] != pair[1])
+    before = next(differ, len(shorter))
+    return longer[before : len(longer) - (len(shorter) - before)].strip()
+
+
+def _name(line: str) -> str:
+    """The quoted name that a column's line begins with."""
+    quote = line[0]
+    end = 1
+    while line[end] != quote or line[end : end + 2] == quote * 2:
+        end += 2 if line[end] == quote else 1
+    return line[: end + 1]
+
+
+def as_planned(table: Table, planned: tuple[str, ...] | None, target: Callable[[], Table]) -> Table:
+    """A table as it was where the log stands: without the columns that it got since, with those that it lost.
+
+    The log tells when they come and go. Of a column that is gone only the target knows what it was.
+    """
+    if planned is None or planned == table.column_names:
+        return table
+    now = {column.name: column for column in table.columns}
+    lost = {column.name: column for column in target().columns} if set(planned) - set(now) else {}
+    return replace(table, columns=tuple(now.get(name) or lost[name] for name in planned if name in now or name in lost))
+
+
+def _line(structure: Structure, name: str) -> str:
+    """What a CREATE TABLE says of a column, its name in front."""
+    if name not in structure.columns:
+        raise Incompatible(f"its new column {name} can't be made on the target")
+    return structure.columns[name]

@@ -1,0 +1,92 @@
+"""The first part of a move: every table, chunk by chunk, in parallel and while it is written to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import ChunkReader, ChunkSource, Loader, key_scan
+from tieout.model.defaults import COPY_CHUNK_ROWS
+from tieout.model.keys import EVERYTHING, Key, ranges_between
+from tieout.model.moving import Chunk, Fence, Transfer
+from tieout.pace import paced
+from tieout.runtime.dispatch import slots
+from tieout.runtime.ranges import sampled_bounds
+from tieout.spark.work import Outcome, run_work
+
+_MOST_BOUNDS = 100_000
+_A_WAVE = 12
+
+
+def plan_chunks(endpoint: Endpoint, transfer: Transfer, chunk_rows: int | None) -> list[Chunk]:
+    """Ranges that cover every key, of about so many rows; one of everything where there is no order to cut in."""
+    bounds = _bounds(endpoint, transfer, chunk_rows or COPY_CHUNK_ROWS)
+    return [Chunk(transfer.source.name, n, keys) for n, keys in enumerate(ranges_between(bounds))]
+
+
+def _bounds(endpoint: Endpoint, transfer: Transfer, rows: int) -> list[Key]:
+    scan, table = key_scan(transfer.reads), transfer.source
+    if not scan.ordered_by:
+        return []
+    parts = len(table.sampled_keys) - 1
+    if table.estimated_rows and table.estimated_rows <= rows * parts:
+        return sampled_bounds(table.sampled_keys, table.estimated_rows, rows)
+    return endpoint.reader().bounds(scan, EVERYTHING, rows, _MOST_BOUNDS)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkCopied:
+    rows: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CopyChunk:
+    """A piece of work: reads a chunk and writes it, in one go and in one transaction."""
+
+    source: ChunkSource
+    loader: Loader
+    fence: Fence
+    transfer: Transfer
+    chunk: Chunk
+    alike: bool
+    rows_per_second: float | None = None
+
+    def read(self, reader: ChunkReader) -> Iterator[bytes]:
+        """The chunk's lines, as fast as is allowed."""
+        lines = reader.lines(self.transfer.reads, self.chunk.keys, alike=self.alike)
+        return paced(lines, lambda block: block.count(b"\n"), self.rows_per_second)
+
+    def run(self) -> Iterator[ChunkCopied]:
+        started = time.monotonic()
+        with self.source.reading() as reader:
+            rows = self.loader.load_chunk(self.fence, self.transfer, self.chunk, reader.held, self.read(reader))
+        yield ChunkCopied(rows, time.monotonic() - started)
+
+
+Runner = Callable[[SparkSession, Sequence[CopyChunk]], list[Outcome]]
+
+
+def run_plain(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
+    """From the reader straight to the writer, in one Python worker."""
+    return [outcome for (outcome,) in run_work(spark, [[piece] for piece in work])]
+
+
+def copy_chunks(
+    spark: SparkSession, work: Sequence[CopyChunk], run: Runner, tell: Callable[[CopyChunk, ChunkCopied], None]
+) -> None:
+    """Copies chunks, some waves of them. An error ends it; what is copied stays so."""
+    # At the end of each wave some tasks wait for the last; between two of them the mover can be told to rest.
+    size = slots(spark) * _A_WAVE
+    for start in range(0, len(work), size):
+        wave = work[start : start + size]
+        outcomes = run(spark, wave)
+        for piece, outcome in zip(wave, outcomes, strict=True):
+            if outcome.error is None:
+                tell(piece, outcome.only())
+        for outcome in outcomes:
+            outcome.only()

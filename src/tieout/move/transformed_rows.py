@@ -1,0 +1,226 @@
+"""Rows that Spark worked on, on their way to the target: still in the task that read them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from secrets import token_hex
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from tieout.connectors.protocols.move import STAGE_COLUMNS, Loader, StageTable
+from tieout.connectors.sql import copy_text
+from tieout.connectors.sql.connection_cache import kept_open
+from tieout.errors import SparkFailure, TieoutError, WriteError
+from tieout.model.changes import ChangeKind
+from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.tables import TableName
+from tieout.move.log_batch import LogBatchStaged
+from tieout.move.schema_changes import Trouble
+from tieout.move.snapshot import ChunkCopied, CopyChunk
+from tieout.spark.shaping import SHAPED, shaped
+from tieout.spark.work import SCHEMA, Cells, Outcome, run_work
+from tieout.spark.workers import map_batches
+
+_DELETE = str(int(ChangeKind.DELETE))
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkBegins:
+    number: int
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkEnds:
+    """Without it, a chunk's rows are not all that there are."""
+
+
+@dataclass(frozen=True)
+class ReadChunk:
+    """A piece of work: reads a chunk, for Spark to work on."""
+
+    number: int
+    copy: CopyChunk
+    bucket: int
+
+    def run(self) -> Iterator[ChunkBegins | Cells | ChunkEnds]:
+        reads = self.copy.transfer.reads
+        with self.copy.source.reading() as reader:
+            yield ChunkBegins(self.number, reader.held)
+            for block in self.copy.read(reader):
+                if block:
+                    yield Cells(self.bucket, copy_text.cells(block, len(reads.columns)))
+            yield ChunkEnds()
+
+
+def run_shaped(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
+    """Copies chunks through Spark, which works on their rows: each of them in one task."""
+    transfers = list(dict.fromkeys(piece.transfer for piece in work))
+    pieces = [ReadChunk(n, piece, transfers.index(piece.transfer)) for n, piece in enumerate(work)]
+    load = LoadShaped(work[0].loader, work[0].fence, [(piece.transfer, piece.chunk) for piece in work])
+    numbered = dict(enumerate(transfers))
+
+    def then(frame: DataFrame) -> DataFrame:
+        return map_batches(shaped(frame, numbered), load.run, SCHEMA)
+
+    cells = max(len(transfer.reads.columns) for transfer in transfers)
+    return [outcome for (outcome,) in run_work(spark, [[piece] for piece in pieces], cells=cells, then=then)]
+
+
+@dataclass(frozen=True)
+class LoadShaped:
+    """Writes chunks that were worked on, each in one transaction."""
+
+    loader: Loader
+    fence: Fence
+    chunks: Sequence[tuple[Transfer, Chunk]]
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        items = _items(batches)
+        for work, item in items:
+            if not isinstance(item, ChunkBegins):
+                yield _result(work, item)  # an error before the first row
+                continue
+            transfer, chunk = self.chunks[item.number]
+            try:
+                with kept_open():
+                    rows = self.loader.load_chunk(self.fence, transfer, chunk, item.held, _passed(items))
+                yield _result(work, ChunkCopied(rows, 0.0))
+            except TieoutError as error:
+                yield _result(work, error)
+                _skip(items)
+
+
+def staged_by(frame: DataFrame, loader: Loader, stages: Mapping[int, StageTable]) -> DataFrame:
+    """Changes in a frame of work with Cells, worked on and staged; a frame of SCHEMA."""
+    transfers = {number: stage.transfer for number, stage in stages.items()}
+    return map_batches(shaped(frame, transfers, len(STAGE_COLUMNS)), StageShaped(loader, stages).run, SCHEMA)
+
+
+@dataclass(frozen=True)
+class StageShaped:
+    """Stages changes that were worked on. A row that does not pass is one that is deleted."""
+
+    loader: Loader
+    stages: Mapping[int, StageTable]
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        attempt = token_hex(4)
+        stages = {number: stage.of_attempt(attempt) for number, stage in self.stages.items()}
+        staged: dict[int, int] = dict.fromkeys(stages, 0)
+        wrong: tuple[TableName, TieoutError] | None = None
+        with kept_open():
+            for work, item in _items(batches):
+                if isinstance(item, LogBatchStaged):
+                    yield _result(
+                        work, self._counted(item, stages, staged) if wrong is None else _trouble(item, *wrong)
+                    )
+                elif not isinstance(item, ShapedRows):
+                    yield _result(work, item)
+                elif wrong is None:
+                    stage, new = stages[item.number], not staged[item.number]
+                    lines = copy_text.lines(_changes(item, stage.transfer))
+                    try:
+                        staged[item.number] += self.loader.stage(stage, [lines], new=new) if lines else 0
+                    except TieoutError as error:
+                        wrong = stage.transfer.source.name, error
+
+    def _counted(
+        self, log_batch: LogBatchStaged, stages: Mapping[int, StageTable], staged: Mapping[int, int]
+    ) -> LogBatchStaged:
+        """With the stages of this try, and how many rows came to them."""
+        numbers = {stage.transfer.source.name: number for number, stage in stages.items()}
+        changes = []
+        for each in log_batch.changes:
+            number = numbers.get(each.stage.transfer.source.name)
+            changes.append(each if number is None else replace(each, stage=stages[number], rows=staged[number]))
+        return replace(log_batch, changes=tuple(changes))
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedRows:
+    """Rows of a transfer, as columns: whether they pass, their texts, and what else came along."""
+
+    number: int
+    columns: list[pa.Array]
+
+
+def _trouble(log_batch: LogBatchStaged, table: TableName, error: TieoutError) -> Trouble | TieoutError:
+    """A row that does not fit is its table's trouble; a server that is gone, everybody's."""
+    return Trouble(table, str(error), log_batch.after) if isinstance(error, WriteError) else error
+
+
+def _changes(rows: ShapedRows, transfer: Transfer) -> list[pa.Array]:
+    passes, *columns = rows.columns
+    kind = columns[-len(STAGE_COLUMNS)]
+    held_back = pc.equal(passes, "false")
+    if transfer.key:
+        columns[-len(STAGE_COLUMNS)] = pc.if_else(held_back, _DELETE, kind)
+        return columns
+    through = pc.invert(held_back)
+    return [column.filter(through) for column in columns]
+
+
+def _passed(items: Iterator[tuple[int, Any]]) -> Iterator[bytes]:
+    """The lines of one chunk, up to its end."""
+    for _, item in items:
+        if isinstance(item, ChunkEnds):
+            return
+        if isinstance(item, TieoutError):
+            raise item
+        passes, *columns = item.columns
+        through = pc.equal(passes, "true")
+        yield copy_text.lines([column.filter(through) for column in columns])
+    raise SparkFailure("a chunk has no end", "run it again")
+
+
+def _skip(items: Iterator[tuple[int, Any]]) -> None:
+    """To the end of a chunk."""
+    for _, item in items:
+        if isinstance(item, ChunkEnds | TieoutError):
+            return
+
+
+def _items(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+    """Results of work in order, and the rows between them; each with the number of its work."""
+    for batch in batches:
+        start = 0
+        works, buckets, payloads = (batch.column(name) for name in ("work", "bucket", "payload"))
+        # Runs of rows of one sort: a result stands alone, rows of one table belong together.
+        sorts = [
+            None if payload else bucket
+            for payload, bucket in zip(payloads.is_valid().to_pylist(), buckets.to_pylist(), strict=True)
+        ]
+        while start < len(sorts):
+            number = sorts[start]
+            if number is None:
+                yield works[start].as_py(), pickle.loads(payloads[start].as_py())
+                start += 1
+                continue
+            end = start
+            while end < len(sorts) and sorts[end] == number:
+                end += 1
+            yield (
+                works[start].as_py(),
+                ShapedRows(number, _columns(batch.column(SHAPED).slice(start, end - start))),
+            )
+            start = end
+
+
+def _columns(rows: pa.ListArray) -> list[pa.Array]:
+    """Lists of one length, as columns."""
+    width = len(rows[0])
+    flat = rows.flatten().cast(pa.large_string())
+    return [flat.take(pa.array(range(place, len(flat), width))) for place in range(width)]
+
+
+def _result(work: int, value: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([work], pa.int64()), pa.array([None], pa.int32()), pa.array([pickle.dumps(value)], pa.binary())],
+        ["work", "bucket", "payload"],
+    )

@@ -1,0 +1,36 @@
+"""Keeps work on rows at a rate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass
+class Pace:
+    """Begins to count when it is made. `rows_per_second` None: as fast as it goes."""
+
+    rows_per_second: float | None
+    _began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+
+    def reached(self, rows: int) -> None:
+        """Waits until the rate allows so many rows in all."""
+        if self.rows_per_second:
+            due = self._began + rows / self.rows_per_second
+            time.sleep(max(0.0, due - time.monotonic()))
+
+
+def paced(items: Iterator[T], rows_of: Callable[[T], int], rows_per_second: float | None) -> Iterator[T]:
+    """The same items, no faster than so many rows a second."""
+    pace, rows = Pace(rows_per_second), 0
+    for item in items:
+        yield item
+        rows += rows_of(item)
+        pace.reached(rows)

@@ -1,0 +1,227 @@
+"""From a verification's differences to a plan of changes. Reads both sides; changes nothing.
+
+`decide` is pure: a difference and what is there now, into the change that would end it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tieout.config.urls import EndpointUrl
+from tieout.errors import UsageError
+from tieout.meta import ChangeAction, ChangeState, Job, JobState, MetaStore, RepairChange
+from tieout.model.differences import Difference, DifferenceKind
+from tieout.model.progress import Listener, Progress, silence
+from tieout.model.repairs import RepairSummary, Unrepaired
+from tieout.model.truncated import LONGEST_KEPT, is_whole
+from tieout.repair.from_differences.tables import (
+    RepairTable,
+    Sides,
+    exact_row,
+    key_of,
+    on_source,
+    on_target,
+    opened,
+    verification,
+    within_condition,
+)
+from tieout.repair.rows import Found, Unwritable
+from tieout.runtime.ranges import Portions
+from tieout.verification.compare import changed_columns
+from tieout.verification.localise import shape_of
+
+BATCH = 200
+"""Differences looked up at once, if their rows are short."""
+
+
+def plan_repair(
+    store: MetaStore,
+    job_ref: str,
+    source_url: EndpointUrl,
+    target_url: EndpointUrl,
+    *,
+    table: str | None = None,
+    with_values: bool = False,
+    listener: Listener = silence,
+) -> RepairSummary:
+    """Keeps a plan that would end the differences of a job, or of one of its tables (by the source's name).
+
+    A plan keeps whole rows, which are read anew: of a job that redacted values only `with_values`.
+    """
+    job = verification(store, job_ref)
+    if job.request.get("options", {}).get("redact_values") and not with_values:
+        raise UsageError(
+            f"job {job.id} redacted values, and a plan keeps whole rows in the meta store: undo needs them",
+            f"accept that: tieout repair plan {job.id} --with-values",
+        )
+    with opened(job, source_url, target_url) as sides:
+        planner = _Planner(store, job, sides, table, listener)
+        plan = store.repairs.create(job.id, planner.changes(), table=table)
+    return planner.summary(RepairSummary(plan.id, job.id, job.source, job.target or ""))
+
+
+class _Planner:
+    def __init__(self, store: MetaStore, job: Job, sides: Sides, only: str | None, listener: Listener) -> None:
+        self._store = store
+        self._job = job
+        self._sides = sides
+        self._listener = listener
+        self._tally: Counter[str] = Counter()
+        known = store.tables.all(job.id)
+        # Differences are named by the source's table, or the target's where the source has none.
+        self._ordinals = {t.source_table or t.target_table or "": t.ordinal for t in known}
+        if only is not None:
+            if only not in self._ordinals:
+                raise UsageError(f"job {job.id} has no table {only}", f"it has {', '.join(sorted(self._ordinals))}")
+            self._ordinals = {only: self._ordinals[only]}
+
+    def changes(self) -> Iterator[RepairChange]:
+        """Deletes, then updates, then inserts, so that few get in another's way; children go first and come last."""
+        tables = [t for name, t in self._sides.tables.items() if name in self._ordinals]
+        for kind in (DifferenceKind.EXTRA, DifferenceKind.CHANGED, DifferenceKind.MISSING):
+            for table in reversed(tables) if kind is DifferenceKind.EXTRA else tables:
+                yield from self._of_table(table, kind)
+
+    def _of_table(self, table: RepairTable, kind: DifferenceKind) -> Iterator[RepairChange]:
+        found = self._store.differences.iterate(self._job.id, self._ordinals[table.name])
+        wanted = (difference for difference in found if difference.kind is kind)
+        portions = Portions(BATCH)
+        for some in portions.of(wanted):
+            for change in self._decided(table, some, portions):
+                self._tally[change.state if change.state is ChangeState.SKIPPED else change.action] += 1
+                yield change
+            self._listener(Progress("plan", table.name, self._tally.total()))
+
+    def _decided(
+        self, table: RepairTable, differences: Sequence[Difference], portions: Portions
+    ) -> Iterator[RepairChange]:
+        keys = [key for each in differences if (key := key_of(table, each.key)) is not None]
+        source, target = on_source(table, keys), on_target(table, self._sides.writer, keys)
+        portions.took(max(source.rows.size, target.rows.size))
+        inside = None
+        if table.plan.target.scan.where is not None:
+            inside = within_condition(table, self._sides.writer, list(target.places))
+        for difference in differences:
+            key = key_of(table, difference.key)
+            if inside is not None and key in target.places and key not in inside:
+                yield skipped(difference, "the target has a row with this key outside the condition")
+                continue
+            change = decide(table, difference, source, target)
+            if change is None:
+                self._tally["vanished"] += 1
+            elif (size := self._store.repairs.too_large(change)) is not None:
+                yield skipped(difference, f"the row can't be kept for undo: {size}")
+            else:
+                yield change
+
+    def summary(self, empty: RepairSummary) -> RepairSummary:
+        counted = self._counted()
+        kept = {name: self._store.differences.count(self._job.id, at).total for name, at in self._ordinals.items()}
+        refused = []
+        for name in self._ordinals:
+            reason = self._sides.refused.get(name, "the table is not there any more")
+            if name not in self._sides.tables and counted.get(name, kept[name]):
+                refused.append(Unrepaired(name, counted.get(name, kept[name]), reason))
+        notes = []
+        if self._job.state is not JobState.DONE:
+            notes.append(f"the verification is {self._job.state}: there may be more differences than it had found")
+        if self._tally["vanished"]:
+            notes.append(f"differences that are gone meanwhile: {self._tally['vanished']:,}")
+        return replace(
+            empty,
+            inserts=self._tally[ChangeAction.INSERT],
+            updates=self._tally[ChangeAction.UPDATE],
+            deletes=self._tally[ChangeAction.DELETE],
+            skipped=self._tally[ChangeState.SKIPPED],
+            vanished=self._tally["vanished"],
+            not_kept=sum(
+                max(0, counted.get(name, 0) - kept[name]) for name in self._ordinals if name in self._sides.tables
+            ),
+            unrepaired=tuple(refused),
+            notes=tuple(notes),
+        )
+
+    def _counted(self) -> dict[str, int]:
+        """How many differences the job counted in each table, listed or not."""
+        result = self._store.jobs.result(self._job.id) or {}
+        return {
+            table["source_table"] or table["target_table"]: sum(table["differences"].values())
+            for table in result.get("tables", ())
+        }
+
+
+_ACTIONS = {
+    DifferenceKind.MISSING: ChangeAction.INSERT,
+    DifferenceKind.EXTRA: ChangeAction.DELETE,
+    DifferenceKind.CHANGED: ChangeAction.UPDATE,
+}
+
+
+def decide(table: RepairTable, difference: Difference, source: Found, target: Found) -> RepairChange | None:
+    """The change, one that is skipped with its reason, or None if the difference is gone.
+
+    A row that the verification saw and that is not found any more may have been deleted since, or be one that
+    its key does not find. Neither is a ground to delete or insert anything: it is skipped.
+    """
+    key = key_of(table, difference.key)
+    if key is None and not is_whole(difference.key):
+        return skipped(difference, f"its key is too long to be kept: more than {LONGEST_KEPT:,} bytes")
+    if key is None:
+        return skipped(difference, "a key with NULL finds no row")
+    failure = source.failed.get(key) or target.failed.get(key)
+    if failure:
+        return skipped(difference, f"could not be looked up: {failure}")
+    here, there = source.places.get(key, []), target.places.get(key, [])
+    if len(here) > 1 or len(there) > 1:
+        return skipped(difference, "more than one row has this key")
+    if not here and not there:
+        return None
+    try:
+        if here and there:
+            return _update(table, difference, (source, here[0]), (target, there[0]))
+        if here:
+            return _insert(table, difference, source, here[0])
+        return _delete(table, difference, target, there[0])
+    except Unwritable as reason:
+        return skipped(difference, str(reason))
+
+
+def skipped(difference: Difference, message: str) -> RepairChange:
+    action = _ACTIONS[difference.kind]
+    return RepairChange(difference.table, action, dict(difference.key), state=ChangeState.SKIPPED, message=message)
+
+
+def _update(
+    table: RepairTable, difference: Difference, here: tuple[Found, int], there: tuple[Found, int]
+) -> RepairChange | None:
+    (source, left), (target, right) = here, there
+    changed = set(changed_columns(shape_of(table.plan), source.rows, left, target.rows, right))
+    if not changed:
+        return None
+    fills = [fill for fill in table.fills if fill.compared in changed]
+    if not fills:
+        names = ", ".join(table.plan.columns[place] for place in sorted(changed))
+        return skipped(difference, f"{names} can't be written: generated, or compared by an expression")
+    new = {fill.column.name: source.text(left, fill.source) for fill in fills}
+    return RepairChange(
+        difference.table, ChangeAction.UPDATE, dict(difference.key), exact_row(table, target, right), new
+    )
+
+
+def _insert(table: RepairTable, difference: Difference, source: Found, row: int) -> RepairChange:
+    if difference.kind is DifferenceKind.CHANGED:
+        return skipped(difference, "the target's row is not found any more; verify again")
+    if table.computed:
+        return skipped(
+            difference, f"{', '.join(table.computed)} is compared by an expression: what to write is not known"
+        )
+    new = {fill.column.name: source.text(row, fill.source) for fill in table.fills}
+    return RepairChange(difference.table, ChangeAction.INSERT, dict(difference.key), None, new)
+
+
+def _delete(table: RepairTable, difference: Difference, target: Found, row: int) -> RepairChange:
+    if difference.kind is not DifferenceKind.EXTRA:
+        return skipped(difference, "the source's row is not found any more; verify again")
+    return RepairChange(difference.table, ChangeAction.DELETE, dict(difference.key), exact_row(table, target, row))

@@ -1,0 +1,56 @@
+"""The database of a check, opened again to be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+
+from tieout.config.urls import EndpointUrl, parse_url
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.repair import Repairer
+from tieout.connectors.registry import open_endpoint, open_repairer
+from tieout.errors import MissingObjectError, UsageError
+from tieout.meta import Job, JobKind, MetaStore
+from tieout.model.tables import Table, TableName
+
+
+@dataclass
+class Database:
+    """`repairer` changes it; `endpoint` tells what tables there are."""
+
+    url: EndpointUrl
+    endpoint: Endpoint
+    repairer: Repairer
+    _tables: dict[str, Table | None] = field(default_factory=dict)
+
+    def table(self, name: str) -> Table | None:
+        """By the name that failures have; None if it is not there any more."""
+        if name not in self._tables:
+            self._tables[name] = self._described(name)
+        return self._tables[name]
+
+    def _described(self, name: str) -> Table | None:
+        full = TableName.parse(name)
+        try:
+            return None if full is None else self.endpoint.describe([full])[0]
+        except MissingObjectError:
+            return None
+
+
+@contextmanager
+def opened(job: Job, url: EndpointUrl, *, lawful: bool = True) -> Iterator[Database]:
+    """The URL must lead to where the job's did; the user may be another."""
+    if not parse_url(job.source).is_same_place(url):
+        raise UsageError(f"job {job.id} checked {job.source}, not {url.redacted()}", "give the same database again")
+    with ExitStack() as stack:
+        endpoint = stack.enter_context(closing(open_endpoint(url)))
+        repairer = stack.enter_context(closing(open_repairer(url, lawful=lawful)))
+        yield Database(url, endpoint, repairer)
+
+
+def check_job(store: MetaStore, reference: str) -> Job:
+    job = store.jobs.get(reference)
+    if job.kind is not JobKind.CHECK:
+        raise UsageError(f"job {job.id} is a {job.kind}, not a check", "see `tieout jobs list`")
+    return job

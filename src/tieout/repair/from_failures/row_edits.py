@@ -1,0 +1,312 @@
+"""Rows that are updated or deleted: all that was decided about a row's failures, in one change.
+
+Each row is looked at as it is now: one that is not as the check saw it is left alone. Of rows that are the same in what
+has to be unique, one is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tieout.connectors.protocols.repair import Parent, Repairer, Row
+from tieout.meta import ChangeAction, RepairChange
+from tieout.model.failures import FailureKind
+from tieout.model.mends import Decisions
+from tieout.model.progress import Listener, Progress
+from tieout.model.remedies import Choice
+from tieout.model.tables import Table
+from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
+from tieout.repair.from_failures.decisions import Decided
+from tieout.repair.from_failures.details import Condition, Details, HasDuplicate, LacksEntry, NoParent
+from tieout.repair.from_failures.draft import Draft
+from tieout.repair.rows import Found, RowTable, Unwritable, row_table
+
+DUPLICATES = (FailureKind.UNIQUE_VIOLATION, FailureKind.PRIMARY_KEY_VIOLATION)
+
+
+class Impossible(Exception):
+    """What was decided can't be done; the message says why."""
+
+
+@dataclass
+class Wish:
+    """`seen` are columns as the check saw them."""
+
+    table: Table
+    key: Row
+    delete: bool = False
+    values: dict[str, str | None] = field(default_factory=dict)
+    defaults: list[str] = field(default_factory=list)
+    touch: bool = False
+    conditions: list[Condition] = field(default_factory=list)
+    seen: dict[str, str | None] = field(default_factory=dict)
+    failures: list[Decided] = field(default_factory=list)
+
+    @property
+    def action(self) -> ChangeAction:
+        return ChangeAction.DELETE if self.delete else ChangeAction.UPDATE
+
+    @property
+    def by_place(self) -> bool:
+        return not set(self.key) <= set(self.table.column_names)
+
+    @property
+    def goes_first(self) -> bool:
+        """Before its indexes are rebuilt: a duplicate would prevent that, and a missing entry is looked at again."""
+        first = (*DUPLICATES, FailureKind.MISSING_INDEX_ENTRY)
+        return any(each.failure.kind in first for each in self.failures)
+
+
+def row_key(decided: Decided, table: Table, repairer: Repairer) -> Row:
+    """What the row is found by: its key, or its place where the key is what is wrong, or is none."""
+    failure = decided.failure
+    if failure.primary_key is not None and failure.kind is not FailureKind.PRIMARY_KEY_VIOLATION:
+        if not is_whole(failure.primary_key):
+            raise Impossible(f"its key is too long to be kept: more than {LONGEST_IN_FAILURE:,} bytes")
+        return dict(failure.primary_key)
+    place = repairer.place(table)
+    if place is None or failure.place is None:
+        raise Impossible("nothing tells this row from others like it")
+    return {place.name: failure.place}
+
+
+def wish(decided: Decided, table: Table, repairer: Repairer, decisions: Decisions) -> Wish:
+    """What one failure's choice wishes of its row; Impossible if it can't be."""
+    made = Wish(table, row_key(decided, table, repairer), failures=[decided], seen=dict(decided.values))
+    columns = [name for name in decided.failure.columns if name in table.column_names]
+    match decided.choice:
+        case Choice.DELETE | Choice.KEEP_FIRST | Choice.KEEP_LAST:
+            made.delete = True
+        case Choice.SET_NULL:
+            made.values = dict.fromkeys(_nullable(table, columns))
+        case Choice.SET_DEFAULT:
+            made.defaults = columns
+        case Choice.REPLACE:
+            made.values = dict(_given(table, columns, decisions))
+        case Choice.RECOMPUTE:
+            made.touch = True
+        case _:
+            raise Impossible(f"{decided.choice} is no change of a row")
+    if made.by_place and not made.delete:
+        raise Impossible("the table has no key by which the changed row would be found again: it can only be deleted")
+    if any(table.column(name).generated for name in (*made.values, *made.defaults)):
+        raise Impossible("a generated column takes no value: change what it is computed from")
+    made.conditions = _conditions(decided, table, repairer, columns)
+    return made
+
+
+def _conditions(decided: Decided, table: Table, repairer: Repairer, columns: list[str]) -> list[Condition]:
+    kind = decided.failure.kind
+    if kind is FailureKind.FOREIGN_KEY_VIOLATION:
+        parent = parent_of(decided, table, repairer)
+        return [NoParent(str(parent.table), tuple(parent.columns), tuple(parent.to))]
+    if kind in DUPLICATES:
+        if not columns or len(columns) < len(decided.failure.columns):
+            raise Impossible("its key has an expression: whether another row is the same can't be looked at again")
+        return [HasDuplicate(tuple(columns))]
+    if kind is FailureKind.MISSING_INDEX_ENTRY:
+        if decided.failure.place is None or decided.failure.index is None:
+            raise Impossible("the engine tells no place of an entry: whether it is still missing can't be looked at")
+        return [LacksEntry(decided.failure.index, decided.failure.place)]
+    return []
+
+
+def parent_of(decided: Decided, table: Table, repairer: Repairer) -> Parent:
+    parent = repairer.parent(table, decided.failure.constraint or "", decided.failure.columns)
+    if parent is None:
+        raise Impossible(f"{decided.failure.constraint} is no foreign key of {table.name} any more")
+    return parent
+
+
+def _nullable(table: Table, columns: Iterable[str]) -> list[str]:
+    found = [name for name in columns if table.column(name).nullable and name not in table.key]
+    if not found:
+        raise Impossible(f"{', '.join(columns) or 'no column of it'} must not be NULL")
+    return found
+
+
+def _given(table: Table, columns: Iterable[str], decisions: Decisions) -> Mapping[str, str]:
+    given = {name: text for name in columns if (text := given_value(table, name, decisions)) is not None}
+    if not given:
+        raise Impossible(f"no value is given: --set {next(iter(columns), 'COLUMN')}=VALUE")
+    return given
+
+
+def given_value(table: Table, column: str, decisions: Decisions) -> str | None:
+    for name in (f"{table.name}.{column}", f"{table.name.name}.{column}", column):
+        if name in decisions.values:
+            return decisions.values[name]
+    return None
+
+
+def merged(wishes: Iterable[Wish]) -> list[Wish]:
+    """One for each row. Whoever wants it deleted prevails; else all their values are written at once."""
+    by_row: dict[tuple[str, tuple[tuple[str, str | None], ...]], Wish] = {}
+    for each in wishes:
+        row = str(each.table.name), tuple(sorted(each.key.items()))
+        first = by_row.setdefault(row, each)
+        if first is each:
+            continue
+        first.delete |= each.delete
+        first.values |= {name: value for name, value in each.values.items() if name not in first.values}
+        first.defaults += [name for name in each.defaults if name not in first.defaults]
+        first.touch |= each.touch
+        first.conditions += each.conditions
+        first.seen |= each.seen
+        first.failures += each.failures
+    for each in by_row.values():
+        each.defaults = [name for name in each.defaults if name not in each.values]
+    return list(by_row.values())
+
+
+BATCH = 200
+"""Rows looked up at once."""
+
+_LONG = 190
+"""Bytes of a value from which on a failure may show only its beginning."""
+
+_CHOICES = (
+    Choice.DELETE,
+    Choice.SET_NULL,
+    Choice.SET_DEFAULT,
+    Choice.REPLACE,
+    Choice.RECOMPUTE,
+)
+
+
+def row_changes(draft: Draft, listener: Listener) -> list[tuple[Wish, RepairChange]]:
+    made = []
+    for each in _of_rows(draft):
+        table = draft.database.table(each.failure.table)
+        assert table is not None, "refused before"
+        try:
+            made.append(wish(each, table, draft.repairer, draft.decisions))
+        except Impossible as reason:
+            draft.wait(each, str(reason))
+    return [pair for group in _by_table(merged(made)) for pair in _looked_up(draft, group, listener)]
+
+
+def _of_rows(draft: Draft) -> list[Decided]:
+    planned = [each for each in draft.decided if draft.is_planned(each)]
+    chosen = [each for each in planned if each.choice in _CHOICES]
+    return chosen + all_but_one(draft, [each for each in planned if each.choice in KEEPS_ONE])
+
+
+def _by_table(wishes: Sequence[Wish]) -> list[list[Wish]]:
+    """Rows that are found alike."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Wish]] = {}
+    for each in wishes:
+        groups.setdefault((str(each.table.name), tuple(each.key)), []).append(each)
+    return list(groups.values())
+
+
+def _looked_up(draft: Draft, wishes: Sequence[Wish], listener: Listener) -> list[tuple[Wish, RepairChange]]:
+    first = wishes[0]
+    rows = row_table(first.table, draft.repairer, tuple(first.key))
+    if isinstance(rows, str):
+        draft.leave_all([decided for each in wishes for decided in each.failures], rows)
+        return []
+    rows = rows.past_indexes(draft.repairer)
+    made = []
+    for start in range(0, len(wishes), BATCH):
+        some = wishes[start : start + BATCH]
+        keys = [key for each in some if (key := rows.key_of(each.key)) is not None]
+        found = rows.find(draft.repairer, keys)
+        listener(Progress("plan", str(first.table.name), len(some)))
+        for each in some:
+            change = _change(draft, each, rows, found)
+            if change is not None:
+                made.append((each, change))
+    return made
+
+
+def _change(draft: Draft, each: Wish, rows: RowTable, found: Found) -> RepairChange | None:
+    key = rows.key_of(each.key)
+    places = found.places.get(key, []) if key is not None else []
+    if key is None or len(places) > 1 or key in found.failed:
+        draft.leave_all(
+            each.failures, found.failed.get(key, "its key finds more than one row, or none") if key else "NULL"
+        )
+        return None
+    try:
+        old = rows.exact_row(found, places[0]) if places else {}
+    except Unwritable as reason:
+        draft.leave_all(each.failures, f"{reason}: the row could not be put back")
+        return None
+    if not places or not _is_as_seen(each, rows, found, places[0]):
+        draft.vanished |= {decided.id for decided in each.failures}
+        return None
+    return RepairChange(
+        str(each.table.name),
+        each.action,
+        dict(each.key),
+        old,
+        None if each.delete else dict(each.values),
+        details=Details(
+            tuple(decided.id for decided in each.failures),
+            constraints=tuple(sorted({d.failure.constraint for d in each.failures if d.failure.constraint})),
+            conditions=tuple(each.conditions),
+            defaults=() if each.delete else tuple(each.defaults),
+            touch=each.touch and not each.delete,
+        ).document(),
+    )
+
+
+def _is_as_seen(each: Wish, rows: RowTable, found: Found, place: int) -> bool:
+    """Whether the row still has what the check saw in it: checks of indexes show a value as it is written."""
+    if any(not rows.is_seen(found, place, n, value) for n, value in each.seen.items() if n in rows.shown):
+        return False
+    row, exact = rows.shown_row(found, place), rows.exact_row(found, place)
+    values = [(decided.value, decided.failure.columns[0]) for decided in each.failures if decided.value is not None]
+    return all(_begins_with(value, row.get(name)) or _begins_with(value, exact.get(name)) for value, name in values)
+
+
+def _begins_with(beginning: str, text: str | None) -> bool:
+    """A value that is long was seen in part."""
+    return text is not None and (text == beginning or (len(beginning.encode()) > _LONG and text.startswith(beginning)))
+
+
+KEEPS_ONE = (Choice.KEEP_FIRST, Choice.KEEP_LAST)
+
+
+def all_but_one(draft: Draft, decided: Sequence[Decided]) -> list[Decided]:
+    """Those that go. A row whose twins are not known has to wait."""
+    groups: dict[tuple[Any, ...], list[Decided]] = {}
+    for each in decided:
+        groups.setdefault((each.failure.table, each.failure.constraint, *_in_common(each)), []).append(each)
+    found = []
+    for group in groups.values():
+        if len(group) == 1:
+            draft.wait(group[0], "the other rows of the same values are not among the failures")
+            continue
+        ordered = sorted(group, key=_by_key, reverse=group[0].choice is Choice.KEEP_LAST)
+        found += ordered[1:]
+    return found
+
+
+def _in_common(decided: Decided) -> Sequence[str | None]:
+    """What rows that are the same have in common: who they are, or else their values, which may be written in ways
+    that only the engine takes for the same."""
+    told = decided.failure.details.get("same_as")
+    if told is None or told.endswith(" more") or "another row" in told:
+        return [decided.values.get(name) for name in decided.failure.columns]
+    key = decided.failure.primary_key
+    own = ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in (key or {}).items())
+    by_place = key is None or decided.failure.kind is FailureKind.PRIMARY_KEY_VIOLATION
+    return sorted([decided.failure.place or "" if by_place else own, *told.split("; ")])
+
+
+def _by_key(decided: Decided) -> list[tuple[bool, float, str]]:
+    """Numbers by their size, before all else; places by the numbers in them."""
+    failure = decided.failure
+    if failure.primary_key is not None and failure.kind is not FailureKind.PRIMARY_KEY_VIOLATION:
+        parts = [value or "" for value in failure.primary_key.values()]
+    else:
+        parts = (failure.place or "").strip("()").split(",")
+    return [(not _is_number(part), float(part) if _is_number(part) else 0.0, part) for part in parts]
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").replace(".", "", 1).isdigit()

@@ -1,0 +1,91 @@
+"""Rows that are gone, and that entries of indexes still tell of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tieout.connectors.protocols.repair import Row
+from tieout.model.failures import FailureKind
+from tieout.model.mends import LostRow
+from tieout.model.remedies import Choice
+from tieout.model.tables import Table
+from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
+from tieout.repair.from_failures.decisions import Decided
+
+
+@dataclass(frozen=True)
+class Ghost:
+    """Entries of several indexes at one place. `quarrel` are columns of which they tell different things."""
+
+    table: Table
+    place: str | None
+    entries: tuple[Decided, ...]
+    known: Row
+    quarrel: tuple[str, ...]
+
+    @property
+    def choice(self) -> Choice | None:
+        """What is decided for one of the entries holds for the row."""
+        chosen = {entry.choice for entry in self.entries}
+        if Choice.RESTORE in chosen:
+            return Choice.RESTORE
+        return None if None in chosen else self.entries[0].choice
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.table.columns if c.name not in self.known and not c.generated)
+
+    def unrestorable(self) -> str | None:
+        """Why the row can't be inserted again, if it can't."""
+        if self.quarrel:
+            return f"the indexes tell different things of {', '.join(self.quarrel)}"
+        if not is_whole(self.known):
+            return f"a value is too long to be kept: more than {LONGEST_IN_FAILURE:,} bytes"
+        key = [name for name in self.table.key if self.known.get(name) is None]
+        if key or not self.table.key:
+            return f"its key is not known: no index has {', '.join(key) or 'one'}"
+        needed = [self.table.column(name) for name in self.unknown]
+        lost = [c.name for c in needed if not c.nullable and c.default is None]
+        return f"no index has {', '.join(lost)}, which must not be NULL and has no default" if lost else None
+
+    def told(self) -> LostRow:
+        choice = self.choice
+        return LostRow(
+            str(self.table.name),
+            self.place,
+            tuple(dict.fromkeys(entry.failure.index or "" for entry in self.entries)),
+            dict(self.known),
+            self.unknown,
+            tuple(entry.id for entry in self.entries),
+            None if choice is None else choice.value,
+        )
+
+
+def ghosts(
+    decided: Iterable[Decided], table_of: Callable[[str], Table | None], known_from: Callable[[Table, str], Row]
+) -> list[Ghost]:
+    """Entries at the same place of a table are of the same row; one without a place stands for itself."""
+    found: dict[tuple[str, str], list[Decided]] = {}
+    for each in decided:
+        if each.failure.kind is FailureKind.DANGLING_INDEX_ENTRY:
+            found.setdefault((each.failure.table, each.failure.place or each.id), []).append(each)
+    made = []
+    for (name, _), entries in found.items():
+        table = table_of(name)
+        if table is not None:
+            made.append(_ghost(table, entries, known_from))
+    return made
+
+
+def _ghost(table: Table, entries: list[Decided], known_from: Callable[[Table, str], Row]) -> Ghost:
+    place = entries[0].failure.place
+    known: dict[str, str | None] = dict(known_from(table, place)) if place is not None else {}
+    quarrel = []
+    for entry in entries:
+        for name, value in entry.entry.items():
+            if name not in table.column_names:
+                continue  # an expression
+            if known.setdefault(name, value) != value:
+                quarrel.append(name)
+    return Ghost(table, place, tuple(entries), known, tuple(dict.fromkeys(quarrel)))

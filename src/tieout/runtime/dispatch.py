@@ -1,0 +1,36 @@
+"""Deals work to Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from tieout.spark.work import Outcome, Work, run_work
+
+T = TypeVar("T")
+
+
+def slots(spark: SparkSession) -> int:
+    """How many tasks run at once."""
+    return max(1, spark.sparkContext.defaultParallelism)
+
+
+def deal(items: Sequence[T], hands: int) -> list[Sequence[T]]:
+    """Items dealt to so many hands, like cards; no hand is empty."""
+    return [part for part in (items[hand::hands] for hand in range(hands)) if part]
+
+
+def run_dealt(spark: SparkSession, work: Sequence[Work]) -> list[Outcome]:
+    """The outcomes in the order of the work. Few tasks do it: to start one takes longer than a small piece of work."""
+    if not work:
+        return []
+    hands = deal(work, 2 * slots(spark))
+    outcomes = run_work(spark, hands)
+    return [outcomes[number % len(outcomes)][number // len(outcomes)] for number in range(len(work))]
+
+
+def rate_of_a_task(spark: SparkSession, rows_per_second: float | None) -> float | None:
+    """How fast one task may read, so that all of them together read so fast."""
+    return None if rows_per_second is None else rows_per_second / slots(spark)

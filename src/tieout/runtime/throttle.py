@@ -1,0 +1,57 @@
+"""Holds a mover back: no more rows in a second than were allowed, and none while the target has enough to do."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.move import Target
+from tieout.connectors.registry import open_target
+from tieout.model.move_requests import MoveOptions
+
+_SHORT_WAIT = 1.0
+"""A wait for the next rows that is no longer than this is not worth a word."""
+
+
+@dataclass
+class Throttle:
+    """What is looked at on the target is asked on a connection of its own: the mover's may be in a transaction."""
+
+    options: MoveOptions
+    url: EndpointUrl
+    _free_at: float = field(init=False, default=0.0)
+
+    def moved(self, rows: int) -> None:
+        """So many rows were written; the next ones have to wait for their turn."""
+        if self.options.max_rows_per_second is not None:
+            self._free_at = max(self._free_at, time.monotonic()) + rows / self.options.max_rows_per_second
+
+    def reason(self) -> str | None:
+        """Why the mover has to wait, if it has to."""
+        wait = self._free_at - time.monotonic()
+        if wait > 0:
+            time.sleep(min(wait, _SHORT_WAIT))
+            if wait > _SHORT_WAIT:
+                return f"no more than {self.options.max_rows_per_second:,} rows a second"
+        if self.options.max_load is None and self.options.max_replica_lag is None:
+            return None
+        with closing(open_target(self.url)) as target:
+            return self._of(target)
+
+    def _of(self, target: Target) -> str | None:
+        most, lag = self.options.max_load, self.options.max_replica_lag
+        if most is not None and (running := target.load()) > most:
+            return f"the target runs {running} statements, and {most} are allowed"
+        return None if lag is None else _lag_reason(target.replica_lag(), lag)
+
+
+def _lag_reason(behind: float | None, most: float) -> str | None:
+    """A replica that is gone is as far behind as can be: whoever set a limit does not want it to be left alone."""
+    if behind is None:
+        return "no replica of the target is connected, and max_replica_lag is set"
+    if math.isinf(behind):
+        return "a replica of the target catches up with what it missed"
+    return f"a replica of the target is {behind:.1f} s behind, and {most:g} are allowed" if behind > most else None

@@ -1,0 +1,1 @@
+"""Verification: what to compare, how, what differs, and what that means."""

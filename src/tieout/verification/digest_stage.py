@@ -1,0 +1,250 @@
+"""The digest stage: ranges of all tables, in waves of Spark jobs; and the count stage, which only counts rows.
+
+A wave is as much as takes a few seconds; its results are kept before the next begins, so that little is lost in a
+crash. While a wave's ranges are digested, the keys for the next are walked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from tieout.meta import FinishedRange
+from tieout.meta import Side as LaneSide
+from tieout.model.digests import Digest
+from tieout.model.keys import EVERYTHING, Key, KeyRange
+from tieout.model.requests import VerifyOptions
+from tieout.runtime.dispatch import deal
+from tieout.runtime.ranges import sampled_bounds
+from tieout.spark.work import Outcome, Work
+from tieout.verification.frame_jobs import DigestFrame, count_work, run_mixed
+from tieout.verification.progress import Ledger
+from tieout.verification.table_plan import Side
+from tieout.verification.table_state import Lane, TableRun
+from tieout.verification.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
+
+RANGES_PER_SLOT = 8
+MOST_RANGES = 256
+LIGHTEST = RANGES_PER_SLOT / MOST_RANGES
+SMALLEST_CHUNK, LARGEST_CHUNK = 1_000, 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """How many tasks read each side at once: half the cores each, within the endpoint's connections.
+
+    `shared`: either side can bear all of them, so that a task may read now one side, now the other.
+    """
+
+    source: int
+    target: int
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """One range of one lane."""
+
+    run: TableRun
+    lane: Lane
+    ordinal: int
+    keys: KeyRange
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be done for one range on one side."""
+
+    unit: _Unit
+    side: LaneSide
+    work: Work
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """What is to be done to plan the next ranges of a lane."""
+
+    run: TableRun
+    lane: Lane
+    work: WalkKeys
+
+
+_Dealt = Sequence[_Task]
+
+
+class DigestStage:
+    def __init__(
+        self, spark: SparkSession, slots: Slots, options: VerifyOptions, ledger: Ledger, between: Callable[[], None]
+    ) -> None:
+        self._spark = spark
+        self._slots = slots
+        self._options = options
+        self._ledger = ledger
+        self._between = between
+
+    def run(self, runs: Sequence[TableRun]) -> None:
+        """Digests every range of every run, and finds those that differ. `between` is called after each wave."""
+        for run in runs:
+            for lane in run.lanes:
+                self._plan_without_walking(run, lane)
+        while True:
+            wave = self._next_wave(runs)
+            walks = [(run, lane) for run in runs for lane in run.lanes if lane.rest is not None and not lane.todo]
+            if not wave and not walks:
+                return
+            self._do(wave, walks)
+            self._between()
+
+    def _plan_without_walking(self, run: TableRun, lane: Lane) -> None:
+        """A small table, or one that can't be cut, is one range; one that was sampled is cut by its sample."""
+        side = run.walked(lane)
+        table = side.scan.table
+        estimate = table.estimated_rows
+        if lane.rest != EVERYTHING:
+            return
+        if not side.scan.ordered_by or (estimate is not None and estimate * 2 < lane.chunk_rows):
+            self._plan(run, lane, [], 1)
+        elif (
+            estimate
+            and tuple(column.name for column in side.scan.order_columns) == table.key
+            and estimate <= lane.chunk_rows * (len(table.sampled_keys) - 1)
+        ):
+            bounds = sampled_bounds(table.sampled_keys, estimate, lane.chunk_rows)
+            self._plan(run, lane, bounds, len(bounds) + 1)
+
+    def _plan(self, run: TableRun, lane: Lane, bounds: list[Key], asked: int) -> None:
+        first = lane.planned
+        self._ledger.plan(run, lane, first, lane.cut(bounds, asked))
+
+    @property
+    def _ranges_per_wave(self) -> int:
+        return RANGES_PER_SLOT * min(self._slots.source, self._slots.target)
+
+    def _next_wave(self, runs: Sequence[TableRun]) -> list[_Unit]:
+        """Ranges of whatever tables, until there is work for some seconds."""
+        wave: list[_Unit] = []
+        weight = 0.0
+        most = self._ranges_per_wave
+        if sum(len(lane.todo) for run in runs for lane in run.lanes) < most * 1.5:
+            most *= 2  # what would be left is not worth a job of its own
+        for run in runs:
+            for lane in run.lanes:
+                while lane.todo and weight < most and len(wave) < MOST_RANGES:
+                    ordinal, keys = lane.todo.popleft()
+                    wave.append(_Unit(run, lane, ordinal, keys))
+                    rows = run.walked(lane).scan.table.estimated_rows
+                    whole = keys == EVERYTHING and rows is not None
+                    weight += min(1.0, max(0.02, rows / lane.chunk_rows)) if whole and rows is not None else lane.weight
+        return wave
+
+    def _do(self, wave: Sequence[_Unit], walks: Sequence[tuple[TableRun, Lane]]) -> None:
+        parts = self._dealt(self._tasks(wave, LaneSide.SOURCE), self._tasks(wave, LaneSide.TARGET))
+        walking = deal([_Walk(run, lane, self._walk(run, lane)) for run, lane in walks], self._slots.source)
+        everything: list[Sequence[_Task] | Sequence[_Walk]] = [*parts, *walking]
+        outcomes = run_mixed(self._spark, [[task.work for task in part] for part in everything])
+        self._digested(parts, outcomes)
+        for part, results in zip(walking, outcomes[len(parts) :], strict=True):
+            for walk, outcome in zip(part, results, strict=True):
+                self._walked(walk.run, walk.lane, walk.work.most, outcome)
+
+    def _dealt(self, source: Sequence[_Task], target: Sequence[_Task]) -> list[_Dealt]:
+        """Each task gets some of both sides, if it may: the slower side would be waited for."""
+        if not self._slots.shared or len(source) != len(target):
+            return [*deal(source, self._slots.source), *deal(target, self._slots.target)]
+        turns = [pair if turn % 2 == 0 else pair[::-1] for turn, pair in enumerate(zip(source, target, strict=True))]
+        return deal([task for pair in turns for task in pair], self._slots.source + self._slots.target)
+
+    def _tasks(self, wave: Sequence[_Unit], side: LaneSide) -> list[_Task]:
+        """The work of one side in a wave."""
+        units = [unit for unit in wave if unit.lane.side in (side, LaneSide.BOTH)]
+        plans = [unit.run.plan.source if side is LaneSide.SOURCE else unit.run.plan.target for unit in units]
+        return [_Task(unit, side, self._work(unit, plan)) for unit, plan in zip(units, plans, strict=True)]
+
+    def _walk(self, run: TableRun, lane: Lane) -> WalkKeys:
+        return WalkKeys(run.walked(lane), lane.rest or EVERYTHING, lane.chunk_rows, self._asked(lane))
+
+    def _asked(self, lane: Lane) -> int:
+        """How many ranges of a lane fill a wave."""
+        return min(MOST_RANGES, round(self._ranges_per_wave / lane.weight))
+
+    def _work(self, unit: _Unit, side: Side) -> Work:
+        rate = self._options.max_rows_per_second
+        pace = rate / max(self._slots.source, self._slots.target) if rate else None
+        if unit.lane.side is LaneSide.BOTH:
+            return DigestRange(side, unit.keys, unit.run.plan.hash, pace, unit.run.plan.as_sent)
+        if side.is_frame:
+            return DigestFrame(unit.run.plan, unit.lane.side is LaneSide.SOURCE)
+        return DigestBuckets(side, unit.keys, unit.run.plan.buckets, pace)
+
+    def _walked(self, run: TableRun, lane: Lane, asked: int, outcome: Outcome) -> None:
+        if outcome.error is not None:
+            run.fail(outcome.error)
+        elif run.failure is None:
+            self._plan(run, lane, outcome.only(), asked)
+
+    def _digested(self, parts: Sequence[_Dealt], outcomes: Sequence[Sequence[Outcome]]) -> None:
+        """Takes a wave's digests to their runs and keeps them: those of a table in one transaction."""
+        units: dict[int, _Unit] = {}
+        found: dict[int, dict[LaneSide, RangeDigest | BucketDigests]] = defaultdict(dict)
+        for part, results in zip(parts, outcomes, strict=False):
+            for task, outcome in zip(part, results, strict=True):
+                if outcome.error is not None:
+                    task.unit.run.fail(outcome.error)
+                    continue
+                units[id(task.unit)] = task.unit
+                found[id(task.unit)][task.side] = outcome.only()
+        finished: dict[int, tuple[TableRun, list[FinishedRange]]] = {}
+        for number, unit in units.items():
+            record = self._finished(unit, found[number])
+            if record is not None:
+                finished.setdefault(id(unit.run), (unit.run, []))[1].append(record)
+        for run, records in finished.values():
+            self._ledger.record(run, records)
+
+    def _finished(self, unit: _Unit, digests: dict[LaneSide, RangeDigest | BucketDigests]) -> FinishedRange | None:
+        seconds = max(each.seconds for each in digests.values())
+        self._adapt(unit.lane, max(each.digest.count for each in digests.values()), seconds)
+        if unit.lane.side is not LaneSide.BOTH:
+            only = digests[unit.lane.side]
+            assert isinstance(only, BucketDigests)
+            return unit.run.take_buckets(unit.ordinal, unit.lane.side, only.digest, only.buckets, seconds)
+        if len(digests) < 2:
+            return None  # the other side failed, and with it the table
+        left, right = digests[LaneSide.SOURCE].digest, digests[LaneSide.TARGET].digest
+        return unit.run.take_digests(unit.ordinal, unit.keys, left, right, seconds)
+
+    def _adapt(self, lane: Lane, rows: int, seconds: float) -> None:
+        """The next ranges shall take the time that was asked for; no step is more than fourfold."""
+        if rows * 4 < lane.chunk_rows:
+            return
+        if self._options.chunk_rows is not None:
+            took = seconds / self._options.chunk_seconds
+            lane.weight = min(1.0, max(LIGHTEST, (lane.weight + took) / 2))
+            return
+        fitting = rows / max(seconds, 0.01) * self._options.chunk_seconds
+        fitting = min(max(fitting, lane.chunk_rows / 4), lane.chunk_rows * 4)
+        lane.chunk_rows = int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
+
+
+class CountStage:
+    def __init__(self, spark: SparkSession, slots: Slots) -> None:
+        self._spark = spark
+        self._slots = slots
+
+    def run(self, runs: Sequence[TableRun]) -> None:
+        """Leaves in each run the number of rows of both sides, and a note if they are not the same."""
+        source = deal([(run, count_work(run.plan.source)) for run in runs], self._slots.source)
+        target = deal([(run, count_work(run.plan.target)) for run in runs], self._slots.target)
+        parts = [*source, *target]
+        outcomes = run_mixed(self._spark, [[work for _, work in part] for part in parts])
+        for number, (part, results) in enumerate(zip(parts, outcomes, strict=True)):
+            for (run, _), outcome in zip(part, results, strict=True):
+                if outcome.error is not None:
+                    run.fail(outcome.error)
+                elif number < len(source):
+                    run.source = Digest(outcome.only())
+                else:
+                    run.target = Digest(outcome.only())

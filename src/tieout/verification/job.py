@@ -1,0 +1,127 @@
+"""A verification as a job of the meta store: what it keeps, how it ends, how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.errors import UsageError
+from tieout.meta import Job, JobKind, MetaStore
+from tieout.model.documents import table_document, verification_document
+from tieout.model.progress import Listener
+from tieout.model.redaction import NOTE, values_hidden
+from tieout.model.requests import VerifyRequest
+from tieout.model.results import VerificationResult
+from tieout.runtime.control import JobControl
+from tieout.runtime.job import running
+from tieout.verification.outcome import now, table_results, verification_result
+from tieout.verification.plan import PlannedTable, left_out, plan_tables
+from tieout.verification.progress import Ledger
+from tieout.verification.verifier import Verifier
+
+
+@dataclass
+class VerificationJob:
+    """One request on two open endpoints. `document` is the request as kept, `shown` the URLs without secrets."""
+
+    store: MetaStore
+    request: VerifyRequest
+    endpoints: tuple[Endpoint, Endpoint]
+    shown: tuple[str, str]
+    document: Mapping[str, Any]
+    limits: tuple[int, int]
+    listener: Listener
+
+    def run(self, session: Callable[[], SparkSession], resume: str | None = None) -> VerificationResult:
+        """Plans, verifies and judges. Whatever ends it, the job's state in the store says so."""
+        started = now()
+        job = self._begin(resume)
+        redacts = self.request.options.redact_values
+        with running(self.store.jobs, job.id), values_hidden(redacts):
+            positions = self.endpoints[0].position(), self.endpoints[1].position()
+            planned = self._plan(job, resume is not None)
+            spark = session()
+            ledger, control = Ledger(self.store, job.id), JobControl(self.store.jobs, job.id)
+            verifier = Verifier(spark, self.request.options, ledger, control, self.listener, self.limits)
+            runs = verifier.run(planned, resume=resume is not None)
+            tables = table_results(planned, runs, positions)
+            result = verification_result(self.request, job.id, self.shown, started, tables, runs)
+            for ordinal, table in enumerate(tables):
+                self.store.tables.finish(job.id, ordinal, table_document(table))
+            untested = [endpoint.capabilities.untested for endpoint in self.endpoints if endpoint.capabilities.untested]
+            notes = [*(f"no test runs on {what}" for what in untested), *([NOTE] if redacts else ())]
+            if own := left_out(*self.endpoints, self.request):
+                notes.append(f"not compared, being named as tables of Tieout: {', '.join(map(str, own))}")
+            result = replace(result, notes=tuple(notes))
+            cut_off = next((run.failure for run in runs if run.resumable), None)
+            if cut_off is not None:
+                self.store.jobs.fail(job.id, cut_off)
+                return replace(result, notes=(*result.notes, f"go on with: tieout verify --resume {job.id}"))
+            self.store.jobs.finish(job.id, verdict=result.verdict.value, result=verification_document(result))
+            return result
+
+    def _begin(self, resume: str | None) -> Job:
+        if resume is not None:
+            return self.store.jobs.resume(resume)
+        return self.store.jobs.create(
+            JobKind.VERIFICATION,
+            source=self.shown[0],
+            target=self.shown[1],
+            request=self.document,
+            task=self.request.task,
+        )
+
+    def _plan(self, job: Job, resume: bool) -> list[PlannedTable]:
+        kept = self.store.tables.all(job.id) if resume else ()
+        seeds = [int(table.seed) for table in kept if table.seed]
+        planned = plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None)
+        if kept:
+            _check_same_plan(job, [(t.plan, t.source_table, t.target_table) for t in kept], planned)
+            return planned
+        self.store.tables.add(job.id, [names_of(table) for table in planned])
+        for ordinal, table in enumerate(planned):
+            if table.plan is not None:
+                seed = str(table.plan.hash.seed) if table.plan.hash else None
+                self.store.tables.start(job.id, ordinal, plan=plan_document(table), seed=seed)
+        return planned
+
+
+def names_of(table: PlannedTable) -> tuple[str | None, str | None]:
+    source, target = table.pair.source, table.pair.target
+    return (str(source) if source else None, str(target) if target else None)
+
+
+def plan_document(table: PlannedTable) -> dict[str, Any]:
+    """All that a digest depends on: finished ranges are worth something only while it stays the same."""
+    plan = table.plan
+    assert plan is not None
+    return {
+        "strategy": plan.strategy.value,
+        "aligned": plan.aligned,
+        "buckets": plan.buckets,
+        "as_sent": plan.as_sent,
+        "bits": plan.hash.bits if plan.hash else 128,
+        "key": list(plan.key_names),
+        "columns": [
+            [a.name, b.name, str(a.kind), str(a.column.type), str(b.column.type), a.expression, b.expression]
+            for a, b in zip(plan.source.scan.columns, plan.target.scan.columns, strict=True)
+        ],
+        "where": [plan.source.scan.where, plan.target.scan.where],
+    }
+
+
+def _check_same_plan(
+    job: Job, kept: Sequence[tuple[Mapping[str, Any] | None, str | None, str | None]], planned: Sequence[PlannedTable]
+) -> None:
+    now = [(plan_document(t) if t.plan else None, *names_of(t)) for t in planned]
+    for then, here in zip(kept, now, strict=False):
+        if then[1:] != here[1:] or (then[0] is not None and dict(then[0]) != here[0]):
+            raise UsageError(
+                f"{then[1] or then[2]} is not as it was when job {job.id} began", "start a new verification"
+            )
+    if len(kept) != len(now):
+        raise UsageError(f"there are other tables now than when job {job.id} began", "start a new verification")

@@ -1,0 +1,228 @@
+"""What would be compared, and how: from two catalogs and a request to a plan for each table."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tieout.canonical.bucket_digests import bucket_count
+from tieout.connectors.protocols.endpoint import Capabilities, Endpoint, HashSpec
+from tieout.connectors.sql.internal_tables import is_own
+from tieout.errors import MissingObjectError, ReadError, TieoutError, UnsupportedError
+from tieout.model.redaction import Redaction
+from tieout.model.requests import VerifyOptions, VerifyRequest
+from tieout.model.results import Explanation, Strategy
+from tieout.model.tables import Table, TableName
+from tieout.tasks.table_matching import NamePair, Names, pair_tables, schemas_named
+from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas
+from tieout.verification.table_plan import Side, TablePlan, scans
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    strategy: Strategy
+    reasons: tuple[str, ...]
+
+
+def choose_strategy(
+    asked: Strategy, source: Capabilities, target: Capabilities, pairs: Sequence[ColumnPair], *, slow_link: bool = False
+) -> Choice:
+    """The strategy asked for, or the cheapest that fits. UnsupportedError if what was asked can't be."""
+    no_native, no_pushdown = _against_native(source, target, pairs), _against_pushdown(source, target, pairs)
+    if asked is Strategy.NATIVE and no_native:
+        raise UnsupportedError(f"native can't be used: {no_native}", "use --strategy auto")
+    if asked is Strategy.PUSHDOWN and no_pushdown:
+        raise UnsupportedError(f"pushdown can't be used: {no_pushdown}", "use --strategy auto")
+    if asked is not Strategy.AUTO:
+        return Choice(asked, (f"{asked} was asked for",))
+    if no_native is None:
+        return Choice(Strategy.NATIVE, ("native: the same engine and types on both sides, hashed where the rows are",))
+    if slow_link and no_pushdown is None:
+        return Choice(Strategy.PUSHDOWN, (f"not native: {no_native}", "pushdown: the link is slow"))
+    return Choice(Strategy.PULL, (f"not native: {no_native}", "pull: rows are hashed on the executors, 128 bits"))
+
+
+def _against_native(source: Capabilities, target: Capabilities, pairs: Sequence[ColumnPair]) -> str | None:
+    if source.family != target.family:
+        return f"{source.family} and {target.family} hash differently"
+    if not source.native_hash:
+        return f"{source.family} has no hash of its own that could say equal"
+    return _against_hashes(pairs)
+
+
+def _against_pushdown(source: Capabilities, target: Capabilities, pairs: Sequence[ColumnPair]) -> str | None:
+    if source.family != target.family:
+        return f"{source.family} and {target.family} write values as different text"
+    if not source.sql_hash:
+        return f"{source.family} has no cryptographic hash in SQL"
+    return _against_hashes(pairs)
+
+
+def _against_hashes(pairs: Sequence[ColumnPair]) -> str | None:
+    """Of equal values there may be two that an engine hashes differently."""
+    for pair in pairs:
+        if not pair.plain:
+            return f"column {pair.source.name} has a tolerance or an expression"
+        if not pair.same_type:
+            return f"column {pair.source.name} is {pair.source.type} here and {pair.target.type} there"
+    return None
+
+
+SLOW_LINK = 0.02
+"""Seconds of a round trip from which on rows are better hashed where they are than fetched."""
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """A pair of tables as planned: with a plan, or with the reason why there is none."""
+
+    pair: NamePair
+    comparison: SchemaComparison | None = None
+    plan: TablePlan | None = None
+    explanation: Explanation | None = None
+    failure: str | None = None
+
+
+def plan_tables(
+    source: Endpoint, target: Endpoint, request: VerifyRequest, seed: int | None = None
+) -> list[PlannedTable]:
+    """What would be compared, and how. Reads catalogs, no rows."""
+    left, right = _names(source, request, of_target=False), _names(target, request, of_target=True)
+    pairs = pair_tables(left, right, request.tables)
+    sources = _described(source, [pair.source for pair in pairs if pair.source and pair.target])
+    targets = _described(target, [pair.target for pair in pairs if pair.source and pair.target])
+    spec_seed = secrets.randbits(62) if seed is None else seed
+    redaction = Redaction() if request.options.redact_values else None
+    planned = []
+    for pair in pairs:
+        if pair.source is None or pair.target is None:
+            planned.append(PlannedTable(pair))
+            continue
+        left_table, right_table = sources[pair.source], targets[pair.target]
+        if isinstance(left_table, Table) and isinstance(right_table, Table):
+            tables = left_table, right_table
+            planned.append(plan_pair(source, target, pair, tables, request.options, spec_seed, redaction))
+        else:
+            reason = next(t for t in (left_table, right_table) if isinstance(t, TieoutError))
+            planned.append(PlannedTable(pair, failure=str(reason)))
+    return planned
+
+
+def left_out(source: Endpoint, target: Endpoint, request: VerifyRequest) -> list[TableName]:
+    """Tables that are not compared: their names say that they are Tieout's own."""
+    sides = ((source, False), (target, True))
+    return sorted({name for side, of_target in sides for name in _found(side, request, of_target) if is_own(name)})
+
+
+def _names(endpoint: Endpoint, request: VerifyRequest, *, of_target: bool) -> Names:
+    found = _found(endpoint, request, of_target)
+    return Names(tuple(name for name in found if not is_own(name)), endpoint.default_schema())
+
+
+def _found(endpoint: Endpoint, request: VerifyRequest, of_target: bool) -> Sequence[TableName]:
+    return endpoint.tables(schemas_named(request.tables, endpoint.default_schema(), of_target=of_target))
+
+
+def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:
+    """The tables, or what is wrong with one: a damaged file, a table dropped just now. The others go on."""
+    try:
+        return dict(zip(names, endpoint.describe(names), strict=True)) if names else {}
+    except (MissingObjectError, ReadError):
+        return {name: _described_alone(endpoint, name) for name in names}
+
+
+def _described_alone(endpoint: Endpoint, name: TableName) -> Table | TieoutError:
+    try:
+        return endpoint.describe([name])[0]
+    except (MissingObjectError, ReadError) as error:
+        return error
+
+
+def plan_pair(
+    source: Endpoint,
+    target: Endpoint,
+    pair: NamePair,
+    tables: tuple[Table, Table],
+    options: VerifyOptions,
+    seed: int,
+    redaction: Redaction | None = None,
+) -> PlannedTable:
+    """The plan of one pair. UsageError if the request names a column that no side has."""
+    request = pair.request
+    comparison = compare_schemas(*tables, request, options)
+    if not comparison.pairs:
+        return PlannedTable(pair, comparison, failure="the two tables have no column in common that can be compared")
+    where = (request.source_where or request.where, request.target_where or request.where)
+    left, right, aligned = scans(*tables, comparison, where)
+    try:
+        choice = _choice(source, target, comparison, options, aligned)
+    except UnsupportedError as error:
+        return PlannedTable(pair, comparison, failure=str(error))
+    strategy = choice.strategy
+    estimates = [t.estimated_rows for t in tables if t.estimated_rows is not None]
+    plan = TablePlan(
+        name=str(pair.source),
+        source=Side(source.reader(), left),
+        target=Side(target.reader(), right),
+        columns=tuple(p.source.name for p in comparison.pairs),
+        key=comparison.key,
+        aligned=aligned,
+        strategy=strategy,
+        hash=_hash_spec(strategy, options.hash_bits if aligned else 128, seed),
+        buckets=0 if aligned else bucket_count(max(estimates, default=None)),
+        as_sent=strategy is Strategy.PULL and aligned and send_alike(source, target, comparison.pairs),
+        redaction=redaction,
+    )
+    how = ("hashed as they are sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
+    reasons = (*choice.reasons, *how, _alignment(comparison, aligned))
+    return PlannedTable(pair, comparison, plan, Explanation(strategy, "ranges" if aligned else "buckets", reasons))
+
+
+def _choice(
+    source: Endpoint, target: Endpoint, comparison: SchemaComparison, options: VerifyOptions, aligned: bool
+) -> Choice:
+    if options.counts_only:
+        return Choice(Strategy.COUNTS, ("counts: nothing else was asked for",))
+    if aligned:
+        slow = options.strategy is Strategy.AUTO and max(source.round_trip, target.round_trip) > SLOW_LINK
+        return choose_strategy(
+            options.strategy, source.capabilities, target.capabilities, comparison.pairs, slow_link=slow
+        )
+    if _hash_in_buckets(source, target) and options.strategy in (Strategy.AUTO, Strategy.NATIVE):
+        return Choice(Strategy.NATIVE, ("native: Spark reads both sides, and hashes them itself",))
+    if options.strategy in (Strategy.NATIVE, Strategy.PUSHDOWN):
+        raise UnsupportedError(
+            f"{options.strategy} can't be used: there is no key that both sides sort alike", "use --strategy auto"
+        )
+    return Choice(Strategy.PULL, ("pull: only hashed on the executors do rows meet whose sides sort differently",))
+
+
+def send_alike(source: Endpoint, target: Endpoint, pairs: Sequence[ColumnPair]) -> bool:
+    """Whether the servers' own bytes can stand for rows: of the same types and character sets, as they are."""
+    forms = source.capabilities.sends, target.capabilities.sends
+    return (
+        None not in forms
+        and forms[0] == forms[1]
+        and all(p.plain and p.same_type and p.source.charset == p.target.charset for p in pairs)
+    )
+
+
+def _hash_in_buckets(source: Endpoint, target: Endpoint) -> bool:
+    left, right = source.capabilities, target.capabilities
+    return left.bucket_hash and right.bucket_hash and left.family == right.family
+
+
+def _hash_spec(strategy: Strategy, bits: int, seed: int) -> HashSpec | None:
+    if strategy is Strategy.NATIVE:
+        return HashSpec(True, bits, seed)
+    return HashSpec(False, 128, seed) if strategy is Strategy.PUSHDOWN else None
+
+
+def _alignment(comparison: SchemaComparison, aligned: bool) -> str:
+    names = ", ".join(comparison.pairs[place].source.name for place in comparison.key)
+    if aligned:
+        return f"ranges of ({names}): both sides sort it the same way"
+    if names:
+        return f"buckets by the hash of ({names}): the two sides do not sort it alike"
+    return "buckets by the hash of the row: there is no key, rows are a multiset"

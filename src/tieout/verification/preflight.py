@@ -1,0 +1,191 @@
+"""Every problem of a request at once, each with its fix, and what its answer would be worth.
+
+Reads catalogs, and asks each table for no rows. What the plan of a table says is looked at, too: gaps, differences and
+weak spots.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.endpoint import Endpoint, reading
+from tieout.connectors.sql.internal_tables import is_own
+from tieout.errors import AccessError, TieoutError
+from tieout.model.forecast import Guarantee, Preflight, Problem, Severity, TableForecast
+from tieout.model.keys import EVERYTHING
+from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.model.results import SchemaFinding, Strategy
+from tieout.model.tables import Table
+from tieout.tasks.endpoints import open_any
+from tieout.tasks.preflight import as_problem, examine, untested, with_problems
+from tieout.tasks.table_matching import NamePair, Names, pair_tables
+from tieout.verification.plan import PlannedTable, plan_pair
+from tieout.verification.table_plan import Side, TablePlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def forecast_of(planned: PlannedTable) -> TableForecast:
+    pair, comparison, plan = planned.pair, planned.comparison, planned.plan
+    return TableForecast(
+        str(pair.source) if pair.source else None,
+        str(pair.target) if pair.target else None,
+        planned.explanation,
+        guarantee_of(plan) if plan else None,
+        planned.failure or _one_sided(planned),
+        plan.key_names if plan else (),
+        comparison.unverified if comparison else (),
+        comparison.findings if comparison else (),
+    )
+
+
+def _one_sided(planned: PlannedTable) -> str | None:
+    if planned.pair.source is None:
+        return "the table is only on the target"
+    return "the table is only on the source" if planned.pair.target is None else None
+
+
+def guarantee_of(plan: TablePlan) -> Guarantee:
+    if plan.strategy is Strategy.COUNTS:
+        return Guarantee(None, "only numbers of rows are compared: no table can be called equal", False, False)
+    bits = plan.hash.bits if plan.hash else 128
+    # An engine's own hash is mixed once more: either pass may collide.
+    chance = bits - 1 if plan.hash and plan.hash.native else bits
+    return Guarantee(
+        bits,
+        f"two different ranges of rows pass as equal with probability 2^-{chance}",
+        rechecks=bool(plan.key) and not (plan.source.is_frame or plan.target.is_frame),
+        resumes=bool(plan.source.scan.ordered_by and plan.target.scan.ordered_by),
+    )
+
+
+def table_problems(table: PlannedTable) -> Iterator[Problem]:
+    name = str(table.pair.source or table.pair.target)
+    if table.pair.source is None or table.pair.target is None:
+        side = "target" if table.pair.source is None else "source"
+        fix = "create it on the other side, or leave it out with --exclude"
+        yield Problem(Severity.DIFFERENT, f"the table is only on the {side}", fix, table=name)
+    if table.failure is not None:
+        yield Problem(Severity.UNVERIFIED, table.failure, None, table=name)
+    if table.comparison is not None:
+        yield from (_of_schema(name, finding) for finding in table.comparison.findings)
+        for column in table.comparison.unverified:
+            fix = f"give --expr '{column.column}=…|…', or leave it out with --exclude-columns {column.column}"
+            yield Problem(Severity.UNVERIFIED, f"column {column.column}: {column.reason}", fix, table=name)
+    if table.plan is not None:
+        yield from _of_plan(name, table.plan, asked_key=table.pair.request.key)
+
+
+def _of_schema(table: str, finding: SchemaFinding) -> Problem:
+    words = f"{finding.aspect} of {finding.column}" if finding.column and finding.aspect != "column" else finding.aspect
+    message = f"{words}{f' {finding.column}' if finding.aspect == 'column' else ''}: {finding.message}"
+    if finding.breaks:
+        fix = f"add it on the other side, or leave it out with --exclude-columns {finding.column}"
+        return Problem(Severity.DIFFERENT, message, fix, table=table)
+    return Problem(Severity.NOTE, message, None, table=table)
+
+
+def _of_plan(table: str, plan: TablePlan, asked_key: tuple[str, ...] | None) -> Iterator[Problem]:
+    if plan.strategy is Strategy.COUNTS:
+        yield Problem(Severity.UNVERIFIED, "rows are only counted", "leave out --counts-only", table=table)
+    if not plan.key:
+        message = "no key: rows are a multiset, a changed row shows as one missing and one extra"
+        yield Problem(Severity.NOTE, message, "give --key, or add a primary key", table=table)
+    elif asked_key is not None:
+        sides = (("source", plan.source.scan), ("target", plan.target.scan))
+        for side, scan in sides:
+            names = {column.name for column in scan.key_columns}
+            if not _is_unique(scan.table, names):
+                message = f"nothing keeps ({', '.join(sorted(names))}) unique: rows that share a key are not told apart"
+                yield Problem(Severity.NOTE, message, "add a unique index", side, table)
+
+
+def _is_unique(table: Table, names: set[str]) -> bool:
+    return any(index.unique and set(index.columns) <= names for index in table.indexes)
+
+
+_AT_ONCE = 4
+
+
+def preflight_verification(
+    request: VerifyRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str, session: Callable[[], SparkSession]
+) -> Preflight:
+    """All that stands in the way of a verification, and how its tables would fare."""
+
+    def look(source: Endpoint, target: Endpoint, found: Preflight) -> Preflight:
+        problems, tables = look_ahead(source, target, request)
+        return replace(with_problems(found, problems), tables=tuple(tables))
+
+    return examine(urls, meta, lambda url: open_any(url, session), look)
+
+
+def look_ahead(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tuple[list[Problem], list[TableForecast]]:
+    """What stands in the way of `request` between two endpoints that were reached, and how its tables would fare."""
+    problems = [*untested("source", source), *untested("target", target)]
+    pairs = _pairs(source, target, request.tables, problems)
+    planned = [table for pair in pairs if (table := _planned(source, target, pair, request, problems)) is not None]
+    if not planned and not problems:
+        problems.append(Problem(Severity.PREVENTS, "there is no table to compare", "check the schema in the URLs"))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for table, unreadable in zip(planned, pool.map(_unreadable, planned), strict=True):
+            problems += [*unreadable, *table_problems(table)]
+    return problems, [forecast_of(table) for table in planned]
+
+
+def _pairs(
+    source: Endpoint, target: Endpoint, requests: Sequence[TableRequest], problems: list[Problem]
+) -> list[NamePair]:
+    left, right = (
+        Names(tuple(name for name in side.tables() if not is_own(name)), side.default_schema())
+        for side in (source, target)
+    )
+    known = []
+    for request in requests:
+        try:
+            pair_tables(left, right, [request])
+            known.append(request)
+        except TieoutError as error:
+            problems.append(as_problem(error, Severity.PREVENTS))
+    return pair_tables(left, right, known) if known or not requests else []
+
+
+def _planned(
+    source: Endpoint, target: Endpoint, pair: NamePair, request: VerifyRequest, problems: list[Problem]
+) -> PlannedTable | None:
+    if pair.source is None or pair.target is None:
+        return PlannedTable(pair)
+    try:
+        tables = source.describe([pair.source])[0], target.describe([pair.target])[0]
+        return plan_pair(source, target, pair, tables, request.options, seed=0)
+    except TieoutError as error:
+        problems.append(as_problem(error, Severity.PREVENTS, table=str(pair.source)))
+        return None
+
+
+def _unreadable(table: PlannedTable) -> list[Problem]:
+    """What each side answers to the very statement that would read it, asked for no rows."""
+    if table.plan is None:
+        return []
+    found = []
+    for side, name in ((table.plan.source, "source"), (table.plan.target, "target")):
+        try:
+            _ask(side)
+        except AccessError as error:
+            found.append(as_problem(error, Severity.UNVERIFIED, name, table.plan.name))
+        except TieoutError as error:
+            found.append(as_problem(error, Severity.PREVENTS, name, table.plan.name))
+    return found
+
+
+def _ask(side: Side) -> None:
+    if side.is_frame:
+        return  # it was opened to describe it; to read none of its rows tells no more
+    where = f"({side.scan.where}\n) AND 1 = 0" if side.scan.where else "1 = 0"
+    scan = replace(side.scan, where=where)
+    reading(side.reader, lambda reader: deque(reader.read(scan, EVERYTHING), maxlen=0))

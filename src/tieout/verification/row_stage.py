@@ -1,0 +1,132 @@
+"""The row stage: from ranges and buckets that differ to differences."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tieout.errors import TieoutError
+from tieout.meta import FinishedRange, RangeState
+from tieout.meta import Side as LaneSide
+from tieout.model.differences import DifferenceCounts
+from tieout.model.requests import VerifyOptions
+from tieout.runtime.dispatch import deal
+from tieout.spark.interrupts import interruptible
+from tieout.spark.work import run_work, spark_errors, work_frame
+from tieout.spark.workers import map_batches
+from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
+from tieout.verification.frame_jobs import is_native_pair, native_suspects, rows_of
+from tieout.verification.frame_rows import SendRows, bucket_rows
+from tieout.verification.localise import CompareRange, Localised, Rechecking, shape_of
+from tieout.verification.progress import Ledger
+from tieout.verification.table_plan import Side
+from tieout.verification.table_state import Suspect, TableRun
+
+KEPT_PER_RANGE = 20_000
+"""Differences that a range or bucket hands to the driver; those beyond are counted."""
+
+_WAVE = 2
+
+
+class RowStage:
+    def __init__(
+        self, spark: SparkSession, tasks: int, options: VerifyOptions, ledger: Ledger, between: Callable[[], None]
+    ) -> None:
+        self._spark = spark
+        self._tasks = tasks
+        self._options = options
+        self._ledger = ledger
+        self._between = between
+
+    def run(self, runs: Sequence[TableRun]) -> None:
+        """Compares the rows of all suspects; what is found is kept after every few ranges."""
+        suspects = iter([(run, suspect) for run in runs if run.failure is None for suspect in run.suspects])
+        while wave := list(islice(suspects, self._tasks * _WAVE)):
+            self._compare_ranges(wave)
+            self._between()
+        for run in runs:
+            if run.failure is None and run.differing_buckets and not run.buckets_compared:
+                self._compare_buckets(run)
+                self._between()
+
+    def _compare_ranges(self, wave: Sequence[tuple[TableRun, Suspect]]) -> None:
+        parts = deal(wave, self._tasks)
+        work = [
+            [CompareRange(run.plan, s.keys, s.larger, self._kept, self._rechecking(run)) for run, s in part]
+            for part in parts
+        ]
+        for part, outcomes in zip(parts, run_work(self._spark, work), strict=True):
+            for (run, suspect), outcome in zip(part, outcomes, strict=True):
+                if outcome.error is not None:
+                    run.fail(outcome.error)
+                    continue
+                found: Localised = outcome.only()
+                self._take(run, found)
+                self._ledger.record(run, [_compared(suspect, found)])
+
+    def _compare_buckets(self, run: TableRun) -> None:
+        """Counts and differences of a table without common order; none of them, if a side could not be read."""
+        plan, wanted = run.plan, frozenset(run.differing_buckets)
+        if is_native_pair(plan):
+            rows = native_suspects(self._spark, run)
+        else:
+            rows = self._scan(plan.source, True, run, wanted).unionByName(self._scan(plan.target, False, run, wanted))
+        compare = CompareBuckets(plan, shape_of(plan), self._kept, self._rechecking(run))
+        # Whole buckets to a task, in order; as many tasks as connections, since each may look rows up again.
+        together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
+        self._ledger.begin_buckets(run)
+        with spark_errors():
+            compared = map_batches(together, compare.run, "payload binary")
+            for row in interruptible(self._spark, lambda: compared.toLocalIterator(prefetchPartitions=True)):
+                found = pickle.loads(row.payload)
+                if isinstance(found, TieoutError):
+                    run.fail(found)
+                    break
+                self._take(run, found)
+                self._ledger.add_differences(run, found.differences)
+        if run.failure is not None:
+            # The rows of one side may have been compared with a part of the other's.
+            run.counts, run.differences = DifferenceCounts(), []
+            self._ledger.begin_buckets(run)
+        else:
+            self._ledger.end_buckets(run)
+
+    def _scan(self, side: Side, is_source: bool, run: TableRun, wanted: frozenset[int]) -> DataFrame:
+        if side.is_frame:
+            return bucket_rows(rows_of(self._spark, side), SendRows(side.scan, is_source, run.plan.buckets, wanted))
+        lane = next(lane for lane in run.lanes if (lane.side is LaneSide.SOURCE) == is_source)
+        work = [
+            ScanBuckets(side, is_source, keys, part, run.plan.buckets, wanted) for part, keys in enumerate(lane.ranges)
+        ]
+        return work_frame(self._spark, deal(work, self._tasks))
+
+    @property
+    def _kept(self) -> int | None:
+        return None if self._options.limit is None else KEPT_PER_RANGE
+
+    def _rechecking(self, run: TableRun) -> Rechecking:
+        # A frame's rows can't be looked up again.
+        frames = run.plan.source.is_frame or run.plan.target.is_frame
+        return Rechecking(self._options.recheck_after, 0 if frames else self._options.recheck_times, run.marks)
+
+    def _take(self, run: TableRun, found: Localised) -> None:
+        run.counts += found.counts
+        run.rechecked += found.rechecked
+        run.notes.update(dict.fromkeys(found.notes))
+        room = None if self._options.limit is None else max(0, self._options.limit - len(run.differences))
+        run.differences += found.differences[:room]
+
+
+def _compared(suspect: Suspect, found: Localised) -> FinishedRange:
+    return FinishedRange(
+        suspect.ordinal,
+        state=RangeState.COMPARED,
+        source_digest=suspect.source,
+        target_digest=suspect.target,
+        rows=max(suspect.source.count, suspect.target.count),
+        counts=found.counts,
+        differences=found.differences,
+    )

@@ -1,0 +1,112 @@
+"""Rows in canonical form, held in memory: those of one leaf range or bucket, never of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tieout.canonical.decode import decode
+from tieout.canonical.fields import Field
+from tieout.canonical.fingerprint import fingerprints
+from tieout.canonical.hashing import Words
+from tieout.connectors.protocols.endpoint import Reader, Scan, reading
+from tieout.model.keys import EVERYTHING, Key, KeyRange
+
+LOOKUP = 500
+"""Keys asked for in one statement."""
+
+
+def fields_of(scan: Scan, batch: pa.RecordBatch) -> list[Field]:
+    return [decode(column.kind, array) for column, array in zip(scan.columns, batch.columns, strict=True)]
+
+
+def key_hashes(fields: Sequence[Field], key: Sequence[int], prints: Words) -> Words:
+    """What a row is found by: the hash of its key, or of all of it if the table has none."""
+    return fingerprints([fields[place] for place in key]) if key else prints
+
+
+def key_text(fields: Sequence[Field], key: Sequence[int], row: int) -> Key | None:
+    if not all(fields[place].is_exact(row) for place in key):
+        return None
+    return tuple(fields[place].show(row) for place in key)
+
+
+@dataclass
+class Rows:
+    """Rows with the hash of their key and their fingerprint; values stay in the batches they came in."""
+
+    batches: list[list[Field]] = field(default_factory=list)
+    keys: Words = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint64))
+    prints: Words = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint64))
+    places: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def field_at(self, row: int, column: int) -> tuple[Field, int]:
+        batch, place = self.places[row]
+        return self.batches[batch][column], int(place)
+
+    def text(self, row: int, column: int) -> str | None:
+        item, place = self.field_at(row, column)
+        return item.text(place)
+
+    def kept(self, row: int, column: int, longest: int) -> str | None:
+        """As reports keep it: truncated, if it is longer."""
+        item, place = self.field_at(row, column)
+        return item.kept(place, longest)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all values."""
+        return sum(item.nbytes for fields in self.batches for item in fields)
+
+    def key(self, row: int, columns: Sequence[int]) -> Key | None:
+        """The key as text; None if no text says it exactly, so that it can't be looked up again."""
+        batch, place = self.places[row]
+        return key_text(self.batches[batch], columns, int(place))
+
+
+def collect(scan: Scan, batches: Iterable[pa.RecordBatch]) -> Rows:
+    decoded = [fields_of(scan, batch) for batch in batches if batch.num_rows]
+    if not decoded:
+        return Rows()
+    prints = [fingerprints(fields) for fields in decoded]
+    keys = [key_hashes(fields, scan.key, own) for fields, own in zip(decoded, prints, strict=True)]
+    places = [
+        np.column_stack((np.full(len(own), number, dtype=np.int64), np.arange(len(own), dtype=np.int64)))
+        for number, own in enumerate(prints)
+    ]
+    return Rows(decoded, np.concatenate(keys), np.concatenate(prints), np.concatenate(places))
+
+
+def read_rows(reader: Reader, scan: Scan, keys: KeyRange) -> Rows:
+    return reading(reader, lambda r: collect(scan, r.read(scan, keys)))
+
+
+def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[bytes] | None = None) -> Rows:
+    """The rows with these keys and no others, whatever else the engine takes for the same.
+
+    `hashes` are those of the keys; without them, a row is told by the text of its key. Where a literal does not surely
+    find a key, every row is read and those that have it are kept.
+    """
+    parts = [keys[start : start + LOOKUP] for start in range(0, len(keys), LOOKUP)]
+    texts = set(keys)
+
+    def has_key(fields: list[Field]) -> list[bool]:
+        if hashes is None:
+            return [key_text(fields, scan.key, row) in texts for row in range(len(fields[0]))]
+        return [each.tobytes() in hashes for each in fingerprints([fields[place] for place in scan.key])]
+
+    def look(r: Reader) -> Rows:
+        batches: Iterable[pa.RecordBatch] = r.read(scan, EVERYTHING)
+        if r.finds(scan):
+            batches = chain.from_iterable(r.lookup(scan, part) for part in parts)
+        return collect(scan, (batch.filter(pa.array(has_key(fields_of(scan, batch)), pa.bool_())) for batch in batches))
+
+    return reading(reader, look)
