@@ -23,6 +23,10 @@ sys.version_info = Version(3, {MINOR + 1}, 0, "final", 0)
 """
 
 
+# Half a minute of sessions that are started; tests/unit/spark/test_session_faults.py has the words.
+pytestmark = pytest.mark.thorough
+
+
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     directory = tmp_path_factory.mktemp("own")

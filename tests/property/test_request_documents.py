@@ -38,7 +38,7 @@ tables = st.builds(
 )
 options = st.builds(
     VerifyOptions,
-    strategy=st.sampled_from(Strategy),
+    strategy=st.sampled_from([each for each in Strategy if each is not Strategy.COUNTS]),  # counts_only asks for it
     hash_bits=st.sampled_from([64, 128]),
     counts_only=st.booleans(),
     exact_scale=st.booleans(),

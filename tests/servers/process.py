@@ -117,7 +117,9 @@ class ServerProcess:
 
     def _identity(self) -> dict[str, Any]:
         """Popen's arguments: the account, and a directory and a home that it can enter."""
-        arguments: dict[str, Any] = {"cwd": self.directory, "env": {**os.environ, "HOME": str(self.directory)}}
+        # Its own place for temporary files: a MariaDB that starts deletes those of its neighbours.
+        own = {"HOME": str(self.directory), "TMPDIR": str(self.directory)}
+        arguments: dict[str, Any] = {"cwd": self.directory, "env": {**os.environ, **own}}
         if self.account is not None:
             arguments |= {"user": self.account.pw_uid, "group": self.account.pw_gid, "extra_groups": []}
         return arguments
