@@ -83,6 +83,7 @@ def test_a_statement(program: Tieout, pg_db: Database) -> None:
     assert "the engine's own checker was not run: amcheck is not installed" in ended.out
 
 
+@pytest.mark.thorough
 def test_a_file_of_statements_ends_with_the_worst_of_them(
     program: Tieout, shop: SqliteDatabase, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_file_of_statements_ends_with_the_worst_of_them(
     assert told == ("missing_index_entry", "broken_i", {"id": "7"})
 
 
+@pytest.mark.thorough
 def test_statements_from_standard_input_and_one_that_goes_on_by_itself(
     fed: Callable[..., Ended], program: Tieout, shop: SqliteDatabase
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.integration.failover.tasks import Task
+from tieout import api
 from tieout.errors import LogLostError
 
 Test = TypeVar("Test", bound=Callable[..., Any])
@@ -52,7 +53,13 @@ def goes_on(task: Task) -> None:
 
 def is_lost(task: Task, words: str = "") -> None:
     """And nothing is written: not even what could be read."""
-    before = task.arrived()
+    before, told = task.arrived(), api.move_status(task.request.task, task.meta)
     with pytest.raises(LogLostError, match=words or None):
-        task.run()
+        _goes_on_after_all(task, f"{told}, {before}")
     assert task.arrived() == before
+
+
+def _goes_on_after_all(task: Task, before: str) -> None:
+    """Says what it did: pytest would only say that nothing was raised."""
+    status = task.run()
+    pytest.fail(f"it went on: {before}; then {status}, {task.arrived()}")
