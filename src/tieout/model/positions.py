@@ -98,6 +98,11 @@ class Position:
         return self._parts["log"] or ""
 
     @property
+    def server(self) -> str:
+        """The server that wrote the file, if the log is kept in files and its identity is known; "" otherwise."""
+        return self.log.partition(".")[0] if self.file else ""
+
+    @property
     def tail(self) -> str:
         return self._parts["tail"] or ""
 

@@ -100,6 +100,27 @@ def test_an_earlier_copy(task: Task, primary: MariaDB) -> None:
     is_lost(task)
 
 
+@case(
+    SOURCE,
+    "it is put back to a copy older than what was applied, and written to within a second",
+    Outcome.LOST,
+    "the file of the same name is another one",
+)
+def test_an_earlier_copy_within_a_second(task: Task, primary: MariaDB) -> None:
+    """The same GTIDs, seconds and offsets: only the rows and the file tell."""
+
+    def write(first: int) -> None:
+        for number in range(first, first + 10):
+            primary.execute(DATABASE, f"SET timestamp = 1700000000; INSERT INTO keyed VALUES ({number}, {number})")
+
+    kept = own.copy(primary)
+    write(10)
+    task.run()
+    own.put_back(primary, kept)
+    write(30)
+    is_lost(task, "another transaction of the same GTID")
+
+
 @case(SOURCE, "it is put back to a copy that has all that was applied", Outcome.GOES_ON, "it is the same log so far")
 @pytest.mark.thorough
 def test_a_copy_that_is_not_older(task: Task, primary: MariaDB) -> None:

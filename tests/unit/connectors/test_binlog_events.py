@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import pymysql
 import pytest
@@ -123,6 +124,27 @@ def test_a_format_says_whether_checksums_follow() -> None:
     bodies = [body for *_, body in EventStream(iter(events), checksums=False)]
     assert bodies[2] == b"12345678"
     assert bodies[4] == (99).to_bytes(8, "little")
+
+
+def tail_of(*events: bytes) -> str:
+    stream = EventStream(iter([rotation("bin.000001", 4), *events]), checksums=False)
+    assert list(stream)
+    return stream.tail
+
+
+def test_the_tail_tells_transactions_apart_that_end_alike() -> None:
+    """A server that was put back may write the same last event in the same place and second."""
+    one, other = (event(kinds.TABLE_MAP, 200, row * 10) for row in (b"a", b"b"))
+    assert tail_of(gtid(100, 7), one, xid(300)) != tail_of(gtid(100, 7), other, xid(300))
+    assert tail_of(one, xid(300)) == tail_of(gtid(100, 7), one, xid(300))
+    assert tail_of(xid(300)) == f"273.{crc32(xid(300)[1:]):08x}"  # as older versions kept it
+
+
+def test_a_format_is_no_part_of_a_tail() -> None:
+    """Its flags say whether the file is open."""
+    listed = event(kinds.GTID_LIST, 300, bytes(4))
+    formats = [event(kinds.FORMAT, 200, bytes(80) + b"\0" + bytes(4), flags) for flags in (0, 1)]
+    assert tail_of(formats[0], listed) == tail_of(formats[1], listed) == tail_of(listed)
 
 
 def test_only_unknown_events_are_ignored_because_they_may_be() -> None:

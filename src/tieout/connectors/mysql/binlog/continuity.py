@@ -2,10 +2,12 @@
 
 A file's name and an offset mean something in one log alone. After a failover, a RESET MASTER or a restored copy the
 server may have a file of this name that is another one. So a position that is taken up again is looked for: first
-in its file, if that was begun by the same server at the same moment and the same event lies before the place; then by
+in its file, if that was begun by the same server at the same moment and the same events lie before the place; then by
 its GTIDs, whatever the files are called. The last transaction of each domain must then be of the same moment too: a
-server that was put back to an earlier copy gives out numbers a second time. And none may be missing before it: whoever
-recovers a server from its own log leaves out what was a mistake, and the target has it.
+server that was put back to an earlier copy gives out numbers a second time. It may do so within the same second: a
+transaction that the same server has in a file of the same name, and not in the file that was read, is another one. And
+none may be missing before it: whoever recovers a server from its own log leaves out what was a mistake, and the target
+has it.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ _BEGIN_ANEW = (
     "drop the task, empty its tables and begin anew; servers keep their logs for binlog_expire_logs_seconds, "
     "and on MySQL need GTIDs to be told apart"
 )
+_PUT_BACK = "it has another transaction of the same GTID: it was put back to an earlier copy"
 _HEADS = frozenset({kinds.GTID_LIST, kinds.PREVIOUS_GTIDS})
 _NAMES = frozenset({kinds.GTID, kinds.MYSQL_GTID})
 
@@ -134,6 +137,8 @@ def _by_gtids(url: EndpointUrl, after: Position) -> Position:
     with dumped(url, Position(f"{begin}:{_FIRST}")) as dump:
         found = _reached(dump.events, wanted)
     _require_moments(url, files[: files.index(begin)], moments_of(after.commit), moments_of(found.commit))
+    if found.file == after.file and found.server == after.server:
+        raise NotThere(_PUT_BACK)  # the file is another one, or it would have been found without GTIDs
     return found.with_commit_of(after)
 
 
@@ -194,7 +199,7 @@ def _require_moments(url: EndpointUrl, files: list[str], wanted: dict[str, str],
         found = {**_moments(url, file), **found}
     for lineage, moment in wanted.items():
         if found.get(lineage, moment) != moment:
-            raise NotThere("it has another transaction of the same GTID: it was put back to an earlier copy")
+            raise NotThere(_PUT_BACK)
 
 
 def _moments(url: EndpointUrl, file: str) -> dict[str, str]:

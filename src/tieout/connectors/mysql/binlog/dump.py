@@ -92,9 +92,10 @@ def _require(events: EventStream, after: Position) -> None:
             if not after.tail:
                 return
         elif events.tail:
-            if events.tail != after.tail:
+            if events.tail == after.tail:
+                return
+            if events.offset >= after.offset:
                 raise NotThere("another event lies before this place")
-            return
     raise NotThere("the log ends before it")
 
 

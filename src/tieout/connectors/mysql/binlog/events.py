@@ -33,6 +33,8 @@ class EventStream:
         self.file = ""
         self.log = ""
         self._last: tuple[int, bytes] | None = None
+        self._before_last: tuple[int, bytes] | None = None
+        self._format = False
         self._packets = packets
         self._trailer = _CHECKSUM if checksums else 0
         self.offset = 0
@@ -50,12 +52,15 @@ class EventStream:
             if kind == ROTATE:
                 self.offset = int.from_bytes(body[:8], "little")
                 self.file = body[8:].decode()
-                self._last = None
+                self._last = self._before_last = None
                 if not flags & _ARTIFICIAL:
                     reach("log-rotation")
             elif end and not flags & _ARTIFICIAL:
                 self.offset = _reached(self.offset, end)
+                # A format event is not one to prove anything by: the server changes it when it closes the file.
+                self._before_last = None if self._format else self._last
                 self._last = self.offset - size, packet
+                self._format = kind == FORMAT
             if flags & _IGNORABLE and kind not in TOLD:
                 kind = IGNORABLE
             yield kind, when, server, self.offset, body
@@ -66,11 +71,19 @@ class EventStream:
 
     @property
     def tail(self) -> str:
-        """Where the last event begins, and its checksum; "" if the file has none yet."""
+        """Where the last two events begin, and their checksum; "" if the file has none yet.
+
+        Two, because the last one only says that a transaction ends: a server that was put back to an earlier copy may
+        write the same one again. The one before it has rows. A position of an older version has the last one alone.
+        """
         if self._last is None:
             return ""
         begin, packet = self._last
-        return f"{begin}.{crc32(packet[1 : len(packet) - self._trailer]):08x}"
+        checksum = 0
+        if self._before_last is not None:
+            begin, before = self._before_last
+            checksum = crc32(before[1 : len(before) - self._trailer])
+        return f"{begin}.{crc32(packet[1 : len(packet) - self._trailer], checksum):08x}"
 
 
 def _reached(before: int, end: int) -> int:
