@@ -49,8 +49,8 @@ def _seconds(counts: Iterator[int], rows: int) -> float:
 def _ours(url: str, after: str, upto: str) -> Iterator[int]:
     from tieout.config.urls import parse_url
     from tieout.connectors.mysql.binlog import BinlogLog
-    from tieout.model.changes import Rows
     from tieout.model.positions import Position
+    from tieout.model.row_changes import Rows
     from tieout.model.tables import TableName
 
     endpoint = parse_url(url)

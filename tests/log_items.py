@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tieout.model.changes import LogItem
+from tieout.model.row_changes import LogItem
 
 
 def only_told(items: Iterable[LogItem]) -> list[LogItem]:

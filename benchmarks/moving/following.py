@@ -16,9 +16,8 @@ from tieout import api
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.move import Merge, StagedChanges
 from tieout.connectors.registry import open_endpoint, open_target
-from tieout.model.move_requests import MoveRequest
 from tieout.model.positions import Position
-from tieout.model.requests import TableRequest
+from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import TableName
 from tieout.move.routing import transfer_of
 

@@ -14,9 +14,8 @@ from tests.servers.mariadb import start_mariadb
 from tests.servers.postgres import start_postgres
 from tests.servers.server import Database
 from tieout import api
-from tieout.model.move_requests import MoveOptions, MoveRequest
-from tieout.model.moving import Delivery
-from tieout.model.requests import TableRequest
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

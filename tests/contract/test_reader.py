@@ -9,9 +9,9 @@ from tieout.config.urls import parse_url
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import MissingObjectError, ReadError, TieoutError
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING, KeyRange, ranges_between
-from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import TableName
 
 ROWS = 1000

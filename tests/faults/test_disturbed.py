@@ -15,7 +15,7 @@ from tests.variants import later
 from tieout import api
 from tieout.meta import JobState, open_store
 from tieout.model.differences import DifferenceCounts
-from tieout.model.progress import Progress
+from tieout.model.progress_events import Progress
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy, TableResult, Verdict, VerificationResult
 

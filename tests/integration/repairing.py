@@ -14,9 +14,9 @@ from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.registry import open_endpoint
 from tieout.meta import JobKind, MetaStore, RepairChange, open_store
 from tieout.model.differences import Difference
+from tieout.model.documents import request_document
 from tieout.model.keys import EVERYTHING
-from tieout.model.repairs import RepairResult, RepairSummary
-from tieout.model.request_documents import request_document
+from tieout.model.repair import RepairResult, RepairSummary
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import VerificationResult
 from tieout.repair.from_differences import apply_repair, plan_repair, repair_statements, undo_repair

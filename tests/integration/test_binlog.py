@@ -12,8 +12,8 @@ import pytest
 from tests.integration.binlog.following import Followed, changes_in
 from tieout.connectors.mysql.binlog import server
 from tieout.errors import ReadError, UnreachableError
-from tieout.model.changes import KEPT, Begin, Commit, Emptied, LogItem, Rows, Statement
 from tieout.model.positions import Position
+from tieout.model.row_changes import KEPT, Begin, Commit, Emptied, LogItem, Rows, Statement
 
 FIFTY_MEGABYTES = (
     "CREATE TABLE big (id INT PRIMARY KEY, body VARCHAR(4000) CHARACTER SET latin1)",

@@ -23,8 +23,8 @@ from tieout.connectors.postgres.wal import PostgresLog, slot
 from tieout.connectors.postgres.wal.publication import IdentityKind, ReplicaIdentity, identities
 from tieout.connectors.postgres.wal.readiness import log_problems
 from tieout.errors import AccessError, BusyError, LogLostError, UnreachableError, UnsupportedError, UsageError
-from tieout.model.changes import KEPT, Begin, Commit, LogItem, Rows
 from tieout.model.positions import Position, lsn
+from tieout.model.row_changes import KEPT, Begin, Commit, LogItem, Rows
 from tieout.model.tables import TableName
 
 

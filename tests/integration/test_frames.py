@@ -15,7 +15,7 @@ from tests.integration.frames.stores import found_in, write_parquet
 from tests.integration.frames.table import FAULTS, Crowd, Fault
 from tieout import TieoutError, VerificationResult
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.model.kinds import Kind, common_kind
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.tables import TableName
 from tieout.spark.frames import describe_frame
 from tieout.spark.hashable import hashable

@@ -6,9 +6,9 @@ from tieout.config.urls import parse_url
 from tieout.connectors.mysql.rows import arrow_batches
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING
-from tieout.model.kinds import Kind, common_kind
 from tieout.verification.table_plan import Side
 from tieout.verification.work import DigestRange
 

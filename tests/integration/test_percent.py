@@ -15,9 +15,8 @@ from tests.servers.server import Database
 from tests.servers.sqlite import SqliteDatabase
 from tieout import api
 from tieout.model.failures import CheckVerdict, Status
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
-from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
 from tieout.model.results import Strategy, Verdict
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.servers.sqlite import SqliteDatabase
 from tieout import api
-from tieout.model.forecast import Preflight, Severity
+from tieout.model.preflight import Preflight, Severity
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy
 

@@ -9,9 +9,8 @@ import pytest
 
 from tests.servers.server import Database
 from tieout import api
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
-from tieout.model.requests import TableRequest
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.results import Strategy, Verdict, VerificationResult
 
 HOURS = [f"INSERT INTO t VALUES ({hour}, '2024-01-01 {hour:02d}:00:00')" for hour in range(24)]

@@ -19,8 +19,8 @@ from tieout.connectors.postgres.faults import translated
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.errors import TieoutError
 from tieout.meta import open_store
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.keys import EVERYTHING
-from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 

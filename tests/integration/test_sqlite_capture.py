@@ -23,7 +23,7 @@ from tieout.connectors.sqlite.capture.log import SQLiteLog
 from tieout.connectors.sqlite.capture.real import real
 from tieout.connectors.sqlite.capture.tables import position
 from tieout.errors import LogLostError
-from tieout.model.changes import Begin, ChangeKind, Commit, Rows
+from tieout.model.row_changes import Begin, ChangeKind, Commit, Rows
 from tieout.model.tables import TableName
 
 TASK = "captured"

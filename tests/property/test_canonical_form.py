@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tieout.canonical.decode import decode
 from tieout.canonical.fingerprint import records
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.text(max_size=5))

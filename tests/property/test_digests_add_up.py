@@ -13,8 +13,8 @@ from tieout.canonical.bucket_digests import add_buckets, buckets_of, pack_bucket
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import digest, digests_by_bucket, fingerprints
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.digests import EMPTY, Digest
-from tieout.model.kinds import Form, Kind
 from tieout.verification.rows import key_hashes
 
 rows = st.tuples(st.none() | st.integers(-(2**63), 2**63 - 1), st.none() | st.text(max_size=5), st.none() | st.floats())

@@ -11,9 +11,9 @@ from tieout.config.urls import parse_url
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.connectors.sql.connection_cache import kept_open
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING
-from tieout.model.kinds import Kind, common_kind
 from tieout.verification.rows import collect
 
 TRIALS = 300

@@ -16,7 +16,7 @@ from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
 from tieout.checks.indexes.bucket_sums import Tally
 from tieout.checks.indexes.index_fingerprints import _AT_ONCE, BatchPrints
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 
 KINDS = (Kind(Form.INTEGER), Kind(Form.TEXT), Kind(Form.TEXT), Kind(Form.DECIMAL, 2))
 TYPES = (pa.int64(), pa.string(), pa.string(), pa.decimal128(10, 2))

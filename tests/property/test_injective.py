@@ -15,7 +15,7 @@ from tieout.canonical.documents import canonical_json
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints, records
 from tieout.canonical.numbers import plain_number
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 
 EVERY_FORM = [Kind(form, 2 if form is Form.DECIMAL else 0) for form in Form]
 

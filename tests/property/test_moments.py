@@ -14,7 +14,7 @@ from tests.property.values import noise
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import ODD, PRESENT, Field
 from tieout.canonical.fingerprint import fingerprints, records
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 
 DATE, TIMESTAMP, TIME = Kind(Form.DATE), Kind(Form.TIMESTAMP), Kind(Form.TIME)
 moments = st.datetimes()

@@ -24,9 +24,9 @@ from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.connectors.sqlite.endpoint import logical_type
 from tieout.connectors.sqlite.snapshot import array_of
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.differences import Difference
 from tieout.model.keys import EVERYTHING, KeyRange
-from tieout.model.kinds import Kind, common_kind
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import Strategy
 from tieout.model.tables import Column

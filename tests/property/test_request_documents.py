@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieout.errors import UsageError
-from tieout.model.request_documents import request_document, request_from_document
+from tieout.model.documents import request_document, request_from_document
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy
 

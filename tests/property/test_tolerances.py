@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tieout.canonical.decode import decode
 from tieout.canonical.fingerprint import records
 from tieout.canonical.numbers import within
-from tieout.model.kinds import Form, Kind, Tolerance
+from tieout.model.canonical_kinds import Form, Kind, Tolerance
 
 TOLERANCES = [
     Tolerance(0.5),

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tieout.model.kinds import Form, Kind, Tolerance
+from tieout.model.canonical_kinds import Form, Kind, Tolerance
 
 Wire = tuple[Any, pa.DataType]
 

@@ -12,10 +12,10 @@ from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, open_store
+from tieout.model.check_statements import CheckStatement
 from tieout.model.defaults import FOLLOW_EVERY, LISTED_DIFFERENCES
 from tieout.model.failures import CheckReport
-from tieout.model.progress import Listener, silence
-from tieout.model.statements import CheckStatement
+from tieout.model.progress_events import Listener, silence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,11 +9,10 @@ from tieout.api.failures import kind_named
 from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, open_store
-from tieout.model.mends import Decisions, MendSummary
 from tieout.model.nearest import chosen
-from tieout.model.progress import Listener, silence
-from tieout.model.remedies import Choice
-from tieout.model.repairs import RepairResult
+from tieout.model.progress_events import Listener, silence
+from tieout.model.repair import Decisions, MendSummary, RepairResult
+from tieout.model.repair_choices import Choice
 
 
 def plan_mends(

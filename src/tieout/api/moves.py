@@ -12,9 +12,9 @@ from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import parse_url
 from tieout.errors import TieoutError, UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, MetaStore, Wanted, open_store
-from tieout.model.move_requests import MoveRequest
-from tieout.model.move_states import ENDED, FAILED, INTERRUPTED
+from tieout.model.moves import ENDED, FAILED, INTERRUPTED
 from tieout.model.nearest import chosen
+from tieout.model.requests import MoveRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

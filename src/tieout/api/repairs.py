@@ -8,8 +8,8 @@ from typing import TextIO
 from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, RepairPlan, open_store
-from tieout.model.progress import Listener, silence
-from tieout.model.repairs import RepairResult, RepairSummary
+from tieout.model.progress_events import Listener, silence
+from tieout.model.repair import RepairResult, RepairSummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,10 @@ from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.meta import DEFAULT_URL, open_store
 from tieout.model.defaults import CONNECTIONS, LISTED_DIFFERENCES
-from tieout.model.forecast import Forecast, Preflight
-from tieout.model.move_requests import MoveRequest
-from tieout.model.progress import Listener, Progress, silence
+from tieout.model.preflight import Forecast, Preflight
+from tieout.model.progress_events import Listener, Progress, silence
 from tieout.model.redaction import values_hidden
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest, table_requests
+from tieout.model.requests import MoveRequest, TableRequest, VerifyOptions, VerifyRequest, table_requests
 from tieout.model.results import VerificationResult
 
 if TYPE_CHECKING:

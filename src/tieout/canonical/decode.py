@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tieout.canonical import documents, numbers, temporal, texts
 from tieout.canonical.fields import Field
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 
 _DECODERS: dict[Form, Callable[[Kind, pa.Array], Field]] = {
     Form.BOOLEAN: numbers.boolean,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tieout.canonical.arrays import as_binary, odd_text, python_text, status_of
 from tieout.canonical.fields import ODD, Field
-from tieout.model.kinds import Kind
+from tieout.model.canonical_kinds import Kind
 
 _MAX_PLAIN_EXPONENT = 400
 """Numbers with a larger exponent keep it: 1e999999999 is not worth a gigabyte of zeros."""

@@ -21,7 +21,7 @@ from tieout.canonical.arrays import (
     to_numpy,
 )
 from tieout.canonical.fields import ODD, Field
-from tieout.model.kinds import MAX_DECIMAL_DIGITS, Kind, Tolerance
+from tieout.model.canonical_kinds import MAX_DECIMAL_DIGITS, Kind, Tolerance
 
 _NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _WORDS = {"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"}

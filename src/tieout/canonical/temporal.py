@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tieout.canonical.arrays import is_bytes, is_textual, odd_text, status_of, to_numpy
 from tieout.canonical.fields import ODD, Field
-from tieout.model.kinds import Kind
+from tieout.model.canonical_kinds import Kind
 
 # numpy writes the year -43 with three digits, and a batch that holds infinity comes as numpy writes it.
 _DATE = re.compile(r"-?\d{3,7}-\d\d-\d\d", re.ASCII)

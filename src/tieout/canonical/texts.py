@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tieout.canonical.arrays import as_binary, is_bytes, joined, odd_text, python_text, status_of
 from tieout.canonical.fields import ODD, PRESENT, Field
-from tieout.model.kinds import Kind
+from tieout.model.canonical_kinds import Kind
 
 
 def text(kind: Kind, array: pa.Array) -> Field:

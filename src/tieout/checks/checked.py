@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from tieout.model.check_statements import Family
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.redaction import Redaction
-from tieout.model.statements import Family
 from tieout.model.tables import Table
 
 

@@ -21,11 +21,11 @@ from tieout.checks.table_checks import TableChecks
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.move import Source
 from tieout.meta import Job, JobKind, MetaStore
-from tieout.model.check_documents import check_document
+from tieout.model.check_statements import CheckStatement, Family
+from tieout.model.documents import check_document
 from tieout.model.failures import ChangedSpan, CheckReport, Failure, Status
-from tieout.model.progress import Listener, silence
+from tieout.model.progress_events import Listener, silence
 from tieout.model.redaction import NOTE, Redaction, values_hidden
-from tieout.model.statements import CheckStatement, Family
 from tieout.runtime.control import JobControl
 from tieout.runtime.job import running
 from tieout.wording import plural

@@ -12,8 +12,8 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
 from tieout.errors import StatementError
+from tieout.model.check_statements import EVERYTHING, CheckStatement, Family, Named
 from tieout.model.nearest import nearest
-from tieout.model.statements import EVERYTHING, CheckStatement, Family, Named
 
 GRAMMAR = r"""
 start: statement ";"?

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tieout.model.check_statements import EngineChecker
 from tieout.model.defaults import RECHECK_AFTER, RECHECK_TIMES
 from tieout.model.nearest import chosen
 from tieout.model.requests import put
-from tieout.model.statements import EngineChecker
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from tieout.connectors.protocols.check import Checker, IndexInfo
 from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError, UsageError
+from tieout.model.check_statements import CheckStatement, Family, Named
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.nearest import suggestion
-from tieout.model.statements import CheckStatement, Family, Named
 from tieout.model.tables import Table, TableName
 
 _UNTOLD = (AccessError, BusyError, ReadError)

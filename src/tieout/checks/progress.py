@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tieout.checks.checked import Checked
 from tieout.meta import MetaStore
 from tieout.meta.checks import KeptUnit
-from tieout.model.check_documents import failure_document, failure_from, result_document, result_from
-from tieout.model.progress import Listener, Progress
+from tieout.model.check_statements import Family
+from tieout.model.documents import failure_document, failure_from, result_document, result_from
+from tieout.model.progress_events import Listener, Progress
 from tieout.model.redaction import Redaction
-from tieout.model.statements import Family
 
 
 def _nothing(state: bytes, rows: int, total: int | None) -> None: ...

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from tieout.checks.checked import Checked
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker, Defect, Inspection
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, Status
-from tieout.model.statements import Family
 from tieout.model.tables import TableName
 from tieout.runtime.recheck import RecheckPolicy, recheck
 

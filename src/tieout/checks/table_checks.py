@@ -20,7 +20,7 @@ from tieout.checks.values.engine_checker import OWN, EngineCheckerAbsent, own_ch
 from tieout.connectors.protocols.check import Checker, let_go_after
 from tieout.connectors.protocols.paths import exact_key
 from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
-from tieout.model.statements import EngineChecker, Family
+from tieout.model.check_statements import EngineChecker, Family
 from tieout.model.tables import Table
 
 Check = Callable[[PlannedTable, Unit], Iterator[Checked]]

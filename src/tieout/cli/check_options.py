@@ -9,8 +9,8 @@ import typer
 
 from tieout.cli import how_options as how
 from tieout.config.durations import parse_duration, seconds_text
+from tieout.model.check_statements import EngineChecker
 from tieout.model.defaults import FOLLOW_EVERY
-from tieout.model.statements import EngineChecker
 
 Url = Annotated[
     str | None, typer.Argument(metavar="URL", help="The database: a URL or an endpoint's name.", show_default=False)

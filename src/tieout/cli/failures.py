@@ -9,8 +9,8 @@ import typer
 from tieout.cli import options as common
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
-from tieout.model.check_documents import failure_document, failure_from
 from tieout.model.defaults import LISTED_FAILURES
+from tieout.model.documents import failure_document, failure_from
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:

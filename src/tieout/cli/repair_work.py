@@ -14,9 +14,8 @@ from tieout.errors import UsageError
 if TYPE_CHECKING:
     from tieout.cli.place import Place
     from tieout.meta import Job
-    from tieout.model.mends import MendSummary
-    from tieout.model.progress import Listener
-    from tieout.model.repairs import RepairResult, RepairSummary
+    from tieout.model.progress_events import Listener
+    from tieout.model.repair import MendSummary, RepairResult, RepairSummary
 
 Typed = Mapping[str, str]
 

@@ -24,7 +24,7 @@ def resumed_request(
 ) -> tuple[str, VerifyRequest]:
     """The job's id and its own request. Of what is typed, only URLs and what no digest depends on may be given."""
     from tieout import api
-    from tieout.model.request_documents import request_from_document
+    from tieout.model.documents import request_from_document
 
     options = options or OptionWords()
     given = [*(tables.given if tables else ()), *options.given_for_the_plan]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
-    from tieout.model.progress import Listener
+    from tieout.model.progress_events import Listener
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,9 @@ from tieout.config.url_params import not_yet
 from tieout.config.urls import parse_url
 from tieout.errors import ConfigError
 from tieout.model.defaults import CONNECT_SECONDS, CONNECTIONS, META_URL, SPARK_MASTER
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Consistency, Delivery
+from tieout.model.moves import Consistency, Delivery
 from tieout.model.nearest import suggestion
-from tieout.model.requests import VerifyRequest
+from tieout.model.requests import MoveRequest, VerifyRequest
 
 
 class EndpointSettings(Section):

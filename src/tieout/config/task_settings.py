@@ -10,9 +10,8 @@ from pydantic import AfterValidator, Field
 from tieout.config.fields import Count, EndpointReference, MayBeEmpty, PositiveSeconds, Seconds, Section
 from tieout.config.table_settings import TableSettings
 from tieout.model.defaults import COPY_CHUNK_ROWS, FIRST_CHUNK_ROWS
-from tieout.model.move_requests import MoveOptions
-from tieout.model.moving import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY
-from tieout.model.requests import VerifyOptions
+from tieout.model.moves import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY
+from tieout.model.requests import MoveOptions, VerifyOptions
 from tieout.model.results import Strategy
 
 _DEFAULTS = VerifyOptions()

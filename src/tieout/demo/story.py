@@ -13,9 +13,8 @@ from tieout import api
 from tieout.demo.data import create_shop
 from tieout.demo.faults import Fault, inject_faults, trace
 from tieout.demo.selling import selling
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
-from tieout.model.requests import VerifyRequest
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveRequest, VerifyRequest
 from tieout.model.results import Verdict, VerificationResult
 from tieout.report.render import OutputFormat, render
 from tieout.report.words import counts_text

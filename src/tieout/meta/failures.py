@@ -18,10 +18,10 @@ from tieout.meta.database import Database
 from tieout.meta.ids import find, new_id
 from tieout.meta.ownership import now, touch
 from tieout.meta.schema import failures
-from tieout.model.check_documents import failure_document, failure_from
+from tieout.model.check_statements import Family
 from tieout.model.defaults import LISTED_FAILURES
+from tieout.model.documents import failure_document, failure_from
 from tieout.model.failures import CheckResult, Failure, FailureKind
-from tieout.model.statements import Family
 
 _AT_ONCE = 500
 _TELLING = ("entry.", "rule", "message")

@@ -1,12 +1,26 @@
-"""The stable JSON shape of a result. Values of rows are canonical text or null, never JSON numbers."""
+"""The stable JSON documents of what was found: values of rows are canonical text or null, never JSON numbers.
+
+The document of a verification's request is what a job keeps so that it can be run again. It holds no secret: it carries
+the redacted URLs it is given, and whoever reads it back brings the real ones. A field that an older program did not
+write takes its default; one that this program does not know is refused, since it would be silently ignored.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import datetime
 from typing import Any
 
+from tieout.errors import UsageError
+from tieout.model.check_statements import Family
+from tieout.model.constraints import Enforcement
 from tieout.model.differences import Difference
+from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, Status
+from tieout.model.repair_choices import remedy
+from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import TableResult, VerificationResult
-from tieout.model.truncated import truncated_documents
+from tieout.model.truncated import truncated_documents, with_truncated
 
 
 def verification_document(result: VerificationResult) -> dict[str, Any]:
@@ -69,3 +83,169 @@ def _truncated_values(difference: Difference) -> dict[str, Any]:
     }
     found = {"key": truncated_documents(difference.key), "columns": {n: each for n, each in columns.items() if each}}
     return {name: each for name, each in found.items() if each}
+
+
+def check_document(report: CheckReport) -> dict[str, Any]:
+    return {
+        "kind": "check",
+        "verdict": report.verdict.value,
+        "job": report.job,
+        "endpoint": report.endpoint,
+        "statement": report.statement,
+        "started_at": report.started_at.isoformat(),
+        "seconds": round(report.seconds, 3),
+        "changed": [_span_document(span) for span in report.changed],
+        "checks": [result_document(check) for check in report.checks],
+        "failures": [{**failure_document(failure), "job": report.job} for failure in report.failures],
+        "truncated": report.truncated,
+        "notes": list(report.notes),
+    }
+
+
+def _span_document(span: ChangedSpan) -> dict[str, Any]:
+    return {
+        "table": span.table,
+        "from": span.since,
+        "to": span.upto,
+        "changes": span.changes,
+        "rows": span.rows,
+        "all_rows": span.whole,
+    }
+
+
+def result_document(check: CheckResult) -> dict[str, Any]:
+    return {
+        "check": check.family.value,
+        "table": check.table,
+        "name": check.name,
+        "status": check.status.value,
+        "reason": check.reason,
+        "rows_scanned": check.rows,
+        "failures": check.failures,
+        "evidence": check.evidence,
+        "seconds": round(check.seconds, 3),
+        "enforcement": None if check.enforcement is None else check.enforcement.value,
+        "cut": check.cut,
+    }
+
+
+def result_from(document: Mapping[str, Any]) -> CheckResult:
+    """What `result_document` was made of."""
+    return CheckResult(
+        Family(document["check"]),
+        document["table"],
+        document["name"],
+        Status(document["status"]),
+        document["reason"],
+        document["rows_scanned"],
+        document["failures"],
+        document["evidence"],
+        document["seconds"],
+        None if document["enforcement"] is None else Enforcement(document["enforcement"]),
+        document.get("cut", False),
+    )
+
+
+def failure_document(failure: Failure) -> dict[str, Any]:
+    advice = remedy(failure)
+    document: dict[str, Any] = {
+        "failure": failure.kind.value,
+        "database": failure.database,
+        "table": failure.table,
+        "constraint": failure.constraint,
+        "index": failure.index,
+        "columns": list(failure.columns),
+        "key_prefix": failure.place,
+        "primary_key": None if failure.primary_key is None else dict(failure.primary_key),
+        "details": dict(failure.details),
+        "category": advice.category.value,
+        "suggestion": advice.suggestion,
+        "detected_at": None if failure.detected_at is None else failure.detected_at.isoformat(),
+    }
+    truncated = {
+        "primary_key": truncated_documents(failure.primary_key or {}),
+        "details": truncated_documents(failure.details),
+    }
+    if any(truncated.values()):
+        document["truncated_values"] = {name: each for name, each in truncated.items() if each}
+    return document
+
+
+def failure_from(document: Mapping[str, Any]) -> Failure:
+    """What a document, perhaps an older one, tells of a failure."""
+    detected = document.get("detected_at")
+    key, truncated = document["primary_key"], document.get("truncated_values", {})
+    return Failure(
+        FailureKind(document["failure"]),
+        document["database"],
+        document["table"],
+        tuple(document["columns"]),
+        index=document["index"],
+        constraint=document["constraint"],
+        primary_key=None if key is None else with_truncated(key, truncated.get("primary_key", {})),
+        place=document["key_prefix"],
+        details=with_truncated(document["details"], truncated.get("details", {})),
+        detected_at=None if detected is None else datetime.fromisoformat(detected),
+    )
+
+
+_NAMES = ("key", "columns", "exclude_columns", "exclude")
+"""Lists of names: JSON has no tuples."""
+
+
+def request_document(request: VerifyRequest, redacted: tuple[str, str]) -> dict[str, Any]:
+    """The request with the two `redacted` URLs in place of its own."""
+    options = asdict(request.options)
+    options["strategy"] = request.options.strategy.value
+    return {
+        "source": redacted[0],
+        "target": redacted[1],
+        "tables": [_table_document(table) for table in request.tables],
+        "options": options,
+        "task": request.task,
+    }
+
+
+def request_from_document(document: Mapping[str, Any], source_url: str, target_url: str) -> VerifyRequest:
+    """The request that the document was made of, with these URLs. Raises UsageError if it is none."""
+    _refuse_unknown(document, VerifyRequest)
+    return VerifyRequest(
+        source_url,
+        target_url,
+        tuple(_table(table) for table in document.get("tables", ())),
+        _options(document.get("options", {})),
+        document.get("task"),
+    )
+
+
+def _table_document(table: TableRequest) -> dict[str, Any]:
+    document = asdict(table)
+    for name in _NAMES:
+        document[name] = None if document[name] is None else list(document[name])
+    document["tolerance"] = dict(table.tolerance)
+    document["expressions"] = {column: list(pair) for column, pair in table.expressions.items()}
+    return document
+
+
+def _table(document: Mapping[str, Any]) -> TableRequest:
+    _refuse_unknown(document, TableRequest)
+    values = dict(document)
+    for name in _NAMES:
+        if values.get(name) is not None:
+            values[name] = tuple(values[name])
+    values["tolerance"] = dict(values.get("tolerance") or {})
+    values["expressions"] = {column: tuple(pair) for column, pair in (values.get("expressions") or {}).items()}
+    return TableRequest(**values)
+
+
+def _options(document: Mapping[str, Any]) -> VerifyOptions:
+    _refuse_unknown(document, VerifyOptions)
+    return VerifyOptions(**document)
+
+
+def _refuse_unknown(document: Mapping[str, Any], into: type[VerifyRequest | TableRequest | VerifyOptions]) -> None:
+    unknown = sorted(document.keys() - {field.name for field in fields(into)})
+    if unknown:
+        raise UsageError(
+            f"the job's request has a field {unknown[0]!r} that this version does not know", "use a newer Tieout"
+        )

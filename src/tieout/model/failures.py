@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from tieout.model.check_statements import Family
 from tieout.model.constraints import Enforcement
-from tieout.model.statements import Family
 
 
 class FailureKind(StrEnum):

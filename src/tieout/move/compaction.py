@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 from tieout.errors import UnsupportedError
-from tieout.model.changes import KEPT, ChangeKind, Image, Rows
+from tieout.model.row_changes import KEPT, ChangeKind, Image, Rows
 from tieout.model.tables import TableName
 
 _THERE, _GONE = int(ChangeKind.INSERT), int(ChangeKind.DELETE)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tieout.connectors.protocols.move import Loader, Source, Target, named_as_ours
 from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, Unholdable
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
-from tieout.model.moving import Fence, Transfer
+from tieout.model.moves import Fence, Transfer
 from tieout.model.tables import Table, TableName
 from tieout.move.routing import OURS, Route
 from tieout.spark.work import run_work

@@ -21,7 +21,7 @@ from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.connectors.protocols.move import STAGE_COLUMNS, ChunkSource, Loader, Merge, StageTable, Target
 from tieout.errors import BusyError, SparkFailure, TieoutError
 from tieout.failpoints import reach
-from tieout.model.moving import Delivery, Fence
+from tieout.model.moves import Delivery, Fence
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.move.log_batch import LogBatchStaged, StageLogBatch

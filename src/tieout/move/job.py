@@ -14,9 +14,9 @@ from tieout.connectors.protocols.move import Source, Target
 from tieout.connectors.registry import open_target
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore
-from tieout.model.move_requests import MoveRequest
-from tieout.model.move_states import CAUGHT_UP, FAILED, STOPPED, STOPPED_IN_PART
+from tieout.model.moves import CAUGHT_UP, FAILED, STOPPED, STOPPED_IN_PART
 from tieout.model.redaction import values_hidden
+from tieout.model.requests import MoveRequest
 from tieout.move.mover import Mover
 from tieout.move.status import StatusKeeper
 from tieout.runtime.control import HoldingControl

@@ -13,9 +13,9 @@ from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.connectors.protocols.move import ChunkSource, Loader, StagedChanges
 from tieout.errors import UnsupportedError, WriteError
 from tieout.failpoints import reach
-from tieout.model.changes import Begin, Commit, Emptied, Reached, Rows
-from tieout.model.moving import Version
+from tieout.model.moves import Version
 from tieout.model.positions import Position
+from tieout.model.row_changes import Begin, Commit, Emptied, Reached, Rows
 from tieout.model.tables import TableName
 from tieout.move import schema_changes
 from tieout.move.schema_changes import ColumnsChanged, TableChanged, Trouble, TroubleFound

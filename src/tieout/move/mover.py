@@ -16,9 +16,9 @@ from tieout.connectors.protocols.move import Merge, Source, StageTable, Target
 from tieout.errors import BusyError, LogLostError, TieoutError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.meta.moves import Moves
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Chunk, Delivery, Fence, Transfer
+from tieout.model.moves import Chunk, Delivery, Fence, Transfer
 from tieout.model.positions import Position
+from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
 from tieout.move.create_tables import Maker

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Fence, GivenUp, Transfer
+from tieout.model.moves import Fence, GivenUp, Transfer
+from tieout.model.requests import MoveRequest
 from tieout.model.tables import Index, Table, TableName
 from tieout.move.create_tables import Maker, Step
 from tieout.move.routing import Route, refuse_unmakable, routes, transfer_of

@@ -12,10 +12,13 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Destination, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.errors import TieoutError, UnsupportedError
-from tieout.model.forecast import Preflight, Problem, Severity
-from tieout.model.move_forecast import (
+from tieout.model.moves import Delivery, Fence, Transfer
+from tieout.model.preflight import (
     MoveForecast,
     MoveTableForecast,
+    Preflight,
+    Problem,
+    Severity,
     TableState,
     consistencies_upto,
     deliveries_of,
@@ -23,8 +26,7 @@ from tieout.model.move_forecast import (
     levels_upto,
     promise_of,
 )
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery, Fence, Transfer
+from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import MAKE_IT, Maker, lost_words
 from tieout.move.plan import as_made

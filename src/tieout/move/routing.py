@@ -9,9 +9,8 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import named_as_ours
 from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import UnsupportedError, UsageError
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import TABLE_NAME, Transfer
-from tieout.model.requests import TableRequest
+from tieout.model.moves import TABLE_NAME, Transfer
+from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 from tieout.move.type_fit import misfit

@@ -13,9 +13,9 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target, named_as_ours
 from tieout.connectors.sql.ddl import TABLE, DefaultKind, Structure, plain_default
 from tieout.errors import TieoutError
-from tieout.model.changes import Begin, Redefined
-from tieout.model.moving import Fence, Transfer
+from tieout.model.moves import Fence, Transfer
 from tieout.model.positions import Position
+from tieout.model.row_changes import Begin, Redefined
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 from tieout.move.routing import OURS

@@ -12,7 +12,7 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import ChunkReader, ChunkSource, Loader, key_scan
 from tieout.model.defaults import COPY_CHUNK_ROWS
 from tieout.model.keys import EVERYTHING, Key, ranges_between
-from tieout.model.moving import Chunk, Fence, Transfer
+from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.pace import paced
 from tieout.runtime.dispatch import slots
 from tieout.runtime.ranges import sampled_bounds

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import compress
 
 from tieout.errors import UnsupportedError
-from tieout.model.changes import KEPT, Begin, ChangeKind, Image, Rows
 from tieout.model.keys import Key
-from tieout.model.moving import Chunk, Held
+from tieout.model.moves import Chunk, Held
+from tieout.model.row_changes import KEPT, Begin, ChangeKind, Image, Rows
 
 PlaceKeys = Callable[[Sequence[Image]], list[int]]
 """For each row the number of the chunk in whose range its key lies."""

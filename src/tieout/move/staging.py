@@ -14,7 +14,7 @@ import pyarrow as pa
 from tieout.connectors.protocols.move import ChunkSource, Loader, StagedChanges, StageTable, TextOf
 from tieout.connectors.sql import copy_text
 from tieout.errors import UnsupportedError
-from tieout.model.changes import KEPT, Begin, Image, LogTable, Rows
+from tieout.model.row_changes import KEPT, Begin, Image, LogTable, Rows
 from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
 from tieout.move.schema_changes import ColumnsChanged
 from tieout.move.snapshot_overlap import SnapshotOverlap

@@ -10,10 +10,10 @@ from typing import Any
 
 from tieout.connectors.protocols.change_log import LogLag
 from tieout.meta.moves import Moves
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Chunk, GivenUp, Transfer, Version
+from tieout.model.moves import Chunk, GivenUp, Transfer, Version
+from tieout.model.preflight import Retention
 from tieout.model.redaction import without_values
-from tieout.model.retention import Retention
+from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.move.log_batch import LogBatchStaged
 from tieout.wording import plural

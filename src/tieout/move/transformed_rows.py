@@ -16,8 +16,8 @@ from tieout.connectors.protocols.move import STAGE_COLUMNS, Loader, StageTable
 from tieout.connectors.sql import copy_text
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.errors import SparkFailure, TieoutError, WriteError
-from tieout.model.changes import ChangeKind
-from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.moves import Chunk, Fence, Held, Transfer
+from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import TableName
 from tieout.move.log_batch import LogBatchStaged
 from tieout.move.schema_changes import Trouble

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieout.model.kinds import Incomparable, common_kind
+from tieout.model.canonical_kinds import Incomparable, common_kind
 from tieout.model.types import LogicalType, TypeName
 
 _WHOLE = {TypeName.INTEGER, TypeName.BOOLEAN}

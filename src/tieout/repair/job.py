@@ -8,8 +8,8 @@ from itertools import islice
 
 from tieout.errors import UsageError
 from tieout.meta import ChangeOutcome, ChangeState, JobKind, JobState, MetaStore, RepairPlan, RepairState
-from tieout.model.progress import Listener, Progress
-from tieout.model.repairs import RepairResult
+from tieout.model.progress_events import Listener, Progress
+from tieout.model.repair import RepairResult
 from tieout.model.results import Verdict
 from tieout.repair.passes import FORWARDS, Direction
 from tieout.runtime import job as runtime

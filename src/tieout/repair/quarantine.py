@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.repair import Repairer, Row, quarantine_table
-from tieout.model.kinds import Kind, common_kind
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.tables import Table
 from tieout.repair.rows import look_up
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.repair import Refused, Repairer, Row
 from tieout.errors import EndpointError
+from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key
-from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table
 from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.model.types import TypeName

@@ -8,10 +8,10 @@ from typing import TextIO
 from rich.text import Text
 
 from tieout.errors import UsageError
-from tieout.model.check_documents import check_document
 from tieout.model.constraints import Enforcement
+from tieout.model.documents import check_document
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, CheckVerdict, Failure, Status
-from tieout.model.remedies import Category, remedy_of
+from tieout.model.repair_choices import Category, remedy_of
 from tieout.model.truncated import TruncatedText
 from tieout.report.json import json_text
 from tieout.report.listing import aligned

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from tieout.model.check_documents import check_document, failure_document, result_document
+from tieout.model.documents import check_document, failure_document, result_document
 from tieout.model.failures import CheckReport
 from tieout.report.csv import csv_field, csv_line
 from tieout.report.json import json_text

@@ -8,8 +8,16 @@ from typing import TextIO
 from rich.text import Text
 
 from tieout.errors import UsageError
-from tieout.model.forecast import EndpointFacts, Forecast, Preflight, Problem, Severity, TableForecast
-from tieout.model.forecast_documents import forecast_document, preflight_document
+from tieout.model.preflight import (
+    EndpointFacts,
+    Forecast,
+    Preflight,
+    Problem,
+    Severity,
+    TableForecast,
+    forecast_document,
+    preflight_document,
+)
 from tieout.report.json import json_text
 from tieout.report.move_forecast import move_lines
 from tieout.report.printable import one_line, printable

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from tieout.model.move_forecast import MoveForecast, MoveTableForecast, TableState
+from tieout.model.preflight import MoveForecast, MoveTableForecast, TableState
 from tieout.report.printable import printable
 from tieout.report.terminal import HEADING
 from tieout.report.words import log_words

@@ -20,7 +20,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 from rich.text import Text
 
-from tieout.model.progress import Listener, Progress, silence
+from tieout.model.progress_events import Listener, Progress, silence
 from tieout.report.printable import one_line, printable
 from tieout.report.terminal import console_on
 from tieout.wording import duration, plural

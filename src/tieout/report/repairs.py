@@ -8,8 +8,7 @@ from typing import TextIO
 from rich.text import Text
 
 from tieout.errors import UsageError
-from tieout.model.mends import LostRow, MendSummary, OpenFailure
-from tieout.model.repairs import RepairResult, RepairSummary
+from tieout.model.repair import LostRow, MendSummary, OpenFailure, RepairResult, RepairSummary
 from tieout.report.differences import listed_differences
 from tieout.report.json import json_text
 from tieout.report.printable import one_line, printable

@@ -18,7 +18,7 @@ from tieout.connectors.registry import open_target
 from tieout.errors import FencedError, LogLostError, MetaStoreError, TieoutError, UsageError
 from tieout.meta.jobs import Jobs
 from tieout.meta.ownership import HEARTBEAT_SECONDS
-from tieout.model.moving import Fence
+from tieout.model.moves import Fence
 
 SILENT_SECONDS = 30
 """A mover that sent no heartbeat for this long does not stand in the way of another one."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import Target
 from tieout.connectors.registry import open_target
-from tieout.model.move_requests import MoveOptions
+from tieout.model.requests import MoveOptions
 
 _SHORT_WAIT = 1.0
 """A wait for the next rows that is no longer than this is not worth a word."""

@@ -13,7 +13,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as spark
 from pyspark.sql.types import DataType
 
-from tieout.model.kinds import MAX_DECIMAL_DIGITS, Form, Kind, Tolerance
+from tieout.model.canonical_kinds import MAX_DECIMAL_DIGITS, Form, Kind, Tolerance
 from tieout.spark.nested import json_text, utc_text
 from tieout.spark.types import is_collated, is_nested
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from tieout.model.changes import ChangeKind
-from tieout.model.moving import SCHEMA_NAME, TABLE_NAME, Transfer
+from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Transfer
+from tieout.model.row_changes import ChangeKind
 from tieout.spark.faults import spark_faults
 from tieout.spark.typed import as_text, typed
 from tieout.spark.work import cell_name

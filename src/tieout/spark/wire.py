@@ -8,7 +8,7 @@ from pyspark.sql import types as spark
 from pyspark.sql.types import DataType
 
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.types import TypeName
 from tieout.spark.nested import json_text, utc_text
 from tieout.spark.types import is_nested

@@ -11,7 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.errors import TieoutError
 from tieout.meta import open_store
-from tieout.model.forecast import EndpointFacts, Preflight, Problem, Severity
+from tieout.model.preflight import EndpointFacts, Preflight, Problem, Severity
 from tieout.spark.java import java_version
 
 _OLDEST_JAVA = 17

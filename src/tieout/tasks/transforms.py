@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from tieout.errors import UsageError
-from tieout.model.moving import SCHEMA_NAME, TABLE_NAME, Shape, Transfer
+from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Shape, Transfer
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table
 

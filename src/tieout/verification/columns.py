@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tieout.errors import UsageError
-from tieout.model.kinds import Incomparable, Kind, Tolerance, common_kind
+from tieout.model.canonical_kinds import Incomparable, Kind, Tolerance, common_kind
 from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.results import SchemaFinding, UnverifiedColumn
 from tieout.model.tables import Column, Table

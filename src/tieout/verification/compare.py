@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from tieout.canonical.numbers import within
+from tieout.model.canonical_kinds import Tolerance
 from tieout.model.differences import Difference, DifferenceCounts, DifferenceKind, ValuePair
 from tieout.model.keys import Key
-from tieout.model.kinds import Tolerance
 from tieout.model.redaction import Redaction
 from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.verification.rows import Rows

@@ -12,7 +12,7 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.documents import table_document, verification_document
-from tieout.model.progress import Listener
+from tieout.model.progress_events import Listener
 from tieout.model.redaction import NOTE, values_hidden
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult

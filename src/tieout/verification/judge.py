@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
 
+from tieout.model.canonical_kinds import Form
 from tieout.model.differences import DifferenceCounts
-from tieout.model.kinds import Form
 from tieout.model.results import SchemaFinding, TableResult, UnverifiedColumn, Verdict
 from tieout.verification.table_state import TableRun
 

@@ -16,8 +16,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Endpoint, reading
 from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, TieoutError
-from tieout.model.forecast import Guarantee, Preflight, Problem, Severity, TableForecast
 from tieout.model.keys import EVERYTHING
+from tieout.model.preflight import Guarantee, Preflight, Problem, Severity, TableForecast
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import SchemaFinding, Strategy
 from tieout.model.tables import Table

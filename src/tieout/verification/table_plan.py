@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tieout.connectors.protocols.endpoint import HashSpec, Reader, Scan, ScanColumn
 from tieout.connectors.spark_only_reader import SessionOnly
-from tieout.model.kinds import Tolerance
+from tieout.model.canonical_kinds import Tolerance
 from tieout.model.redaction import Redaction
 from tieout.model.results import Strategy
 from tieout.model.tables import Table

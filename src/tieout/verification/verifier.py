@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from tieout.errors import TieoutError
-from tieout.model.progress import Listener, Progress
+from tieout.model.progress_events import Listener, Progress
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.control import JobControl
 from tieout.runtime.dispatch import slots

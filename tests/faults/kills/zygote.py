@@ -84,9 +84,8 @@ def _move(asked: dict[str, Any]) -> dict[str, Any]:
     from pyspark.sql import SparkSession
 
     from tieout import api
-    from tieout.model.move_requests import MoveOptions, MoveRequest
-    from tieout.model.moving import Delivery
-    from tieout.model.requests import TableRequest
+    from tieout.model.moves import Delivery
+    from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
     gateway = launch_gateway()
     jvm = gateway.jvm

@@ -15,7 +15,7 @@ from tests.faults.moving.cases import ALL, FEW, PAIRS, Case
 from tests.faults.moving.ledger import keep, passed, table
 from tests.faults.moving.mover import Mover
 from tieout import api
-from tieout.model.move_requests import MoveRequest
+from tieout.model.requests import MoveRequest
 from tieout.spark import work
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from tieout import api
-from tieout.model.move_requests import MoveOptions, MoveRequest
-from tieout.model.moving import Delivery
+from tieout.model.requests import MoveOptions, MoveRequest
+from tieout.model.moves import Delivery
 from tieout.model.requests import TableRequest
 
 asked = json.loads(sys.argv[1])

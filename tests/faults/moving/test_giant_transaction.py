@@ -20,8 +20,8 @@ MOVER = """
 import os, sys
 from pathlib import Path
 from tieout import api
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
+from tieout.model.requests import MoveRequest
+from tieout.model.moves import Delivery
 from tieout.model.requests import TableRequest
 source, target, meta = sys.argv[1:]
 request = MoveRequest("giant", source, target, (TableRequest("giant"),), Delivery.EXACTLY_ONCE)

@@ -11,7 +11,7 @@ from tests.integration.binlog.following import Followed
 from tests.integration.binlog.theirs import LACKING, their_rows
 from tests.integration.binlog.values import ALL, Case
 from tests.servers.mariadb import MariaDB
-from tieout.model.changes import Rows
+from tieout.model.row_changes import Rows
 
 Values = list[Any]
 

@@ -9,8 +9,8 @@ from tests.log_items import only_told
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.binlog import BinlogLog
-from tieout.model.changes import KEPT, ChangeKind, Commit, Image, LogItem, Rows
 from tieout.model.positions import Position
+from tieout.model.row_changes import KEPT, ChangeKind, Commit, Image, LogItem, Rows
 from tieout.model.tables import TableName
 
 Change = tuple[str, Image | None, Image]

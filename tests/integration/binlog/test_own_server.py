@@ -15,8 +15,8 @@ from tieout.config.urls import parse_url
 from tieout.connectors.mysql.move.preflight import source_problems
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.errors import LogLostError, UnreachableError
-from tieout.model.changes import Reached
 from tieout.model.positions import Position
+from tieout.model.row_changes import Reached
 from tieout.model.tables import Table, TableName
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.integration.binlog.following import Followed
-from tieout.model.changes import Emptied, LogItem, Statement
+from tieout.model.row_changes import Emptied, LogItem, Statement
 
 TABLES = ("t", "u", "it`s", "größe", "2024")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.binlog.following import Followed, changes_in
 from tests.servers.mariadb import roll_back_prepared
-from tieout.model.changes import Begin, Commit, Rows, Statement
+from tieout.model.row_changes import Begin, Commit, Rows, Statement
 
 
 @pytest.fixture

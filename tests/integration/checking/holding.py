@@ -14,8 +14,8 @@ from tieout.connectors.postgres.check.index_reader import Entries, IndexReader
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import open_endpoint
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.keys import EVERYTHING
-from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Column, TableName
 
 _QUOTE = PostgresDialect().quote

@@ -11,10 +11,9 @@ from tests.integration.checking.checks import Checking
 from tieout import api
 from tieout.config.urls import parse_url
 from tieout.meta import JobKind, RepairChange, open_store
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckReport, CheckResult, Failure, Status
-from tieout.model.mends import MendSummary
-from tieout.model.repairs import RepairResult
-from tieout.model.statements import Family
+from tieout.model.repair import MendSummary, RepairResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.servers.postgres import Postgres
     from tests.servers.server import Database, Statement
-    from tieout.model.progress import Progress
+    from tieout.model.progress_events import Progress
 
 INDEXES = 6
 STATEMENT = "INSPECT TABLE orders"

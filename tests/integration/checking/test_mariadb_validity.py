@@ -10,8 +10,8 @@ import pytest
 from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
 from tests.variants import later
+from tieout.model.check_statements import Family
 from tieout.model.failures import Failure, FailureKind, Status
-from tieout.model.statements import Family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ import pytest
 
 from tests.corruption import postgres
 from tests.integration.checking.checks import Checking
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckVerdict, Failure, FailureKind, Status
-from tieout.model.statements import Family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from tests.servers.server import PASSWORD
 from tieout.connectors.postgres.check.checker import PostgresChecker
 from tieout.meta import Wanted
 from tieout.model.failures import CheckReport, CheckVerdict, Status
-from tieout.model.progress import Progress
+from tieout.model.progress_events import Progress
 from tieout.runtime.job import Interrupted, Stopped
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking
+from tieout.model.check_statements import Family
 from tieout.model.failures import FailureKind, Status
-from tieout.model.statements import Family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,8 +14,8 @@ from tests.log_items import only_told
 from tieout.config.urls import parse_url
 from tieout.connectors.postgres.wal import PostgresLog, slot
 from tieout.connectors.sql.connection_cache import kept_open
-from tieout.model.changes import KEPT, Begin, ChangeKind, Commit, Emptied, LogItem, Rows
 from tieout.model.positions import Position
+from tieout.model.row_changes import KEPT, Begin, ChangeKind, Commit, Emptied, LogItem, Rows
 from tieout.model.tables import TableName
 
 Told = tuple[Any, ...]

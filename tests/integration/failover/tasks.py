@@ -13,9 +13,8 @@ from tests.integration.failover.own_servers import until
 from tieout import api
 from tieout.errors import UsageError
 from tieout.meta import Wanted
-from tieout.model.move_requests import MoveOptions, MoveRequest
-from tieout.model.moving import Delivery
-from tieout.model.requests import TableRequest
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
 from tests.integration.failover.lost_answers import cut_while_committing
 from tests.integration.failover.tasks import DATABASE, Task, following
 from tests.servers.postgres import Postgres
-from tieout.model.moving import Delivery
+from tieout.model.moves import Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

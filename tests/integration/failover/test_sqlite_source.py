@@ -14,8 +14,7 @@ import pytest
 from tests.integration.failover.cases import Outcome, case
 from tieout import api
 from tieout.errors import LogLostError
-from tieout.model.move_requests import MoveRequest
-from tieout.model.requests import TableRequest
+from tieout.model.requests import MoveRequest, TableRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,9 +13,8 @@ import pytest
 from tests.servers.server import PASSWORD
 from tieout import api
 from tieout.config.urls import parse_url
-from tieout.model.forecast import Preflight, Severity
-from tieout.model.move_requests import MoveRequest
-from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.model.preflight import Preflight, Severity
+from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
 
 if TYPE_CHECKING:
     from tests.servers.server import Database

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tieout import api
-from tieout.model.move_requests import MoveOptions, MoveRequest
-from tieout.model.moving import Delivery
-from tieout.model.requests import TableRequest
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

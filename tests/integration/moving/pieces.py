@@ -11,7 +11,7 @@ from tieout.config.urls import parse_url
 from tieout.connectors.protocols.move import Merge, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.model.keys import EVERYTHING
-from tieout.model.moving import Chunk, Fence, Transfer
+from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.move.create_tables import Maker
 from tieout.move.log_batch import LogBatchStaged, StageLogBatch

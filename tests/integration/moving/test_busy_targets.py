@@ -14,7 +14,7 @@ from tieout.connectors.mysql.move.session import MySQLSession
 from tieout.connectors.postgres.move.session import PostgresSession
 from tieout.connectors.sql.target import SqlTarget
 from tieout.errors import BusyError
-from tieout.model.moving import Delivery
+from tieout.model.moves import Delivery
 
 
 def test_a_statement_that_somebody_cancels(pg_db: Database, mysql_db: Database) -> None:

@@ -18,10 +18,9 @@ from tieout.config.urls import parse_url
 from tieout.connectors.mysql.move.source import MySQLSource
 from tieout.connectors.registry import open_target
 from tieout.errors import UnsupportedError
-from tieout.model.move_forecast import TableState, TargetLevel
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Consistency, Delivery
-from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.model.moves import Consistency, Delivery
+from tieout.model.preflight import TableState, TargetLevel
+from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
 
 if TYPE_CHECKING:
     pass

@@ -19,10 +19,8 @@ from tieout.cli.main import main
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint, open_source
 from tieout.meta import JobKind, JobState, open_store
-from tieout.model.forecast import Preflight
-from tieout.model.forecast_documents import preflight_document
-from tieout.model.move_requests import MoveRequest
-from tieout.model.requests import VerifyRequest
+from tieout.model.preflight import Preflight, preflight_document
+from tieout.model.requests import MoveRequest, VerifyRequest
 
 if TYPE_CHECKING:
     from tests.servers.server import Database

@@ -18,8 +18,8 @@ from tests.servers.server import PASSWORD
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.move.session import MySQLSession
 from tieout.errors import FullError, LogLostError
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveRequest
 from tieout.move.snapshot import CopyChunk
 from tieout.spark.work import run_work
 

@@ -21,8 +21,7 @@ from tests.servers.sqlite import SqliteDatabase
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import UnsupportedError
-from tieout.model.move_requests import MoveRequest
-from tieout.model.requests import VerifyRequest
+from tieout.model.requests import MoveRequest, VerifyRequest
 from tieout.spark import work
 from tieout.verification.plan import plan_tables
 from tieout.verification.preflight import look_ahead

@@ -14,7 +14,7 @@ from tieout.connectors.registry import open_target
 from tieout.connectors.sql.ddl import TABLE
 from tieout.errors import FencedError, UnreachableError
 from tieout.model.keys import EVERYTHING
-from tieout.model.moving import Chunk
+from tieout.model.moves import Chunk
 from tieout.model.tables import TableName
 from tieout.move.log_batch import LogBatchStaged
 

@@ -21,9 +21,8 @@ from tests.variants import later
 from tieout import api
 from tieout.config.urls import parse_url
 from tieout.errors import UnsupportedError
-from tieout.model.forecast import Severity
-from tieout.model.move_requests import MoveOptions, MoveRequest
-from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.model.preflight import Severity
+from tieout.model.requests import MoveOptions, MoveRequest, TableRequest, VerifyRequest
 from tieout.runtime.throttle import Throttle
 
 if TYPE_CHECKING:

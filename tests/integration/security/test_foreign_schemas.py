@@ -10,9 +10,8 @@ import pytest
 
 from tieout import api
 from tieout.errors import AccessError
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
-from tieout.model.requests import TableRequest
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveRequest, TableRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

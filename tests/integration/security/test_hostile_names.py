@@ -36,8 +36,8 @@ from tests.variants import later
 from tieout import api
 from tieout.model.differences import DifferenceCounts
 from tieout.model.failures import CheckReport, FailureKind
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveRequest
 from tieout.model.results import Verdict, VerificationResult
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tieout.connectors.postgres.move.target import open_target
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.connectors.sql.ddl import Structure, Wiring
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.routing import transfer_of

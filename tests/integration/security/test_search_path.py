@@ -14,8 +14,8 @@ from tieout.connectors.postgres.writer import open_writer
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import MissingObjectError
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.keys import EVERYTHING
-from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Table, TableName
 
 if TYPE_CHECKING:

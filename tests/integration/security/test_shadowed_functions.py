@@ -13,9 +13,8 @@ from tests.integration.checking.checks import Checking
 from tests.integration.security.traps import is_superuser, set_traps, sprung, watch
 from tieout import api
 from tieout.errors import TieoutError
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveRequest, TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy, Verdict
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ import tieout
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.registry import open_checker, open_endpoint
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.keys import EVERYTHING
-from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Table
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.integration.repairing import Pair
 from tieout import api
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Delivery
+from tieout.model.moves import Delivery
+from tieout.model.requests import MoveRequest
 from tieout.model.results import Verdict
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ import tieout
 from tieout import api
 from tieout.checks.options import CheckOptions
 from tieout.errors import UsageError
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import Consistency, Delivery
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.check_statements import EngineChecker
+from tieout.model.moves import Consistency, Delivery
+from tieout.model.requests import MoveRequest, TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy
-from tieout.model.statements import EngineChecker
 
 
 def move(**given: Any) -> MoveRequest:

@@ -9,8 +9,8 @@ import pytest
 from tieout.checks.changed.indexes import distinct, lookable
 from tieout.connectors.protocols.check import ChangedRow, Checker, IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.failures import Failure, FailureKind
-from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.truncated import TruncatedText
 from tieout.model.types import LogicalType, TypeName

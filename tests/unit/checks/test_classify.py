@@ -10,8 +10,8 @@ from tieout.checks.indexes.classify import Classifier
 from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere
 from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.failures import Failure, FailureKind
-from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 

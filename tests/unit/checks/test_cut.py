@@ -16,8 +16,8 @@ from tieout.checks.options import CheckOptions
 from tieout.checks.values.engine_checker import own_checked
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import OwnCheck
-from tieout.model.check_documents import result_document, result_from
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
+from tieout.model.documents import result_document, result_from
 from tieout.model.failures import CheckResult, Status
 from tieout.model.tables import Table, TableName
 

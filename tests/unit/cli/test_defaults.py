@@ -17,9 +17,8 @@ from tieout.config.settings import Settings
 from tieout.config.task_settings import MoveSettings, OptionSettings, TaskSettings
 from tieout.meta.failures import Failures
 from tieout.meta.jobs import Jobs
-from tieout.model.move_requests import MoveOptions, MoveRequest
-from tieout.model.requests import VerifyOptions
-from tieout.model.statements import EngineChecker
+from tieout.model.check_statements import EngineChecker
+from tieout.model.requests import MoveOptions, MoveRequest, VerifyOptions
 
 VERIFY, CHECK = VerifyOptions(), CheckOptions()
 

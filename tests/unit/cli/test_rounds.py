@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from tieout.cli.following import Rounds
 from tieout.cli.telling import Telling
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import Family
 from tieout.report.render import OutputFormat
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)

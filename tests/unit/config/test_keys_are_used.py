@@ -14,8 +14,7 @@ from tieout.config.fields import Section
 from tieout.config.settings import EndpointSettings, Settings, SparkSettings
 from tieout.config.table_settings import ColumnExpression, TableSettings
 from tieout.config.task_settings import MoveSettings, OptionSettings, TaskSettings
-from tieout.model.move_requests import MoveOptions, MoveRequest
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import MoveOptions, MoveRequest, TableRequest, VerifyOptions, VerifyRequest
 
 SOURCE = Path(tieout.__file__).parent
 SECTIONS = (Settings, SparkSettings, EndpointSettings, TaskSettings, TableSettings, ColumnExpression)

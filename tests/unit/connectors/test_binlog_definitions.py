@@ -6,7 +6,7 @@ import pytest
 
 from tieout.connectors.mysql.binlog.ddl_effects import redefined
 from tieout.connectors.mysql.binlog.tables import Wanted
-from tieout.model.changes import Redefined
+from tieout.model.row_changes import Redefined
 from tieout.model.tables import TableName
 
 T = TableName("shop", "t")

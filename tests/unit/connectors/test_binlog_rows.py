@@ -17,8 +17,8 @@ from tieout.connectors.mysql.binlog.reader import Reader
 from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.connectors.mysql.binlog.temporal import old_datetime, time_text
 from tieout.errors import ReadError, UnsupportedError
-from tieout.model.changes import KEPT, ChangeKind, LogItem, Rows
 from tieout.model.positions import Position
+from tieout.model.row_changes import KEPT, ChangeKind, LogItem, Rows
 from tieout.model.tables import TableName
 
 UTF8, ASCII = 45, 11

@@ -20,8 +20,8 @@ from tieout.connectors.mysql.binlog.log import transaction_ends
 from tieout.connectors.mysql.binlog.reader import Reader
 from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.errors import LogLostError
-from tieout.model.changes import Begin, Commit, LogItem, Rows
 from tieout.model.positions import Position
+from tieout.model.row_changes import Begin, Commit, LogItem, Rows
 from tieout.model.tables import TableName
 
 FILE = "bin.000001"

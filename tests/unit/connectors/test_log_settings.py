@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieout.connectors.mysql.move.preflight import _of_log
-from tieout.model.forecast import Severity
+from tieout.model.preflight import Severity
 
 GOOD = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
 

@@ -12,8 +12,8 @@ import pytest
 from tieout.connectors.postgres.wal.decoder import Decoder
 from tieout.connectors.postgres.wal.pgoutput import Batch
 from tieout.errors import ReadError
-from tieout.model.changes import KEPT, Begin, ChangeKind, Commit, Emptied, LogItem, LogTable, Rows
 from tieout.model.positions import Position
+from tieout.model.row_changes import KEPT, Begin, ChangeKind, Commit, Emptied, LogItem, LogTable, Rows
 from tieout.model.tables import TableName
 
 T, U = TableName("public", "t"), TableName("public", "u")

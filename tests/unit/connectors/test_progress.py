@@ -17,8 +17,8 @@ from tieout.connectors.protocols.move import Merge, Target
 from tieout.connectors.registry import open_target
 from tieout.connectors.sql.progress import ProgressTables
 from tieout.errors import FencedError, UnreachableError
-from tieout.model.move_requests import MoveRequest
 from tieout.model.positions import Position, lsn
+from tieout.model.requests import MoveRequest
 from tieout.move.log_batch import LogBatchStaged
 
 Create = Callable[[str], SqliteDatabase]

@@ -15,7 +15,7 @@ import xxhash
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import digest, fingerprints, records
-from tieout.model.kinds import Form, Kind, Tolerance
+from tieout.model.canonical_kinds import Form, Kind, Tolerance
 
 SPECIFICATION = Path(__file__).parents[3] / "docs/explanation/canonical-form.md"
 _KIND = re.compile(r"(?P<form>[a-z0-9 ]+?)(?:\((?P<scale>\d+)\))?(?: ± (?P<amount>[\d.e-]+)(?P<relative> relative)?)?")

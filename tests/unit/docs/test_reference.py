@@ -17,7 +17,7 @@ from tieout import errors
 from tieout.config.fields import Section
 from tieout.config.url_params import PARAMETERS
 from tieout.config.urls import SCHEMES
-from tieout.model import differences, forecast, forecast_documents, move_forecast, moving, repairs, results
+from tieout.model import differences, moves, preflight, repair, results
 from tieout.model.documents import verification_document
 from tieout.report.ndjson import summary_document
 
@@ -108,23 +108,23 @@ def _documents() -> Iterator[dict[str, Any]]:
     )
     yield verification_document(verification)
     yield summary_document(verification)
-    guarantee = forecast.Guarantee(**dict.fromkeys(field.name for field in fields(forecast.Guarantee)))
-    ahead = forecast.TableForecast(
+    guarantee = preflight.Guarantee(**dict.fromkeys(field.name for field in fields(preflight.Guarantee)))
+    ahead = preflight.TableForecast(
         "s.t",
         "s.t",
         guarantee=guarantee,
         unverified_columns=table.unverified_columns,
         schema=table.schema,
     )
-    facts = forecast.EndpointFacts("a", "1")
-    problem = forecast.Problem(forecast.Severity.NOTE, "m", "f")
-    yield forecast_documents.forecast_document(forecast.Forecast("a", "b", (ahead,)))
-    levels = tuple(move_forecast.TargetLevel)
-    moved = move_forecast.MoveTableForecast("t", "t", move_forecast.TableState.THERE, ("id",), levels, levels[0], "all")
-    move = move_forecast.MoveForecast(moving.Delivery.EXACTLY_ONCE, (), moving.Consistency.ROW, (), (moved,))
-    yield forecast_documents.preflight_document(forecast.Preflight(facts, facts, (problem,), (ahead,), move))
-    yield repairs.RepairSummary("p", "j", "a", "b", unrepaired=(repairs.Unrepaired("t", 1, "why"),)).document()
-    yield repairs.RepairResult("p", "j", "apply", 1, 0, 0, 0, (changed,)).document()
+    facts = preflight.EndpointFacts("a", "1")
+    problem = preflight.Problem(preflight.Severity.NOTE, "m", "f")
+    yield preflight.forecast_document(preflight.Forecast("a", "b", (ahead,)))
+    levels = tuple(preflight.TargetLevel)
+    moved = preflight.MoveTableForecast("t", "t", preflight.TableState.THERE, ("id",), levels, levels[0], "all")
+    move = preflight.MoveForecast(moves.Delivery.EXACTLY_ONCE, (), moves.Consistency.ROW, (), (moved,))
+    yield preflight.preflight_document(preflight.Preflight(facts, facts, (problem,), (ahead,), move))
+    yield repair.RepairSummary("p", "j", "a", "b", unrepaired=(repair.Unrepaired("t", 1, "why"),)).document()
+    yield repair.RepairResult("p", "j", "apply", 1, 0, 0, 0, (changed,)).document()
 
 
 def _field_names(value: Any) -> Iterator[str]:

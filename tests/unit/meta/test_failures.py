@@ -9,8 +9,8 @@ import pytest
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.meta.failures import FailureState
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import Family
 
 AT = "postgresql://host/shop"
 CHECK = CheckResult(Family.INDEX, "public.orders", "orders_sku", Status.FAILURES)

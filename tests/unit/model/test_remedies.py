@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tieout.model.check_documents import failure_document, failure_from
+from tieout.model.documents import failure_document, failure_from
 from tieout.model.failures import Failure, FailureKind
-from tieout.model.remedies import UNKNOWN, Category, Choice, remedy, remedy_of
+from tieout.model.repair_choices import UNKNOWN, Category, Choice, remedy, remedy_of
 
 
 @pytest.mark.parametrize("kind", list(FailureKind))

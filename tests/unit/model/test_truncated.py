@@ -10,11 +10,10 @@ import pytest
 import xxhash
 
 from tieout.canonical.decode import decode
-from tieout.model.check_documents import failure_document, failure_from
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
-from tieout.model.documents import difference_document
+from tieout.model.documents import difference_document, failure_document, failure_from
 from tieout.model.failures import Failure, FailureKind
-from tieout.model.kinds import Form, Kind
 from tieout.model.truncated import BEGINNING, LONGEST_KEPT, TruncatedText, longest_of, restored, stored
 
 LONG = "it's " * 20_000

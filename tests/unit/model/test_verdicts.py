@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckReport, CheckResult, CheckVerdict, Status
 from tieout.model.results import Verdict, VerificationResult
-from tieout.model.statements import Family
 
 
 @pytest.mark.parametrize(("verdict", "code"), [(Verdict.EQUAL, 0), (Verdict.DIFFERENT, 1), (Verdict.UNVERIFIED, 3)])

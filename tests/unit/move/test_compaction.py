@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tieout.errors import UnsupportedError
-from tieout.model.changes import KEPT, ChangeKind, LogTable, Rows
+from tieout.model.row_changes import KEPT, ChangeKind, LogTable, Rows
 from tieout.model.tables import TableName
 from tieout.move.compaction import CopiedChanges, KeyedChanges
 

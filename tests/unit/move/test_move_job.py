@@ -13,7 +13,7 @@ from tieout import api
 from tieout.config.urls import parse_url
 from tieout.errors import MetaStoreError, SparkFailure, WriteError
 from tieout.meta import JobState, MetaStore, open_store
-from tieout.model.move_requests import MoveRequest
+from tieout.model.requests import MoveRequest
 from tieout.move.job import MoveJob
 
 

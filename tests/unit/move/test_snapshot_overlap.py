@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.model.changes import Begin, ChangeKind, LogTable, Rows
 from tieout.model.keys import KeyRange
-from tieout.model.moving import Chunk, Held, is_visible
+from tieout.model.moves import Chunk, Held, is_visible
 from tieout.model.positions import Position, lsn
+from tieout.model.row_changes import Begin, ChangeKind, LogTable, Rows
 from tieout.model.tables import TableName
 from tieout.move.snapshot_overlap import SnapshotOverlap
 

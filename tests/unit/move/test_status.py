@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tieout.connectors.protocols.change_log import LogLag
-from tieout.model.move_requests import MoveRequest
-from tieout.model.moving import GivenUp, Version
+from tieout.model.moves import GivenUp, Version
+from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.move import status as module
 from tieout.move.status import StatusKeeper, TableStatus

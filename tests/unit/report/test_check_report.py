@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import pytest
 
 from tieout.errors import UsageError
-from tieout.model.check_documents import check_document
+from tieout.model.check_statements import Family
 from tieout.model.constraints import Enforcement
+from tieout.model.documents import check_document
 from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import Family
 from tieout.report.check import write
 from tieout.report.render import OutputFormat
 

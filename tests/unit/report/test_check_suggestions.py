@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from io import StringIO
 
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import Family
 from tieout.report.check import write
 from tieout.report.render import OutputFormat
 

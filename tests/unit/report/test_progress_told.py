@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 
-from tieout.model.progress import Progress, silence
+from tieout.model.progress_events import Progress, silence
 from tieout.report.progress import LineProgress, TerminalProgress, progress_listener
 from tieout.report.terminal import console_on
 

@@ -6,7 +6,7 @@ import pytest
 
 from tieout import pace
 from tieout.config.urls import parse_url
-from tieout.model.move_requests import MoveOptions
+from tieout.model.requests import MoveOptions
 from tieout.pace import paced
 from tieout.runtime import throttle
 from tieout.runtime.throttle import Throttle

@@ -3,7 +3,7 @@
 import pytest
 
 from tieout.errors import UsageError
-from tieout.model.kinds import Form
+from tieout.model.canonical_kinds import Form
 from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName

@@ -7,7 +7,7 @@ import pickle
 import pyarrow as pa
 
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 from tieout.verification.compare import Shape, compare_rows

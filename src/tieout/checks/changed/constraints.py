@@ -10,10 +10,10 @@ from tieout.checks.changed.log_batches import Span
 from tieout.checks.checked import Checked, constraint_not_checked
 from tieout.checks.constraints.checks import ConstraintChecks
 from tieout.connectors.protocols.paths import OnlyRows
+from tieout.model.check_statements import Family
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
 from tieout.model.failures import Failure, Status
 from tieout.model.keys import Key
-from tieout.model.statements import Family
 
 
 @dataclass

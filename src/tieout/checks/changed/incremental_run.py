@@ -13,8 +13,8 @@ from tieout.checks.constraints.checks import ConstraintChecks
 from tieout.checks.planner import PlannedTable
 from tieout.checks.table_checks import OF_THE_TABLE, TableChecks
 from tieout.connectors.protocols.check import Literals
+from tieout.model.check_statements import Family
 from tieout.model.failures import ChangedSpan, Status
-from tieout.model.statements import Family
 from tieout.model.tables import Table
 
 OF_ROWS = frozenset({Family.INDEX, Family.CONSTRAINT})

@@ -25,10 +25,10 @@ from tieout.connectors.protocols.check import ChangedRow, Checker, IndexInfo, Li
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import Unreadable, exact_key
 from tieout.errors import TieoutError
+from tieout.model.canonical_kinds import Kind, common_kind
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
-from tieout.model.kinds import Kind, common_kind
 from tieout.model.redaction import is_hidden
-from tieout.model.statements import Family
 from tieout.model.tables import Table
 from tieout.model.truncated import is_whole
 from tieout.runtime.dispatch import run_dealt

@@ -14,11 +14,11 @@ from tieout.connectors.protocols.move import Source
 from tieout.errors import LogLostError, UnsupportedError
 from tieout.meta import MetaStore
 from tieout.meta.checks import CheckedTable
-from tieout.model.changes import LogItem, Reached
+from tieout.model.check_statements import CheckStatement, Family
 from tieout.model.failures import ChangedSpan
-from tieout.model.forecast import Severity
 from tieout.model.positions import Position
-from tieout.model.statements import CheckStatement, Family
+from tieout.model.preflight import Severity
+from tieout.model.row_changes import LogItem, Reached
 from tieout.model.tables import TableName
 
 _FIRST = "no position was checked before"

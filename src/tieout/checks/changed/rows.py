@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tieout.connectors.protocols.check import ChangedRow, IndexInfo, Literals
-from tieout.model.changes import KEPT, ChangeKind, Emptied, Image, LogItem, Rows, Statement
+from tieout.model.row_changes import KEPT, ChangeKind, Emptied, Image, LogItem, Rows, Statement
 from tieout.model.tables import Column, Table, TableName
 
 Texts = dict[str, str | None]

@@ -16,9 +16,9 @@ from tieout.checks.constraints.recheck import MOST, BreakingRow, ConstraintOutco
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.paths import OnlyRows, Violations
+from tieout.model.check_statements import Family
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import Family
 from tieout.wording import plural
 
 _KINDS = {

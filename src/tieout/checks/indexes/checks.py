@@ -23,8 +23,8 @@ from tieout.connectors.protocols.paths import Follows, TablePath, Unreadable, ex
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.connectors.sql.index_scan import MOST as MOST_DISORDERS
 from tieout.errors import DamagedIndexError
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import Family
 from tieout.model.tables import Table
 from tieout.runtime.recheck import RecheckPolicy
 from tieout.wording import plural

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tieout.canonical.fields import PRESENT, Field
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName
 

@@ -18,8 +18,8 @@ from tieout.checks.values.already_reported import Told
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import BrokenValue, CantRead, Unreadable, ValuePath
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import Family
 from tieout.model.tables import Table
 from tieout.pace import Pace
 from tieout.runtime.dispatch import deal, slots

@@ -8,8 +8,8 @@ from tieout.checks.checked import Checked
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.paths import OwnFinding
+from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
-from tieout.model.statements import Family
 from tieout.model.tables import Table
 
 OWN = "engine's own checker"

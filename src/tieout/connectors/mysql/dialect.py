@@ -9,7 +9,7 @@ from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.sql.select import Comparing, reference
-from tieout.model.kinds import Form
+from tieout.model.canonical_kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 

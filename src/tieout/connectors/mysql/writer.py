@@ -23,8 +23,8 @@ from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
 from tieout.connectors.sql import dml, select
 from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import AccessError, MissingObjectError, UnreachableError
+from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key
-from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 

@@ -8,7 +8,7 @@ from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.bc_dates import to_postgres
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.sql.select import aggregate, reference
-from tieout.model.kinds import Form
+from tieout.model.canonical_kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tieout.model.changes import LogItem
 from tieout.model.positions import Position
+from tieout.model.row_changes import LogItem
 from tieout.model.tables import TableName
 
 

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from tieout.model.canonical_kinds import Kind
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
-from tieout.model.kinds import Kind
 from tieout.model.tables import Column, Table, TableName
 
 if TYPE_CHECKING:

@@ -17,13 +17,11 @@ from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
 from tieout.connectors.sql.progress import ProgressTables
 from tieout.errors import MissingObjectError, UnreachableError
-from tieout.model.forecast import Problem
+from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key, KeyRange
-from tieout.model.kinds import Form, Kind, common_kind
-from tieout.model.move_forecast import TargetLevel
-from tieout.model.moving import Chunk, Consistency, Fence, Held, Transfer, Version
+from tieout.model.moves import Chunk, Consistency, Fence, Held, Transfer, Version
 from tieout.model.positions import Position
-from tieout.model.retention import Retention
+from tieout.model.preflight import Problem, Retention, TargetLevel
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import FailureKind
 from tieout.model.keys import Key
-from tieout.model.kinds import Kind, common_kind
 from tieout.model.tables import Table
 
 if TYPE_CHECKING:

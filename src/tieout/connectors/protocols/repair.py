@@ -16,8 +16,8 @@ import pyarrow as pa
 from tieout.connectors.protocols.endpoint import Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.internal_tables import QUARANTINE
+from tieout.model.canonical_kinds import Kind
 from tieout.model.keys import Key
-from tieout.model.kinds import Kind
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 

@@ -13,9 +13,9 @@ from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.paths import OnlyRows, Part, exact_columns
 from tieout.connectors.sql import select
 from tieout.connectors.sql.constraint_dialect import Spelling
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.constraints import ConstraintInfo, ConstraintKind, Match
 from tieout.model.keys import Key
-from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table
 from tieout.model.types import LogicalType, TypeName
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.connectors.protocols.endpoint import Scan
+from tieout.model.canonical_kinds import Incomparable, common_kind
 from tieout.model.keys import Key
-from tieout.model.kinds import Incomparable, common_kind
 from tieout.model.tables import Column
 
 

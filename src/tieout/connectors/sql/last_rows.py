@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from tieout.connectors.protocols.move import StagedChanges
 from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.session import Session
-from tieout.model.moving import Chunk, Fence, Transfer
+from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.model.tables import TableName
 
 _KEPT = 3

@@ -12,7 +12,7 @@ from tieout.connectors.sql.session import Session
 from tieout.errors import EndpointError, FencedError, UnreachableError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange
-from tieout.model.moving import Chunk, Fence, Held, Version
+from tieout.model.moves import Chunk, Fence, Held, Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 

@@ -25,10 +25,9 @@ from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.session import Session
 from tieout.errors import AccessError, UnreachableError, WriteError
 from tieout.failpoints import reach
-from tieout.model.changes import ChangeKind
-from tieout.model.forecast import Problem
-from tieout.model.move_forecast import TargetLevel
-from tieout.model.moving import Chunk, Fence, Transfer
+from tieout.model.moves import Chunk, Fence, Transfer
+from tieout.model.preflight import Problem, TargetLevel
+from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import Column, Table, TableName
 
 KIND, PIECE, COPIES, KEPT = STAGE_COLUMNS

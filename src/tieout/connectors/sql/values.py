@@ -13,8 +13,8 @@ from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, readi
 from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, ValueRule, shown_text
 from tieout.connectors.sql import select
 from tieout.errors import ReadError
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.keys import EVERYTHING, Key, KeyRange, ranges_between
-from tieout.model.kinds import Form, Kind
 from tieout.model.tables import Column, Table
 from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.model.types import LogicalType, TypeName

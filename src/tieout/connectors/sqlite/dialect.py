@@ -5,7 +5,7 @@ from __future__ import annotations
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql.select import Comparing
 from tieout.connectors.sqlite import quoting
-from tieout.model.kinds import Form
+from tieout.model.canonical_kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 

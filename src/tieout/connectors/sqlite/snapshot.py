@@ -19,9 +19,9 @@ from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.errors import UnsupportedError
+from tieout.model.canonical_kinds import Form
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
-from tieout.model.kinds import Form
 
 _DIALECT = SQLiteDialect()
 _BATCH, _FIRST_BATCH = 20_000, 8

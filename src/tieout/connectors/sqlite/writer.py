@@ -19,8 +19,8 @@ from tieout.connectors.sqlite.literals import SQLiteChangeDialect
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.errors import AccessError, WriteError
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.keys import Key
-from tieout.model.kinds import Form, Kind
 from tieout.model.server_words import told
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName

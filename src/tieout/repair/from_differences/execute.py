@@ -16,8 +16,8 @@ from tieout.canonical.numbers import plain_number, within
 from tieout.connectors.protocols.repair import Refused, Row, Statements
 from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, MetaStore, RepairChange, RepairPlan
 from tieout.meta.batches import in_batches
+from tieout.model.canonical_kinds import Kind
 from tieout.model.keys import Key
-from tieout.model.kinds import Kind
 from tieout.model.tables import Column, Table
 from tieout.model.types import TypeName
 from tieout.repair.from_differences.tables import RepairTable, Sides, exact_row, key_of, on_target

@@ -13,8 +13,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.errors import UsageError
 from tieout.meta import ChangeAction, ChangeState, Job, JobState, MetaStore, RepairChange
 from tieout.model.differences import Difference, DifferenceKind
-from tieout.model.progress import Listener, Progress, silence
-from tieout.model.repairs import RepairSummary, Unrepaired
+from tieout.model.progress_events import Listener, Progress, silence
+from tieout.model.repair import RepairSummary, Unrepaired
 from tieout.model.truncated import LONGEST_KEPT, is_whole
 from tieout.repair.from_differences.tables import (
     RepairTable,

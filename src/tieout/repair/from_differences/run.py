@@ -8,8 +8,8 @@ from itertools import groupby, islice
 from tieout.config.urls import EndpointUrl
 from tieout.meta import ChangeState, MetaStore, RepairPlan, RepairState
 from tieout.model.differences import Difference
-from tieout.model.progress import Listener, silence
-from tieout.model.repairs import RepairResult
+from tieout.model.progress_events import Listener, silence
+from tieout.model.repair import RepairResult
 from tieout.repair.from_differences.execute import RowWork, settle_in_flight
 from tieout.repair.from_differences.tables import Sides, key_of, opened, verification
 from tieout.repair.job import LISTED, messages_of, restate, running

@@ -17,10 +17,10 @@ from tieout.connectors.protocols.repair import Reference, Row, Writer
 from tieout.connectors.registry import open_endpoint, open_writer
 from tieout.errors import UnsupportedError, UsageError
 from tieout.meta import Job, JobKind, MetaStore
+from tieout.model.canonical_kinds import Form, Kind, common_kind
+from tieout.model.documents import request_from_document
 from tieout.model.keys import Key
-from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.redaction import values_hidden
-from tieout.model.request_documents import request_from_document
 from tieout.model.tables import Column, Table
 from tieout.model.truncated import is_whole
 from tieout.repair.rows import Found, look_up

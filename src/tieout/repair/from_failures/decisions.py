@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tieout.errors import UsageError
 from tieout.meta.failures import KeptFailure
-from tieout.model.check_documents import failure_from
+from tieout.model.documents import failure_from
 from tieout.model.failures import Failure, FailureKind
-from tieout.model.mends import Decisions, OpenFailure, where_of
-from tieout.model.remedies import Category, Choice, Remedy, remedy, remedy_of
+from tieout.model.repair import Decisions, OpenFailure, where_of
+from tieout.model.repair_choices import Category, Choice, Remedy, remedy, remedy_of
 
 _OF_VALUES = (
     FailureKind.INVALID_VALUE,

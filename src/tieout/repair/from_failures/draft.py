@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tieout.connectors.protocols.repair import Repairer
 from tieout.meta import ChangeAction, ChangeState, RepairChange
-from tieout.model.mends import Decisions, OpenFailure
+from tieout.model.repair import Decisions, OpenFailure
 from tieout.repair.from_failures.database import Database
 from tieout.repair.from_failures.decisions import Decided
 from tieout.repair.from_failures.details import Details

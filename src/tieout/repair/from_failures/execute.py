@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.repair import Refused
 from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange, RepairPlan, RepairState
-from tieout.model.progress import Listener, silence
-from tieout.model.repairs import RepairResult
+from tieout.model.progress_events import Listener, silence
+from tieout.model.repair import RepairResult
 from tieout.model.tables import Table
 from tieout.repair.from_failures.change_rows import Ended, RowChanges, transact
 from tieout.repair.from_failures.database import Database, check_job, opened

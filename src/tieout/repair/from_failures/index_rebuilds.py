@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tieout.connectors.protocols.repair import Refused
 from tieout.meta import ChangeAction, RepairChange
-from tieout.model.remedies import Choice
+from tieout.model.repair_choices import Choice
 from tieout.repair.from_failures.decisions import Decided
 from tieout.repair.from_failures.details import Details, IndexEntry
 from tieout.repair.from_failures.draft import Draft

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tieout.connectors.protocols.repair import Repairer, Row
 from tieout.meta import ChangeAction, RepairChange
-from tieout.model.remedies import Choice
+from tieout.model.repair_choices import Choice
 from tieout.model.tables import Table
 from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
 from tieout.repair.from_failures.decisions import Decided

@@ -12,9 +12,9 @@ from tieout.config.urls import EndpointUrl
 from tieout.errors import UsageError
 from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange
 from tieout.meta.failures import FailureState, KeptFailure
-from tieout.model.mends import Decisions, MendSummary, PlannedMend
-from tieout.model.progress import Listener, silence
-from tieout.model.remedies import Category, Choice
+from tieout.model.progress_events import Listener, silence
+from tieout.model.repair import Decisions, MendSummary, PlannedMend
+from tieout.model.repair_choices import Category, Choice
 from tieout.repair.from_failures.database import check_job, opened
 from tieout.repair.from_failures.decisions import Decided, decide
 from tieout.repair.from_failures.details import details_of

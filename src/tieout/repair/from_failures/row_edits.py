@@ -13,9 +13,9 @@ from typing import Any
 from tieout.connectors.protocols.repair import Parent, Repairer, Row
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.failures import FailureKind
-from tieout.model.mends import Decisions
-from tieout.model.progress import Listener, Progress
-from tieout.model.remedies import Choice
+from tieout.model.progress_events import Listener, Progress
+from tieout.model.repair import Decisions
+from tieout.model.repair_choices import Choice
 from tieout.model.tables import Table
 from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
 from tieout.repair.from_failures.decisions import Decided

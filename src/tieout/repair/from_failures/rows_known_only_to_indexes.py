@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tieout.connectors.protocols.repair import Row
 from tieout.model.failures import FailureKind
-from tieout.model.mends import LostRow
-from tieout.model.remedies import Choice
+from tieout.model.repair import LostRow
+from tieout.model.repair_choices import Choice
 from tieout.model.tables import Table
 from tieout.model.truncated import LONGEST_IN_FAILURE, is_whole
 from tieout.repair.from_failures.decisions import Decided

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tieout.connectors.protocols.repair import Repairer, Trigger
 from tieout.meta import ChangeAction, RepairChange
-from tieout.model.remedies import Choice
+from tieout.model.repair_choices import Choice
 from tieout.model.tables import Table
 from tieout.repair.from_failures.details import details_of
 

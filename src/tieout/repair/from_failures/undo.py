@@ -13,8 +13,8 @@ from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.repair import Reference, Refused, Repairer, Row
 from tieout.meta import ChangeAction, ChangeState, MetaStore, RepairChange, RepairPlan, RepairState
 from tieout.model.keys import Key
-from tieout.model.progress import Listener, silence
-from tieout.model.repairs import RepairResult
+from tieout.model.progress_events import Listener, silence
+from tieout.model.repair import RepairResult
 from tieout.model.tables import Table
 from tieout.repair.from_failures.change_rows import Ended, transact
 from tieout.repair.from_failures.database import Database, check_job, opened

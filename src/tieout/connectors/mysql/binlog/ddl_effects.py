@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotUnderstood, Rules, Unreadable, Word, Words
 from tieout.connectors.mysql.binlog.statements import whole_statement
 from tieout.connectors.mysql.binlog.tables import Wanted
-from tieout.model.changes import Redefined
+from tieout.model.row_changes import Redefined
 from tieout.model.tables import TableName
 
 _CONSTRAINTS = frozenset(

@@ -15,7 +15,7 @@ from tieout.connectors.mysql.binlog.table_map import LogColumn, TableMap, table_
 from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import ReadError, UnsupportedError
-from tieout.model.changes import LogTable
+from tieout.model.row_changes import LogTable
 
 _MOST = 1_000
 """Descriptions to remember: a table has a new one whenever it is altered."""

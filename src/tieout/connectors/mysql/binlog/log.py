@@ -23,8 +23,8 @@ from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.errors import LogLostError, UnreachableError
-from tieout.model.changes import LogItem, Reached
 from tieout.model.positions import Position
+from tieout.model.row_changes import LogItem, Reached
 from tieout.model.tables import TableName
 
 

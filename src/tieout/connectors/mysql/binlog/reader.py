@@ -16,8 +16,8 @@ from tieout.connectors.mysql.binlog.tables import Tables, Wanted
 from tieout.connectors.mysql.binlog.transactions import Groups
 from tieout.connectors.mysql.binlog.xa import LastRead, TwoParts
 from tieout.errors import ReadError, UnreachableError, UnsupportedError
-from tieout.model.changes import Begin, Commit, Emptied, LogItem, Reached, Rows, Statement
 from tieout.model.positions import Position, commit_of
+from tieout.model.row_changes import Begin, Commit, Emptied, LogItem, Reached, Rows, Statement
 from tieout.model.tables import TableName
 
 _NEVER = 1 << 64

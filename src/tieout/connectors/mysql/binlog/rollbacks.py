@@ -15,8 +15,8 @@ from tieout.connectors.mysql.binlog import kinds
 from tieout.connectors.mysql.binlog.dump import Dump
 from tieout.connectors.mysql.binlog.tables import Tables
 from tieout.errors import UnsupportedError
-from tieout.model.changes import KEPT, ChangeKind, Redefined, Rows, Statement
 from tieout.model.positions import Position
+from tieout.model.row_changes import KEPT, ChangeKind, Redefined, Rows, Statement
 
 _PART = 4 << 20
 """Bytes of the log to hold at once."""

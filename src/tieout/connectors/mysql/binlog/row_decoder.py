@@ -18,7 +18,7 @@ from tieout.connectors.mysql.binlog.charset_codec import spelled
 from tieout.connectors.mysql.binlog.compressed import inflated_value
 from tieout.connectors.mysql.binlog.digits import DIGITS
 from tieout.connectors.mysql.binlog.forms import Form
-from tieout.model.changes import KEPT, Image
+from tieout.model.row_changes import KEPT, Image
 
 
 class Source:

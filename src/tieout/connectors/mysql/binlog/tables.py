@@ -16,7 +16,7 @@ from tieout.connectors.mysql.binlog.row_decoder import Decoded, Decoder
 from tieout.connectors.mysql.binlog.statements import Query
 from tieout.connectors.mysql.binlog.table_map import table_id, table_name
 from tieout.errors import ReadError
-from tieout.model.changes import ChangeKind, Rows
+from tieout.model.row_changes import ChangeKind, Rows
 from tieout.model.server_words import told_of
 from tieout.model.tables import TableName
 

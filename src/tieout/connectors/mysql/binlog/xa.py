@@ -19,8 +19,8 @@ from tieout.connectors.mysql.binlog.statements import Meaning, Query, query_of
 from tieout.connectors.mysql.binlog.tables import Tables
 from tieout.connectors.mysql.binlog.transactions import Groups
 from tieout.errors import LogLostError
-from tieout.model.changes import Redefined, Rows, Statement
 from tieout.model.positions import Position
+from tieout.model.row_changes import Redefined, Rows, Statement
 from tieout.model.tables import TableName
 
 _MOST_HELD = 16 << 20

@@ -14,8 +14,8 @@ from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.shown import keys_of, parts_of
 from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.model.canonical_kinds import Incomparable, common_kind
 from tieout.model.constraints import ConstraintInfo, ConstraintKind, Enforcement, Reference
-from tieout.model.kinds import Incomparable, common_kind
 from tieout.model.tables import Table, TableName
 
 _INDEXES = """

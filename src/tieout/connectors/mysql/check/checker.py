@@ -31,8 +31,8 @@ from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sql.key_decode import canonical_text
 from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.connectors.sql.values import ScanValues
+from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key
-from tieout.model.kinds import Form, Kind, common_kind
 from tieout.model.tables import Column, Table, TableName
 
 _PRIMARY = "FORCE INDEX (PRIMARY)"

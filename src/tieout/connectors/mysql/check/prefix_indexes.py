@@ -25,7 +25,7 @@ from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sql.key_decode import canonical_text
 from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import UnsupportedError
-from tieout.model.kinds import Kind, common_kind
+from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 

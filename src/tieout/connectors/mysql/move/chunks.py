@@ -20,7 +20,7 @@ from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
 from tieout.connectors.sql import select
 from tieout.errors import ReadError, UnsupportedError
 from tieout.model.keys import Key, KeyRange
-from tieout.model.moving import Held, Transfer
+from tieout.model.moves import Held, Transfer
 from tieout.model.positions import Position
 
 

@@ -14,7 +14,7 @@ from tieout.connectors.mysql.move.session import MySQLSession
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.errors import UnsupportedError, WriteError
-from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.server_words import told
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName

@@ -24,7 +24,7 @@ from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.protocols.move import Destination
 from tieout.errors import AccessError
-from tieout.model.forecast import Problem, Severity
+from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Table
 
 # GRANT SELECT, INSERT (`a`, `b`) ON `shop`.* TO …; a role that is granted has no ON.

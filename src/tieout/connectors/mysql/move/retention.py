@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tieout.model.forecast import Problem, Severity
-from tieout.model.retention import Retention
+from tieout.model.preflight import Problem, Retention, Severity
 
 # The days are of servers that don't know the seconds; the size is of MariaDB 11.4 and later.
 SETTINGS = ("binlog_expire_logs_seconds", "expire_logs_days", "max_binlog_total_size")

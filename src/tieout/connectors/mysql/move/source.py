@@ -23,10 +23,9 @@ from tieout.connectors.mysql.move.wiring import wiring
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.sql.ddl import Structure, Wiring
-from tieout.model.forecast import Problem, Severity
-from tieout.model.moving import Consistency
+from tieout.model.moves import Consistency
 from tieout.model.positions import Position
-from tieout.model.retention import Retention
+from tieout.model.preflight import Problem, Retention, Severity
 from tieout.model.tables import Column, Table, TableName
 
 _TRANSACTIONAL = {"InnoDB", "ROCKSDB"}

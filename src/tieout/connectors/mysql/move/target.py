@@ -17,7 +17,7 @@ from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import UnsupportedError
-from tieout.model.forecast import Problem, Severity
+from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 

@@ -15,8 +15,8 @@ from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.move import TextOf
 from tieout.connectors.sql import copy_text
 from tieout.connectors.sql.char_overflow import MARK, marked, most_letters
-from tieout.model.kinds import Form, Kind
-from tieout.model.moving import Transfer
+from tieout.model.canonical_kinds import Form, Kind
+from tieout.model.moves import Transfer
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 

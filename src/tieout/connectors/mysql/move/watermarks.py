@@ -11,7 +11,7 @@ from typing import Any
 
 from tieout.connectors.mysql.binlog.server import end_of_log
 from tieout.errors import UnsupportedError
-from tieout.model.moving import Held
+from tieout.model.moves import Held
 
 TABLE = "tieout_watermark"
 

@@ -9,8 +9,8 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
 from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.model.canonical_kinds import Form, Incomparable, Kind, common_kind
 from tieout.model.constraints import ConstraintInfo, ConstraintKind, Enforcement, Match, Reference
-from tieout.model.kinds import Form, Incomparable, Kind, common_kind
 from tieout.model.tables import Column, Table, TableName
 
 _INDEXES = """

@@ -20,7 +20,7 @@ from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql.select import wires
-from tieout.model.kinds import Form, Kind
+from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.tables import Column, TableName
 from tieout.model.types import LogicalType, TypeName
 

@@ -28,7 +28,7 @@ from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
 from tieout.connectors.sql import copy_text, select
 from tieout.connectors.sql.char_overflow import MARK, marked, most_letters
 from tieout.model.keys import Key, KeyRange
-from tieout.model.moving import Held, Transfer
+from tieout.model.moves import Held, Transfer
 from tieout.model.positions import Position
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName

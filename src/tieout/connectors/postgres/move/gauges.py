@@ -6,7 +6,7 @@ Who may not see what others do sees NULL, and no error: a throttle that looks at
 from __future__ import annotations
 
 from tieout.connectors.sql.session import Session
-from tieout.model.forecast import Problem, Severity
+from tieout.model.preflight import Problem, Severity
 
 _MAY_LOOK = """SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), quote_ident(current_user),
   current_setting('track_activities')::bool"""

@@ -15,7 +15,7 @@ from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_a
 from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.errors import WriteError
-from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.server_words import are_hidden
 from tieout.model.tables import TableName
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tieout.connectors.postgres.move.loader import SCHEMA
 from tieout.connectors.protocols.move import Destination
 from tieout.connectors.sql.session import Session
-from tieout.model.forecast import Problem, Severity
+from tieout.model.preflight import Problem, Severity
 
 # Whether triggers sleep was tried when the session began: it is not a privilege that could be asked for.
 _SERVER = """SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::bool,

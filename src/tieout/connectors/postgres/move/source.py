@@ -20,10 +20,9 @@ from tieout.connectors.postgres.wal.faults import slot_faults
 from tieout.connectors.postgres.wal.readiness import log_problems, table_problems
 from tieout.connectors.postgres.wal.slot import retention
 from tieout.connectors.sql.ddl import Structure, Wiring
-from tieout.model.forecast import Problem
-from tieout.model.moving import Consistency
+from tieout.model.moves import Consistency
 from tieout.model.positions import Position
-from tieout.model.retention import Retention
+from tieout.model.preflight import Problem, Retention
 from tieout.model.tables import Column, Table, TableName
 
 

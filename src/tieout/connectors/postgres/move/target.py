@@ -20,8 +20,8 @@ from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import AccessError
-from tieout.model.forecast import Problem
-from tieout.model.moving import Transfer
+from tieout.model.moves import Transfer
+from tieout.model.preflight import Problem
 from tieout.model.tables import Column, Table, TableName
 
 _TURN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"

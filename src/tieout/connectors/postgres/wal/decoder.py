@@ -10,8 +10,8 @@ import numpy as np
 
 from tieout.connectors.postgres.wal.pgoutput import Batch, Images, Places, Relation, described, images
 from tieout.errors import ReadError
-from tieout.model.changes import Begin, ChangeKind, Commit, Emptied, LogItem, LogTable, Rows
 from tieout.model.positions import lsn
+from tieout.model.row_changes import Begin, ChangeKind, Commit, Emptied, LogItem, LogTable, Rows
 from tieout.model.server_words import told_of
 from tieout.model.tables import TableName
 

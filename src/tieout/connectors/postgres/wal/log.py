@@ -19,8 +19,8 @@ from tieout.connectors.postgres.wal.slot import slot_state, when_free
 from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.connectors.sql.connection_cache import lease
 from tieout.errors import LogLostError, UnreachableError
-from tieout.model.changes import LogItem, Reached
 from tieout.model.positions import Position, lsn
+from tieout.model.row_changes import LogItem, Reached
 from tieout.model.tables import TableName
 
 # Tables are described once, before the first change of all.

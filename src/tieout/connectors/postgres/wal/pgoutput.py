@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tieout.model.changes import KEPT, ChangeKind, Image, LogTable
+from tieout.model.row_changes import KEPT, ChangeKind, Image, LogTable
 from tieout.model.tables import TableName
 
 _OID = struct.Struct(">xI")

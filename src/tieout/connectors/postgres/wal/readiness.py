@@ -7,7 +7,7 @@ from typing import Any
 
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.wal.publication import identities, unfit
-from tieout.model.forecast import Problem, Severity
+from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import TableName
 
 # Amazon RDS has no role with REPLICATION: it has a role to be a member of. `own` is a slot that is there already.

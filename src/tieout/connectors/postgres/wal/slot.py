@@ -20,9 +20,8 @@ from tieout.connectors.postgres.wal.faults import DUPLICATE, IN_USE, START_ANEW,
 from tieout.connectors.postgres.wal.publication import publish, unpublish
 from tieout.connectors.postgres.wal.write_ahead_log import IDENTITY
 from tieout.errors import LogLostError, UsageError
-from tieout.model.forecast import Problem, Severity
 from tieout.model.positions import Position
-from tieout.model.retention import Retention
+from tieout.model.preflight import Problem, Retention, Severity
 from tieout.model.tables import TableName
 
 _STATE = f"""SELECT confirmed_flush_lsn::text, restart_lsn::text, wal_status, active, pg_wal_lsn_diff(

@@ -13,8 +13,8 @@ from tieout.connectors.sqlite.capture.triggers import names, triggers
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.move.session import SQLiteSession, transaction
 from tieout.errors import LogLostError
-from tieout.model.changes import ChangeKind
 from tieout.model.positions import Position
+from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import Column, Table, TableName
 
 BEGIN_ANEW = "drop the task and begin anew"

@@ -31,8 +31,8 @@ from tieout.connectors.sqlite.faults import translated
 from tieout.connectors.sqlite.move.session import WAIT_SECONDS
 from tieout.connectors.sqlite.session import connect
 from tieout.errors import LogLostError, UnreachableError
-from tieout.model.changes import Begin, ChangeKind, Commit, LogItem, LogTable, Reached, Rows
 from tieout.model.positions import Position
+from tieout.model.row_changes import Begin, ChangeKind, Commit, LogItem, LogTable, Reached, Rows
 from tieout.model.tables import TableName
 
 _CONFIRM_SECONDS = 2.0

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from tieout.connectors.sqlite.capture.described import Captured
 from tieout.connectors.sqlite.capture.tables import CHANGES, REPLACED
 from tieout.connectors.sqlite.dialect import SQLiteDialect
-from tieout.model.changes import ChangeKind
+from tieout.model.row_changes import ChangeKind
 
 _NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000"
 _KINDS = {

@@ -11,7 +11,7 @@ from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.tokens import Token, joined, split_at_commas, stripped, tokens
-from tieout.model.kinds import Form, Incomparable, Kind, common_kind
+from tieout.model.canonical_kinds import Form, Incomparable, Kind, common_kind
 from tieout.model.tables import Column, Table
 from tieout.model.types import LogicalType, TypeName
 

@@ -18,7 +18,7 @@ from tieout.connectors.sqlite.move.session import WAIT_SECONDS
 from tieout.connectors.sqlite.move.texts import texts_of
 from tieout.connectors.sqlite.session import connect
 from tieout.model.keys import Key, KeyRange
-from tieout.model.moving import Held, Transfer
+from tieout.model.moves import Held, Transfer
 
 _DIALECT = SQLiteDialect()
 _ROWS = 5_000

@@ -18,7 +18,7 @@ from tieout.connectors.sqlite.move.ddl_same_engine import NAME
 from tieout.connectors.sqlite.move.session import SQLiteSession, transaction
 from tieout.connectors.sqlite.move.texts import Undecodable, rows_of
 from tieout.errors import UnsupportedError, WriteError
-from tieout.model.moving import Chunk, Fence, Held, Transfer
+from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
 
 SCHEMA = "main"

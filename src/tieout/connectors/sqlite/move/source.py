@@ -17,10 +17,9 @@ from tieout.connectors.sqlite.move.chunks import SQLiteChunkSource
 from tieout.connectors.sqlite.move.ddl_same_engine import own_structure
 from tieout.connectors.sqlite.session import connect
 from tieout.errors import UnsupportedError
-from tieout.model.forecast import Problem, Severity
-from tieout.model.moving import Consistency
+from tieout.model.moves import Consistency
 from tieout.model.positions import Position
-from tieout.model.retention import Retention
+from tieout.model.preflight import Problem, Retention, Severity
 from tieout.model.tables import Column, Table, TableName
 
 

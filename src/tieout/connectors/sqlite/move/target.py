@@ -14,8 +14,8 @@ from tieout.connectors.sqlite.capture.described import rowid_of
 from tieout.connectors.sqlite.move.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
 from tieout.connectors.sqlite.move.session import SQLiteSession
 from tieout.errors import UnsupportedError
-from tieout.model.forecast import Problem, Severity
-from tieout.model.moving import Fence, Transfer
+from tieout.model.moves import Fence, Transfer
+from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 
 _ODD = "_tieout_odd"

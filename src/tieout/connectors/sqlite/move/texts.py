@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tieout.connectors.protocols.move import TextOf
 from tieout.errors import UnsupportedError
-from tieout.model.moving import Transfer
+from tieout.model.moves import Transfer
 from tieout.model.tables import TableName
 
 _NULL = "\\N"

@@ -1,4 +1,4 @@
-"""What a mover keeps: which rows were copied at which moment, and how far the log was applied."""
+"""What a move is: its delivery and consistency, what its progress tells, how it ends."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from tieout.model.changes import Begin
 from tieout.model.keys import KeyRange
 from tieout.model.positions import Position
+from tieout.model.row_changes import Begin
 from tieout.model.tables import Column, Table, TableName
 
 
@@ -145,3 +145,15 @@ class Transfer:
     @property
     def target_columns(self) -> tuple[Column, ...]:
         return tuple(target for _, target in self.columns)
+
+
+CAUGHT_UP = "caught up"
+STOPPED_IN_PART = "stopped in part"
+"""It has caught up with some of its tables, and gave up others."""
+STOPPED = "stopped"
+FAILED = "failed"
+INTERRUPTED = "interrupted"
+"""Its process is gone, and did not say why."""
+
+ENDED = frozenset({CAUGHT_UP, STOPPED_IN_PART, STOPPED, FAILED})
+"""What a mover says of itself when it ends in order."""
