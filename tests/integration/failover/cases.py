@@ -17,9 +17,9 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 class Outcome(StrEnum):
-    GOES_ON = "goes on; nothing is lost, nothing is there twice"
-    LOST = "ends with `log-lost`; the target stays as it is"
-    STOPS = "stops those tables with the reason; others go on"
+    GOES_ON = "continues; nothing is lost or duplicated"
+    LOST = "ends with `log-lost`; the target is not changed"
+    STOPS = "stops those tables and says why; the others continue"
 
 
 @dataclass(frozen=True)

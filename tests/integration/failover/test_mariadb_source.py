@@ -37,7 +37,7 @@ def task(primary: MariaDB, postgres: Server, spark: SparkSession, tmp_path: Path
     postgres.drop_database(DATABASE)
 
 
-@case(SOURCE, "a replica that has all is promoted", Outcome.GOES_ON, "its log has the same GTIDs")
+@case(SOURCE, "a replica that has every transaction is promoted", Outcome.GOES_ON, "its log has the same GTIDs")
 def test_a_promoted_replica(task: Task, primary: MariaDB) -> None:
     """Its files have lower numbers than those that were read before."""
     with own.mariadb_replica(primary) as replica:
@@ -56,7 +56,7 @@ def test_a_promoted_replica(task: Task, primary: MariaDB) -> None:
         goes_on(other)
 
 
-@case(SOURCE, "a replica is promoted that lacks transactions that were applied", Outcome.LOST, "it never had them")
+@case(SOURCE, "a replica that lacks applied transactions is promoted", Outcome.LOST, "it never received them")
 def test_a_promoted_replica_that_lacks_something(task: Task, primary: MariaDB) -> None:
     with own.mariadb_replica(primary) as replica:
         own.wait_for_replica(primary, replica)
@@ -70,7 +70,7 @@ def test_a_promoted_replica_that_lacks_something(task: Task, primary: MariaDB) -
         is_lost(other, "never to")
 
 
-@case(SOURCE, "RESET MASTER", Outcome.LOST, "files of the same names are other files, GTIDs are given out again")
+@case(SOURCE, "RESET MASTER", Outcome.LOST, "files of the same names are different files, and GTIDs are reused")
 def test_a_log_that_is_begun_anew(task: Task, primary: MariaDB) -> None:
     """Events end in the same places, and the log has grown beyond the one that was read."""
     primary.execute(None, "RESET MASTER")
@@ -78,7 +78,7 @@ def test_a_log_that_is_begun_anew(task: Task, primary: MariaDB) -> None:
     is_lost(task)
 
 
-@case(SOURCE, "another server with the same server id and file names", Outcome.LOST, "it has other transactions")
+@case(SOURCE, "another server with the same server id and file names", Outcome.LOST, "its transactions are different")
 @pytest.mark.thorough
 def test_another_server(task: Task) -> None:
     with own.mariadb() as server:
@@ -90,7 +90,7 @@ def test_another_server(task: Task) -> None:
         is_lost(other)
 
 
-@case(SOURCE, "it is put back to a copy older than what was applied", Outcome.LOST, "GTIDs are given out again")
+@case(SOURCE, "it is restored from a backup older than what was applied", Outcome.LOST, "GTIDs are reused")
 def test_an_earlier_copy(task: Task, primary: MariaDB) -> None:
     kept = own.copy(primary)
     task.write(range(10, 20))
@@ -102,9 +102,9 @@ def test_an_earlier_copy(task: Task, primary: MariaDB) -> None:
 
 @case(
     SOURCE,
-    "it is put back to a copy older than what was applied, and written to within a second",
+    "it is restored from a backup older than what was applied, and written to within a second",
     Outcome.LOST,
-    "the file of the same name is another one",
+    "the file of the same name is a different file",
 )
 def test_an_earlier_copy_within_a_second(task: Task, primary: MariaDB) -> None:
     """The same GTIDs, seconds and offsets: only the rows and the file tell."""
@@ -121,7 +121,12 @@ def test_an_earlier_copy_within_a_second(task: Task, primary: MariaDB) -> None:
     is_lost(task, "another transaction of the same GTID")
 
 
-@case(SOURCE, "it is put back to a copy that has all that was applied", Outcome.GOES_ON, "it is the same log so far")
+@case(
+    SOURCE,
+    "it is restored from a backup that has everything that was applied",
+    Outcome.GOES_ON,
+    "up to that point it is the same log",
+)
 @pytest.mark.thorough
 def test_a_copy_that_is_not_older(task: Task, primary: MariaDB) -> None:
     kept = own.copy(primary)
@@ -134,9 +139,9 @@ def test_a_copy_that_is_not_older(task: Task, primary: MariaDB) -> None:
 
 @case(
     SOURCE,
-    "it is put back to a copy and recovered from its log, without a transaction that was applied",
+    "it is restored and recovered from its log, except for a transaction that was applied",
     Outcome.LOST,
-    "its GTIDs leave one out",
+    "its GTIDs have a gap",
 )
 @pytest.mark.thorough
 def test_a_recovery_without_a_mistake(task: Task, primary: MariaDB) -> None:
@@ -157,7 +162,7 @@ def test_a_recovery_without_a_mistake(task: Task, primary: MariaDB) -> None:
     is_lost(task, "leaves out")
 
 
-@case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the file and its last event are the same")
+@case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the file and its last events are the same")
 @pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.thorough)])
 def test_a_restart(task: Task, primary: MariaDB, how: signal.Signals) -> None:
     own.restart(primary, how)
@@ -165,7 +170,7 @@ def test_a_restart(task: Task, primary: MariaDB, how: signal.Signals) -> None:
     goes_on(task)
 
 
-@case(SOURCE, "it is started with another name for its log (`log_bin`)", Outcome.LOST, "its GTIDs begin anew")
+@case(SOURCE, "it is started with a different log name (`log_bin`)", Outcome.LOST, "its GTIDs start over")
 @pytest.mark.thorough
 def test_another_base_name(task: Task, primary: MariaDB) -> None:
     own.restart(primary, None, "--log-bin=another")
@@ -173,7 +178,7 @@ def test_another_base_name(task: Task, primary: MariaDB) -> None:
     is_lost(task)
 
 
-@case(SOURCE, "files of its log that were not read are purged", Outcome.LOST, "the log begins behind them")
+@case(SOURCE, "log files that were not read are purged", Outcome.LOST, "the log starts after them")
 @pytest.mark.thorough
 def test_purged_files(task: Task, primary: MariaDB) -> None:
     task.write(range(10, 20))
@@ -186,9 +191,9 @@ def test_purged_files(task: Task, primary: MariaDB) -> None:
 
 @case(
     SOURCE,
-    "files that were not read are purged, with what another server wrote to the same domain",
+    "unread log files are purged, and two servers wrote to one GTID domain",
     Outcome.LOST,
-    "its last number does not tell which others were there",
+    "the last number of a domain does not identify its transactions",
 )
 @pytest.mark.thorough
 def test_purged_files_of_two_writers(task: Task, primary: MariaDB) -> None:
@@ -208,9 +213,9 @@ def _purged(server: MariaDB, upto: str) -> bool:
 
 @case(
     SOURCE,
-    "it is put back to an earlier copy, and replicates from elsewhere what it had before",
+    "it is restored from an earlier backup, and replicates again what it had from another server",
     Outcome.LOST,
-    "the last transactions of its own domain are others",
+    "the last transactions of its own domain are different",
 )
 def test_an_earlier_copy_with_another_domain(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
     """The very last transaction came from elsewhere, and comes again: the same GTID and the same moment."""

@@ -39,7 +39,7 @@ def task(mariadb: Server, target: MariaDB, spark: SparkSession, tmp_path: Path) 
     mariadb.drop_database(DATABASE)
 
 
-@case(TARGET, "it is put back to an earlier copy", Outcome.GOES_ON, "rows and progress came back together")
+@case(TARGET, "it is restored from an earlier backup", Outcome.GOES_ON, "rows and progress are restored together")
 def test_an_earlier_copy(task: Task, target: MariaDB) -> None:
     kept = own.copy(target)
     task.write(range(10, 20))
@@ -52,9 +52,9 @@ def test_an_earlier_copy(task: Task, target: MariaDB) -> None:
 
 @case(
     TARGET,
-    "it is put back to an earlier copy, with at-most-once",
+    "it is restored from an earlier backup, with at-most-once",
     Outcome.LOST,
-    "what was applied once is not applied again",
+    "a batch that was applied once is never applied again",
 )
 @pytest.mark.thorough
 def test_an_earlier_copy_at_most_once(task: Task, target: MariaDB) -> None:
@@ -70,7 +70,7 @@ def test_an_earlier_copy_at_most_once(task: Task, target: MariaDB) -> None:
     is_lost(once, "put back to an earlier copy|had come to")
 
 
-@case(TARGET, "a replica that is behind is promoted", Outcome.GOES_ON, "its rows and its progress are of one moment")
+@case(TARGET, "a replica that lags is promoted", Outcome.GOES_ON, "its rows and its progress are of the same moment")
 @pytest.mark.thorough
 def test_a_promoted_replica(task: Task, target: MariaDB) -> None:
     with own.mariadb_replica(target, 32) as replica:
@@ -89,7 +89,7 @@ def test_a_promoted_replica(task: Task, target: MariaDB) -> None:
     TARGET,
     "a connection is lost while COMMIT waits for a replica (semi-synchronous, AFTER_SYNC)",
     Outcome.GOES_ON,
-    "a batch is applied only where it begins, and the first one was committed after all",
+    "a batch is applied only at its own start position, and the first attempt was committed",
 )
 def test_an_answer_that_is_lost(task: Task, target: MariaDB) -> None:
     def waits(statement: str) -> bool:

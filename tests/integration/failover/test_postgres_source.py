@@ -49,7 +49,12 @@ def end(server: Postgres) -> str:
     return str(server.rows(None, "SELECT pg_current_wal_insert_lsn()::text")[0][0])
 
 
-@case(SOURCE, "it is put back to a copy older than what was applied", Outcome.LOST, "the last commit is not in its log")
+@case(
+    SOURCE,
+    "it is restored from a backup older than what was applied",
+    Outcome.LOST,
+    "its log lacks the last applied commit",
+)
 def test_an_earlier_copy(task: Task, primary: Postgres) -> None:
     """Its log has passed the place that was reached."""
     kept = own.copy(primary)
@@ -63,7 +68,10 @@ def test_an_earlier_copy(task: Task, primary: Postgres) -> None:
 
 
 @case(
-    SOURCE, "it is put back to a copy that has all that was applied", Outcome.GOES_ON, "the last commit is in its log"
+    SOURCE,
+    "it is restored from a backup that has everything that was applied",
+    Outcome.GOES_ON,
+    "its log has the last applied commit",
 )
 def test_a_copy_that_is_not_older(task: Task, primary: Postgres) -> None:
     task.write(range(20, 30))
@@ -76,7 +84,7 @@ def test_a_copy_that_is_not_older(task: Task, primary: Postgres) -> None:
     assert task.arrived()[1] == [*range(30), *range(50, 90)]
 
 
-@case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the slot, or the last commit, is where it was")
+@case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the slot, or the last applied commit, is where it was")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_restart(task: Task, primary: Postgres, how: signal.Signals) -> None:
     primary.execute(None, "SELECT pg_logical_emit_message(true, 'other', ''); CHECKPOINT")
@@ -85,7 +93,7 @@ def test_a_restart(task: Task, primary: Postgres, how: signal.Signals) -> None:
     goes_on(task)
 
 
-@case(SOURCE, "a standby without the slot is promoted", Outcome.LOST, "nobody has kept its log for the task")
+@case(SOURCE, "a standby without the slot is promoted", Outcome.LOST, "no slot retained its log for the task")
 @pytest.mark.thorough
 def test_a_promoted_standby(task: Task, primary: Postgres) -> None:
     with own.postgres_standby(primary) as standby:
@@ -100,9 +108,9 @@ def test_a_promoted_standby(task: Task, primary: Postgres) -> None:
 
 @case(
     SOURCE,
-    "a standby that is behind is promoted, and the slot made by hand on it",
+    "a standby that lags is promoted, and the slot is created on it by hand",
     Outcome.LOST,
-    "what was written before the slot was made is not told",
+    "the slot does not return what was written before it was created",
 )
 @pytest.mark.thorough
 def test_a_slot_that_was_made_by_hand(task: Task, primary: Postgres) -> None:
@@ -127,9 +135,9 @@ def test_a_slot_that_was_made_by_hand(task: Task, primary: Postgres) -> None:
 
 @case(
     SOURCE,
-    "it is put back to an earlier copy, and the slot made by hand",
+    "it is restored from an earlier backup, and the slot is created by hand",
     Outcome.LOST,
-    "it begins behind the last transaction that was read",
+    "the slot starts after the last transaction that was read",
 )
 def test_an_earlier_copy_with_a_slot_made_by_hand(task: Task, primary: Postgres) -> None:
     """Others write, so the mover is far behind its last transaction when the server is put back."""
@@ -154,7 +162,7 @@ def test_an_earlier_copy_with_a_slot_made_by_hand(task: Task, primary: Postgres)
     is_lost(task, "begins behind the last transaction")
 
 
-@case(SOURCE, "another server with a slot of this name", Outcome.LOST, "its system identifier is another one")
+@case(SOURCE, "another server with a slot of this name", Outcome.LOST, "its system identifier is different")
 @pytest.mark.thorough
 def test_another_server(task: Task, primary: Postgres) -> None:
     ((slot,),) = primary.rows(DATABASE, "SELECT slot_name FROM pg_replication_slots")

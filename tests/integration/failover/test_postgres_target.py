@@ -40,7 +40,7 @@ def task(mariadb: Server, target: Postgres, spark: SparkSession, tmp_path: Path)
     mariadb.drop_database(DATABASE)
 
 
-@case(TARGET, "it is put back to an earlier copy", Outcome.GOES_ON, "rows and progress came back together")
+@case(TARGET, "it is restored from an earlier backup", Outcome.GOES_ON, "rows and progress are restored together")
 def test_an_earlier_copy(task: Task, target: Postgres) -> None:
     kept = own.copy(target)
     task.write(range(10, 20))
@@ -53,9 +53,9 @@ def test_an_earlier_copy(task: Task, target: Postgres) -> None:
 
 @case(
     TARGET,
-    "it is put back, and a PostgreSQL or SQLite source has let go of the log",
+    "it is restored, and a PostgreSQL or SQLite source has discarded the log",
     Outcome.LOST,
-    "the source keeps its log only for what was not applied",
+    "the source keeps its log only until it is applied",
 )
 @pytest.mark.thorough
 def test_an_earlier_copy_whose_log_is_gone(spark: SparkSession, target: Postgres, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_an_earlier_copy_whose_log_is_gone(spark: SparkSession, target: Postgres
         is_lost(task, "begins at")
 
 
-@case(TARGET, "a replica that is behind is promoted", Outcome.GOES_ON, "its rows and its progress are of one moment")
+@case(TARGET, "a replica that lags is promoted", Outcome.GOES_ON, "its rows and its progress are of the same moment")
 @pytest.mark.thorough
 def test_a_promoted_standby(task: Task, target: Postgres) -> None:
     with own.postgres_standby(target) as standby:
@@ -87,9 +87,9 @@ def test_a_promoted_standby(task: Task, target: Postgres) -> None:
 
 @case(
     TARGET,
-    "it is put back to an earlier copy, with at-most-once",
+    "it is restored from an earlier backup, with at-most-once",
     Outcome.LOST,
-    "what was applied once is not applied again",
+    "a batch that was applied once is never applied again",
 )
 def test_an_earlier_copy_at_most_once(task: Task, target: Postgres) -> None:
     once = replace(task, delivery=Delivery.AT_MOST_ONCE)
@@ -106,9 +106,9 @@ def test_an_earlier_copy_at_most_once(task: Task, target: Postgres) -> None:
 
 @case(
     TARGET,
-    "it is put back to an earlier copy while the mover runs",
+    "it is restored from an earlier backup while the mover runs",
     Outcome.GOES_ON,
-    "the mover finds its progress elsewhere, and begins from there",
+    "the mover reads its progress again and continues from there",
 )
 def test_an_earlier_copy_under_a_mover_that_runs(task: Task, target: Postgres) -> None:
     with following(task):
@@ -126,7 +126,7 @@ def test_an_earlier_copy_under_a_mover_that_runs(task: Task, target: Postgres) -
     "PostgreSQL, target",
     "a connection is lost while COMMIT waits for a replica",
     Outcome.GOES_ON,
-    "a batch is applied only where it begins, and the first one was committed after all",
+    "a batch is applied only at its own start position, and the first attempt was committed",
 )
 def test_an_answer_that_is_lost(task: Task, target: Postgres) -> None:
     def count() -> int:

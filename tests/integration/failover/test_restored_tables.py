@@ -86,7 +86,7 @@ DELETE = "DELETE FROM keyed WHERE id = 3; INSERT INTO bare VALUES (99, 99)"
     "MariaDB or PostgreSQL, target",
     "tables are restored from a dump that is older than what was applied, without the progress",
     Outcome.STOPS,
-    "they were made anew, and lack what was applied last",
+    "they were recreated, and lack the rows that were applied last",
 )
 @pytest.mark.parametrize("change", [INSERT, UPDATE, DELETE], ids=["insert", "update", "delete"])
 def test_tables_that_are_older_than_the_progress(task: Task, target: Server, change: str) -> None:
@@ -119,9 +119,9 @@ def test_tables_that_were_emptied_before_a_change_was_applied(task: Task, target
 
 @case(
     "MariaDB or PostgreSQL, target",
-    "tables are restored from a dump that has all that was applied, or are rebuilt or altered",
+    "tables are restored from a dump that has everything that was applied, or are rebuilt or altered",
     Outcome.GOES_ON,
-    "they have what was applied last",
+    "they have the rows that were applied last",
 )
 @pytest.mark.parametrize("changed", [True, False], ids=["changed", "copied only"])
 def test_tables_that_have_all(task: Task, target: Server, changed: bool) -> None:

@@ -58,7 +58,10 @@ def files(tmp_path: Path, spark: SparkSession) -> Files:
 
 
 @case(
-    SOURCE, "it is put back to a copy older than what was applied", Outcome.LOST, "another change has the same number"
+    SOURCE,
+    "it is restored from a backup older than what was applied",
+    Outcome.LOST,
+    "a different change has the same number",
 )
 def test_an_earlier_copy(files: Files, tmp_path: Path) -> None:
     shutil.copy(files.old, tmp_path / "copy.db")
@@ -71,7 +74,12 @@ def test_an_earlier_copy(files: Files, tmp_path: Path) -> None:
     assert files.rows(files.new) == [*range(5), *range(10, 20)]
 
 
-@case(SOURCE, "it is put back to a copy that has all that was applied", Outcome.GOES_ON, "the last change is the same")
+@case(
+    SOURCE,
+    "it is restored from a backup that has everything that was applied",
+    Outcome.GOES_ON,
+    "the last change is the same",
+)
 def test_a_copy_that_is_not_older(files: Files, tmp_path: Path) -> None:
     files.insert(range(10, 20))
     files.run()

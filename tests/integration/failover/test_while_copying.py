@@ -51,7 +51,12 @@ def copied_only(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     assert task.arrived()[1] == [*range(15)]
 
 
-@case("MariaDB, source", "a replica is promoted while rows are copied", Outcome.LOST, "nobody knows what they hold")
+@case(
+    "MariaDB, source",
+    "a replica is promoted while rows are copied",
+    Outcome.LOST,
+    "it is unknown which changes the copied rows contain",
+)
 def test_a_promoted_replica(
     target: Server, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
