@@ -31,7 +31,7 @@ def test_the_readme_says_what_make_test_leaves_out() -> None:
         "tests/integration/checking/test_while_writing.py": "while others write",
         "tests/integration/checking/test_changed.py": "`CHECK … CHANGED`",
         "tests/integration/checking/test_changed_while_writing.py": "while others write",
-        "tests": "the further cases",
+        "tests": "more cases of slow tests",
     }
     assert set(re.findall(r" (tests\S*)", recipe)) == set(words), "the README's list is of other tests"
     assert [text for text in words.values() if text not in told] == []
