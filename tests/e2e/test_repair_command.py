@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.corruption import sqlite
-from tests.integration.checking.mending import Mending
+from tests.integration.checking.repairing import Repairing
 from tests.servers.sqlite import SqliteDatabase
 from tieout.model.failures import Failure, FailureKind
 
@@ -61,8 +61,8 @@ def test_what_a_check_found(sqlite_db, tieout, tmp_path):
     before = database.rows("SELECT * FROM t")
     meta = tmp_path / ".tieout"
     meta.mkdir()
-    mending = Mending(database.url, meta)
-    job = mending.told(
+    repairing = Repairing(database.url, meta)
+    job = repairing.told(
         Failure(FailureKind.STALE_INDEX_ENTRY, "shop", "main.t", ("v",), "i", None, {"id": "2"}, "2", {"entry.v": "9"}),
         Failure(FailureKind.CHECK_VIOLATION, "shop", "main.t", ("v",), None, "check_1", {"id": "3"}, "3", {"v": "-3"}),
     )

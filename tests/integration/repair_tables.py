@@ -1,4 +1,4 @@
-"""Wide tables with nasty values, for each pair of engines, and the faults that a repair has to mend."""
+"""Wide tables with nasty values, for each pair of engines, and the faults that a repair has to repair."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.checking.mending import Mending, counts
+from tests.integration.checking.repairing import Repairing, counts
 from tests.integration.keys.looking import planned
 from tests.integration.repairing import Pair
 from tests.variants import later
@@ -191,7 +191,7 @@ def test_a_row_whose_key_was_truncated_is_not_repaired(sqlite_db: Create, tmp_pa
     assert "too long" in (next(c.message for c in pair.changes() if c.message) or "")
 
 
-def test_what_a_check_finds_is_truncated_and_mended_whole(
+def test_what_a_check_finds_is_truncated_and_repaired_whole(
     sqlite_db: Create, tmp_path: Path, spark: SparkSession
 ) -> None:
     shop = sqlite_db("shop")
@@ -200,18 +200,18 @@ def test_what_a_check_finds_is_truncated_and_mended_whole(
         connection.execute("PRAGMA ignore_check_constraints = ON")
         connection.execute("INSERT INTO t VALUES (1, 'ok'), (2, ?), (3, ?)", ["x" * (1 << 20), "x" * (1 << 20) + "y"])
         connection.commit()
-    mending = Mending(shop.url, tmp_path, spark)
-    report = mending.check("CHECK TABLE t CONSTRAINT short")
+    repairing = Repairing(shop.url, tmp_path, spark)
+    report = repairing.check("CHECK TABLE t CONSTRAINT short")
     assert [dict(each.primary_key or {}) for each in report.failures] == [{"id": "2"}, {"id": "3"}]
     assert len({each.details["v"] for each in report.failures}) == 2
     assert sum(len(each.details["v"] or "") for each in report.failures) < 5_000
-    with open_store(mending.meta) as store:
+    with open_store(repairing.meta) as store:
         (kept, _) = store.failures.of_job(report.job)
     assert kept.found["truncated_values"]["details"]["v"]["length"] == 1 << 20
 
     shop.execute("UPDATE t SET v = 'short' WHERE id = 3")  # the check saw another value: it is left alone
-    mending.plan(report.job, "check_violation=delete")
-    assert counts(mending.apply()) == {"done": 1}
+    repairing.plan(report.job, "check_violation=delete")
+    assert counts(repairing.apply()) == {"done": 1}
     assert shop.rows("SELECT id FROM t ORDER BY id") == [(1,), (3,)]
-    assert counts(mending.undo()) == {"done": 1}
+    assert counts(repairing.undo()) == {"done": 1}
     assert shop.rows("SELECT id, length(v) FROM t ORDER BY id") == [(1, 2), (2, 1 << 20), (3, 5)]

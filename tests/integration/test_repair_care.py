@@ -102,7 +102,7 @@ def test_rows_that_refer_to_others(pair: Pair) -> None:
     assert pair.compare() == before
 
 
-def test_a_refusal_of_the_engine_is_told_and_can_be_mended(pair: Pair) -> None:
+def test_a_refusal_of_the_engine_is_told_and_can_be_repaired(pair: Pair) -> None:
     pair.both("CREATE TABLE p (id INT NOT NULL PRIMARY KEY)")
     pair.both("CREATE TABLE c (id INT NOT NULL PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id))")
     pair.source.execute("INSERT INTO p VALUES (1), (2)")
@@ -253,7 +253,7 @@ def test_differences_that_are_gone_or_not_what_they_were(files: Pair) -> None:
     )
     files.source.execute("DELETE FROM t WHERE id = 2; INSERT INTO t VALUES (6, 6)")
     plan = files.plan()
-    # 1 was mended, 5 is gone; 2 and 3 lost a side; 4 and 6 are updates by now.
+    # 1 was repaired, 5 is gone; 2 and 3 lost a side; 4 and 6 are updates by now.
     assert (plan.vanished, plan.skipped, plan.updates, plan.inserts, plan.deletes) == (2, 2, 2, 0, 0)
     messages = {change.key["id"]: change.message for change in files.changes() if change.state is ChangeState.SKIPPED}
     assert "source's row is not found" in str(messages["2"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.checking.mending import Mending
+from tests.integration.checking.repairing import Repairing
 from tests.integration.repairing import Pair
 from tieout.model.failures import Failure, FailureKind
 
@@ -76,10 +76,10 @@ class TestPostgreSQL:
 
     def test_values_stay_what_they_are(self, db: Database, tmp_path: Path) -> None:
         db.execute("CREATE TABLE orders (id int PRIMARY KEY, v text); CREATE INDEX by_v ON orders (v)")
-        mending = Mending(db.url, tmp_path)
-        job = mending.told(dangling(db, "public.orders"))
-        mending.plan(job, "dangling_index_entry=quarantine")
-        file = mending.sql()
+        repairing = Repairing(db.url, tmp_path)
+        job = repairing.told(dangling(db, "public.orders"))
+        repairing.plan(job, "dangling_index_entry=quarantine")
+        file = repairing.sql()
         told = psql(db, file + "SHOW standard_conforming_strings;\n")
         ((values,),) = db.rows("SELECT row_values FROM tieout_quarantine WHERE what = 'entry'")
         assert json.loads(values) == {"v": HARD}
@@ -97,10 +97,10 @@ class TestPostgreSQL:
                 f"CREATE FUNCTION public.setval({argument}, bigint) RETURNS bigint LANGUAGE sql AS "
                 "$$ INSERT INTO public.taken VALUES (current_user) RETURNING 1::bigint $$"
             )
-        mending = Mending(db.url, tmp_path)
-        job = mending.told(Failure(FailureKind.SEQUENCE_BEHIND, db.name, "public.orders", ("id",)))
-        mending.plan(job, "sequence_behind=advance")
-        file = mending.sql()
+        repairing = Repairing(db.url, tmp_path)
+        job = repairing.told(Failure(FailureKind.SEQUENCE_BEHIND, db.name, "public.orders", ("id",)))
+        repairing.plan(job, "sequence_behind=advance")
+        file = repairing.sql()
         assert "setval" in file
         psql(db, file)
         assert db.rows("SELECT * FROM taken") == []
@@ -119,10 +119,10 @@ class TestPostgreSQL:
 class TestMariaDB:
     def test_values_stay_what_they_are(self, mysql_db: Database, tmp_path: Path) -> None:
         mysql_db.execute("CREATE TABLE orders (id int PRIMARY KEY, v varchar(200), KEY by_v (v))")
-        mending = Mending(mysql_db.url, tmp_path)
-        job = mending.told(dangling(mysql_db, f"{mysql_db.name}.orders"))
-        mending.plan(job, "dangling_index_entry=quarantine")
-        file = mending.sql()
+        repairing = Repairing(mysql_db.url, tmp_path)
+        job = repairing.told(dangling(mysql_db, f"{mysql_db.name}.orders"))
+        repairing.plan(job, "dangling_index_entry=quarantine")
+        file = repairing.sql()
         told = mariadb(mysql_db, file + "SELECT CONCAT_WS(' ', @@sql_mode, @@time_zone, @@character_set_client);\n")
         ((values,),) = mysql_db.rows("SELECT row_values FROM tieout_quarantine WHERE what = 'entry'")
         assert json.loads(values) == {"v": HARD}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tieout.api.check_repairs import apply_check_repair, plan_check_repair, undo_check_repair, write_check_repair_sql
 from tieout.api.checking import (
     check,
     follow_checks,
@@ -13,7 +14,6 @@ from tieout.api.checking import (
 )
 from tieout.api.failures import judge_failure, list_failures, show_failure
 from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
-from tieout.api.mends import apply_mends, plan_mends, undo_mends, write_mend_sql
 from tieout.api.moves import drop_move, move_status, move_statuses, run_move, steer_move
 from tieout.api.repairs import (
     PlanDetails,
@@ -40,7 +40,7 @@ __all__ = [
     "JobDetails",
     "PlanDetails",
     "SparkSettings",
-    "apply_mends",
+    "apply_check_repair",
     "apply_repair",
     "cancel_job",
     "check",
@@ -56,7 +56,7 @@ __all__ = [
     "move_statuses",
     "parse_check",
     "pause_job",
-    "plan_mends",
+    "plan_check_repair",
     "plan_repair",
     "preflight",
     "repair_plan",
@@ -71,9 +71,9 @@ __all__ = [
     "show_job",
     "split_checks",
     "steer_move",
-    "undo_mends",
+    "undo_check_repair",
     "undo_repair",
     "verify",
-    "write_mend_sql",
+    "write_check_repair_sql",
     "write_repair_sql",
 ]

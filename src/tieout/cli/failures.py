@@ -103,7 +103,7 @@ def resolve(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Says that a failure was mended; if a check finds it again, it is open again."""
+    """Says that a failure was repaired; if a check finds it again, it is open again."""
     from tieout.meta.failures import FailureState
 
     _judge(failure, FailureState.RESOLVED, note, place(config, meta).meta, output)

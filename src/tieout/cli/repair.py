@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tieout.cli.place import Place
     from tieout.meta import RepairPlan
 
-app = typer.Typer(help="Mends what a verification or a check found; nothing is changed without 'apply'.")
+app = typer.Typer(help="Repairs what a verification or a check found; nothing is changed without 'apply'.")
 
 JobReference = Annotated[
     str, typer.Argument(metavar="JOB", help="A verification or a check: its id, or 'last'.", show_default=False)
@@ -45,7 +45,7 @@ def plan(
         typer.Option(
             "--choose",
             metavar="FAILURE=CHOICE",
-            help="How failures of a check are mended, by name or id: missing_index_entry=create; or triggers=run.",
+            help="How failures of a check are repaired, by name or id: missing_index_entry=create; or triggers=run.",
         ),
     ] = None,
     values: Annotated[

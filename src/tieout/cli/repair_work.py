@@ -1,4 +1,4 @@
-"""What `tieout repair` does, by what the job was that it mends: a verification or a check."""
+"""What `tieout repair` does, by what the job was that it repairs: a verification or a check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tieout.cli.place import Place
     from tieout.meta import Job
     from tieout.model.progress_events import Listener
-    from tieout.model.repair import MendSummary, RepairResult, RepairSummary
+    from tieout.model.repair import CheckRepairSummary, RepairResult, RepairSummary
 
 Typed = Mapping[str, str]
 
@@ -32,7 +32,7 @@ class Urls:
 class RepairWork(Protocol):
     def plan(
         self, choose: Typed, values: Typed, table: str | None, listener: Listener, *, with_values: bool
-    ) -> RepairSummary | MendSummary: ...
+    ) -> RepairSummary | CheckRepairSummary: ...
 
     def apply(self, plan: str, listener: Listener) -> RepairResult: ...
 
@@ -101,29 +101,29 @@ class _OfCheck:
 
     def plan(
         self, choose: Typed, values: Typed, table: str | None, listener: Listener, *, with_values: bool
-    ) -> MendSummary:
+    ) -> CheckRepairSummary:
         from tieout import api
 
         if with_values:
             raise UsageError(f"job {self.job} is a check: its plan has the values that it kept", "leave --with-values")
-        return api.plan_mends(
+        return api.plan_check_repair(
             self.job, self.url, choose=choose, values=values, table=table, meta=self.meta, listener=listener
         )
 
     def apply(self, plan: str, listener: Listener) -> RepairResult:
         from tieout import api
 
-        return api.apply_mends(plan, self.url, meta=self.meta, listener=listener)
+        return api.apply_check_repair(plan, self.url, meta=self.meta, listener=listener)
 
     def undo(self, plan: str, listener: Listener) -> RepairResult:
         from tieout import api
 
-        return api.undo_mends(plan, self.url, meta=self.meta, listener=listener)
+        return api.undo_check_repair(plan, self.url, meta=self.meta, listener=listener)
 
     def write_sql(self, plan: str, stream: TextIO) -> int:
         from tieout import api
 
-        return api.write_mend_sql(plan, self.url, stream, meta=self.meta)
+        return api.write_check_repair_sql(plan, self.url, stream, meta=self.meta)
 
     def write_sql_file(self, file: Path, plan: str) -> None:
         write_statements(file, plan, lambda stream: self.write_sql(plan, stream))

@@ -1,4 +1,4 @@
-"""Repair plans: the changes that would mend what a job found, what became of each, and how to undo it."""
+"""Repair plans: the changes that would repair what a job found, what became of each, and how to undo it."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedMend:
+class PlannedStep:
     """One thing that would be done: of a row, an index or a sequence, in words."""
 
     action: str
@@ -145,13 +145,13 @@ class LostRow:
 
 
 @dataclass(frozen=True, slots=True)
-class MendSummary:
+class CheckRepairSummary:
     """A plan as it was made; nothing has been changed. `vanished` failures were gone when they were looked at again."""
 
     plan: str
     job: str
     endpoint: str
-    changes: tuple[PlannedMend, ...] = ()
+    changes: tuple[PlannedStep, ...] = ()
     undecided: tuple[OpenFailure, ...] = ()
     left: tuple[OpenFailure, ...] = ()
     lost_rows: tuple[LostRow, ...] = ()

@@ -18,7 +18,7 @@ class Category(StrEnum):
 
 
 class Choice(StrEnum):
-    """How one failure is mended. A plan takes one for a kind of failure, or for one failure."""
+    """How one failure is repaired. A plan takes one for a kind of failure, or for one failure."""
 
     REBUILD = "rebuild"
     """The index is made anew from the table."""
@@ -123,7 +123,7 @@ _REMEDIES = {
     FailureKind.INVALID_FOREIGN_KEY: _by_hand("give the parent its key back, or drop the foreign key"),
     FailureKind.SEQUENCE_BEHIND: _automatic("let the sequence go on behind the highest value", Choice.ADVANCE),
     FailureKind.INVALID_DEFAULT: _by_hand("give the column another default (ALTER TABLE … ALTER COLUMN … SET DEFAULT)"),
-    FailureKind.INVALID_GENERATED_COLUMN: _by_hand("mend what the expression uses, or give the column another one"),
+    FailureKind.INVALID_GENERATED_COLUMN: _by_hand("repair what the expression uses, or give the column another one"),
     FailureKind.INVALID_VALUE: _decision("replace the value, set it to NULL, or delete the row", *_VALUE),
     FailureKind.INVALID_ENCODING: _decision("replace the text, set it to NULL, or delete the row", *_VALUE),
     FailureKind.VALUE_OUT_OF_RANGE: _decision("replace the value, set it to NULL, or delete the row", *_VALUE),
@@ -140,7 +140,7 @@ def remedy_of(kind: FailureKind) -> Remedy:
 
 
 def remedy(failure: Failure) -> Remedy:
-    """A row that can't be called by a key or a place can't be changed: there, only an index is mended."""
+    """A row that can't be called by a key or a place can't be changed: there, only an index is repaired."""
     found = remedy_of(failure.kind)
     if failure.primary_key is not None or failure.place is not None:
         return found

@@ -1,4 +1,4 @@
-"""A repair as a job of the meta store, whatever it mends: seen, paused and cancelled from any terminal."""
+"""A repair as a job of the meta store, whatever it repairs: seen, paused and cancelled from any terminal."""
 
 from __future__ import annotations
 

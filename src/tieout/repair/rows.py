@@ -120,7 +120,7 @@ class RowTable:
 
 
 def row_table(table: Table, repairer: Repairer, key: Sequence[str]) -> RowTable | str:
-    """The table as its rows can be mended, or the reason why they can't."""
+    """The table as its rows can be repaired, or the reason why they can't."""
     unknown = [column.name for column in table.columns if column.type.name is TypeName.UNKNOWN]
     if unknown:
         return f"no exact form of {', '.join(unknown)} can be read, so a row could not be put back"

@@ -89,7 +89,7 @@ def _suggestions(report: CheckReport) -> Iterator[Text]:
     for kind, remedy in advice.items():
         yield Text(f"{kind}: ", FAINT).append(f"{remedy.suggestion} ({_CATEGORIES[remedy.category]})")
     if any(remedy.category is not Category.NOT_REPAIRABLE for remedy in advice.values()):
-        yield Text(f"to mend it: tieout repair plan {printable(report.job)}", FAINT)
+        yield Text(f"to repair it: tieout repair plan {printable(report.job)}", FAINT)
 
 
 def _span_line(span: ChangedSpan) -> str:

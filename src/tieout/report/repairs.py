@@ -8,7 +8,7 @@ from typing import TextIO
 from rich.text import Text
 
 from tieout.errors import UsageError
-from tieout.model.repair import LostRow, MendSummary, OpenFailure, RepairResult, RepairSummary
+from tieout.model.repair import CheckRepairSummary, LostRow, OpenFailure, RepairResult, RepairSummary
 from tieout.report.differences import listed_differences
 from tieout.report.json import json_text
 from tieout.report.printable import one_line, printable
@@ -20,7 +20,9 @@ LISTED = 50
 """Changes and failures that a plan lists in text; the JSON form has all."""
 
 
-def write_repair(repair: RepairSummary | MendSummary | RepairResult, format: OutputFormat, stream: TextIO) -> None:
+def write_repair(
+    repair: RepairSummary | CheckRepairSummary | RepairResult, format: OutputFormat, stream: TextIO
+) -> None:
     match format:
         case OutputFormat.TEXT:
             write_lines(_lines(repair), console_on(stream))
@@ -32,17 +34,17 @@ def write_repair(repair: RepairSummary | MendSummary | RepairResult, format: Out
             raise UsageError(f"a repair can't be written as {format}", "use --output text or json")
 
 
-def _lines(repair: RepairSummary | MendSummary | RepairResult) -> Iterator[Text]:
+def _lines(repair: RepairSummary | CheckRepairSummary | RepairResult) -> Iterator[Text]:
     match repair:
         case RepairSummary():
             return _plan(repair)
-        case MendSummary():
-            return _mends(repair)
+        case CheckRepairSummary():
+            return _check_repair(repair)
         case _:
             return _result(repair)
 
 
-def _mends(plan: MendSummary) -> Iterator[Text]:
+def _check_repair(plan: CheckRepairSummary) -> Iterator[Text]:
     undecided = f", {plural(len(plan.undecided), 'failure')} undecided" if plan.undecided else ""
     left = f", {len(plan.left):,} left alone" if plan.left else ""
     yield Text(f"plan {printable(plan.plan)}: {plural(len(plan.changes), 'change')}{undecided}{left}")

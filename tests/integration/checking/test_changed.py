@@ -150,8 +150,8 @@ def test_mariadb(own: Database, spark: SparkSession, tmp_path: Path) -> None:
     assert kinds(checking.run(statement)) == expected
     own.execute("ALTER TABLE orders DROP INDEX by_sku")
     own.execute("ALTER TABLE orders ADD INDEX by_sku (sku)")
-    mended = checking.run(statement)
-    assert (mended.verdict, mended.changed[0].whole) == (CheckVerdict.CLEAN, "its definition was changed")
+    repaired = checking.run(statement)
+    assert (repaired.verdict, repaired.changed[0].whole) == (CheckVerdict.CLEAN, "its definition was changed")
 
 
 # --------------------------------------------------------------------------------------------------- PostgreSQL

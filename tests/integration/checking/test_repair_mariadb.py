@@ -1,4 +1,4 @@
-"""What a check found on MariaDB is mended: corrupt, check, plan, apply, check again clean; and back."""
+"""What a check found on MariaDB is repaired: corrupt, check, plan, apply, check again clean; and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.corruption import mariadb
 from tests.corruption.mariadb.files import blind
-from tests.integration.checking.mending import Mending, counts
+from tests.integration.checking.repairing import Repairing, counts
 from tieout.model.failures import CheckVerdict, Failure, FailureKind
 from tieout.repair.quarantine import Quarantine
 
@@ -38,11 +38,11 @@ def test_entries_of_innodb(own: Database, spark: SparkSession, tmp_path: Path) -
         own.execute("INSERT INTO t VALUES (21, 21, 's21'), (22, 22, 's22')")
         own.execute("UPDATE t SET v = 99 WHERE id = 8")
     before = own.rows(T)
-    mending = Mending(own.url, tmp_path, spark)
-    found = mending.check(CHECK)
+    repairing = Repairing(own.url, tmp_path, spark)
+    found = repairing.check(CHECK)
     assert len(found.failures) == 7, "twice missing and once dangling in both, once stale"
-    gone = {each.where: each.id for each in mending.plan(found.job).undecided}
-    plan = mending.plan(
+    gone = {each.where: each.id for each in repairing.plan(found.job).undecided}
+    plan = repairing.plan(
         found.job,
         "missing_index_entry=create",
         f"{gone['i id=22']}=delete",
@@ -51,30 +51,30 @@ def test_entries_of_innodb(own: Database, spark: SparkSession, tmp_path: Path) -
     )
     (lost,) = plan.lost_rows
     assert (set(lost.indexes), lost.known) == ({"i", "other"}, {"id": "7", "v": "7", "s": "s7"})
-    applied = mending.apply()
+    applied = repairing.apply()
     assert (counts(applied), applied.messages) == ({"done": 4}, ())
-    assert mending.check(CHECK).verdict is CheckVerdict.CLEAN
+    assert repairing.check(CHECK).verdict is CheckVerdict.CLEAN
     expected = sorted([*(row for row in before if row[0] != 22), (7, 7, "s7")])
     assert own.rows(T) == expected
     assert "KEY `i` (`v`) COMMENT 'x, y'" in own.rows("SHOW CREATE TABLE t")[0][1]
-    assert counts(mending.undo()) == {"done": 2, "kept": 2}
+    assert counts(repairing.undo()) == {"done": 2, "kept": 2}
     assert own.rows(T) == before
 
 
 def test_an_index_whose_rebuild_was_cut_off(own: Database, tmp_path: Path) -> None:
     """Between the statements of a rebuild there is another index, or only the other one."""
     own.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT, KEY i (v)) ENGINE=InnoDB")
-    mending = Mending(own.url, tmp_path)
+    repairing = Repairing(own.url, tmp_path)
     stale = Failure(
         FailureKind.STALE_INDEX_ENTRY, own.name, f"{own.name}.t", ("v",), index="i", primary_key={"id": "1"}
     )
-    mending.plan(mending.told(stale))
+    repairing.plan(repairing.told(stale))
     own.execute("ALTER TABLE t ADD KEY tieout_rebuilt (v)")
-    assert counts(mending.apply()) == {"done": 1}
+    assert counts(repairing.apply()) == {"done": 1}
     assert keys(own) == [("i",)]
-    mending.plan(mending.told(stale))
+    repairing.plan(repairing.told(stale))
     own.execute("ALTER TABLE t RENAME INDEX i TO tieout_rebuilt")
-    assert counts(mending.apply()) == {"done": 1}
+    assert counts(repairing.apply()) == {"done": 1}
     assert keys(own) == [("i",)]
 
 
@@ -91,14 +91,14 @@ def test_entries_of_aria(own: Database, spark: SparkSession, tmp_path: Path) -> 
     own.execute("INSERT INTO t SELECT seq, 10 * seq, CONCAT('s', seq) FROM seq_1_to_20")
     mariadb.stale_entry(own, "t", "i", "id = 7", {"v": 5, "s": "x"})
     before = own.rows(T)
-    mending = Mending(own.url, tmp_path, spark)
-    job = mending.check(CHECK).job
-    reasons = {each.reason for each in mending.plan(job, "missing_index_entry=delete").undecided}
+    repairing = Repairing(own.url, tmp_path, spark)
+    job = repairing.check(CHECK).job
+    reasons = {each.reason for each in repairing.plan(job, "missing_index_entry=delete").undecided}
     assert any("whether it is still missing can't be looked at" in reason for reason in reasons)
-    plan = mending.plan(job, "missing_index_entry=create", "dangling_index_entry=quarantine")
+    plan = repairing.plan(job, "missing_index_entry=create", "dangling_index_entry=quarantine")
     assert [(change.action, change.what) for change in plan.changes] == [("rebuild", "i, other")]
-    assert counts(mending.apply()) == {"done": 1}
-    assert mending.check(CHECK).verdict is CheckVerdict.CLEAN
+    assert counts(repairing.apply()) == {"done": 1}
+    assert repairing.check(CHECK).verdict is CheckVerdict.CLEAN
     assert own.rows(T) == before
     kept = own.rows("SELECT row_values FROM tieout_quarantine ORDER BY part")
     assert sorted(kept) == [('{"s": "s7"}',), ('{"v": "70"}',)]
@@ -140,8 +140,8 @@ def test_violated_constraints(own: Database, tmp_path: Path) -> None:
     mariadb.violated_check(own, "files", "id = 3", {"v": 30})
     everything = "SELECT * FROM t ORDER BY id"
     before, files = own.rows(everything), own.rows("SELECT * FROM files")
-    mending, t = Mending(own.url, tmp_path), f"{own.name}.t"
-    job = mending.told(
+    repairing, t = Repairing(own.url, tmp_path), f"{own.name}.t"
+    job = repairing.told(
         violation(t, "foreign_key_violation", "fk", "p", 1, "77"),
         violation(t, "foreign_key_violation", "fk", "p", 2, "88"),
         violation(t, "foreign_key_violation", "fk", "p", 3, "99"),
@@ -151,8 +151,8 @@ def test_violated_constraints(own: Database, tmp_path: Path) -> None:
         violation(f"{own.name}.files", "check_violation", "small", "v", 3, "30"),
         Failure(FailureKind.SEQUENCE_BEHIND, own.name, t, ("id",)),
     )
-    first, second, _ = mending.ids(job)["foreign_key_violation"]
-    one = mending.ids(job)["check_violation"][1]
+    first, second, _ = repairing.ids(job)["foreign_key_violation"]
+    one = repairing.ids(job)["check_violation"][1]
     choices = (
         "foreign_key_violation=set_default",
         f"{first}=set_null",
@@ -162,16 +162,16 @@ def test_violated_constraints(own: Database, tmp_path: Path) -> None:
     )
     own.execute("CREATE TRIGGER on_parents BEFORE INSERT ON parents FOR EACH ROW SET @seen = 1")
     own.execute("CREATE TRIGGER on_t BEFORE DELETE ON t FOR EACH ROW SET @seen = 1")
-    plan = mending.plan(job, *choices, **{"parents.name": "new"})
+    plan = repairing.plan(job, *choices, **{"parents.name": "new"})
     assert {(each.failure, each.reason.partition(" that")[0]) for each in plan.left} == {
         ("foreign_key_violation", f"{own.name}.parents has a trigger on_parents (INSERT)"),
         ("wrong_generated_value", f"{t} has a trigger on_t (DELETE)"),
     }, "a row is deleted and inserted again to be computed anew"
     own.execute("DROP TRIGGER on_parents")
     own.execute("DROP TRIGGER on_t")
-    plan = mending.plan(job, *choices, **{"parents.name": "new"})
+    plan = repairing.plan(job, *choices, **{"parents.name": "new"})
     assert (plan.undecided, plan.left) == ((), ())
-    applied = mending.apply()
+    applied = repairing.apply()
     assert (counts(applied), applied.messages) == ({"done": 8}, ())
     changed = {row[0]: row[1:6] for row in own.rows(everything)}
     assert changed[1] == (None, 1, "u1", "x", 2)
@@ -183,11 +183,11 @@ def test_violated_constraints(own: Database, tmp_path: Path) -> None:
     assert own.rows("SELECT * FROM parents WHERE id = 88") == [(88, "new", "none")]
 
     own.execute("INSERT INTO t (id, p, q, u, n) VALUES (50, 88, 1, 'later', 'x')")
-    undone = mending.undo()
+    undone = repairing.undo()
     assert counts(undone) == {"done": 5, "skipped": 1, "kept": 2}
     assert f"1 row of {t} would lose what it refers to: id=50" in "\n".join(undone.messages)
     own.execute("DELETE FROM t WHERE id = 50")
-    undone = mending.undo()
+    undone = repairing.undo()
     assert counts(undone) == {"done": 6, "kept": 2}
     assert sorted(own.rows("SELECT * FROM files")) == sorted(files)
     assert own.rows("SELECT id FROM parents") == [(1,)]
@@ -205,10 +205,10 @@ def test_a_table_without_transactions_when_a_change_is_cut_off(
     mariadb.violated_check(own, "files", "id = 2", {"v": 20})
     mariadb.violated_check(own, "files", "id = 3", {"v": 30})
     before = own.rows("SELECT * FROM files ORDER BY id")
-    mending = Mending(own.url, tmp_path)
-    job = mending.told(*(violation(f"{own.name}.files", "check_violation", "small", "v", n, f"{n}0") for n in (2, 3)))
-    (first, second) = mending.ids(job)["check_violation"]
-    mending.plan(job, f"{first}=delete", f"{second}=replace", v="3")
+    repairing = Repairing(own.url, tmp_path)
+    job = repairing.told(*(violation(f"{own.name}.files", "check_violation", "small", "v", n, f"{n}0") for n in (2, 3)))
+    (first, second) = repairing.ids(job)["check_violation"]
+    repairing.plan(job, f"{first}=delete", f"{second}=replace", v="3")
     set_left, at = Quarantine.set_left, {"deleting": True}
 
     def interrupted(self: Quarantine, change: int, left: object) -> None:
@@ -220,11 +220,11 @@ def test_a_table_without_transactions_when_a_change_is_cut_off(
     monkeypatch.setattr(Quarantine, "set_left", interrupted)
     for rows in ([(1, 1), (3, 30)], [(1, 1), (3, 3)]):
         with pytest.raises(KeyboardInterrupt):
-            mending.apply()
+            repairing.apply()
         assert own.rows("SELECT * FROM files ORDER BY id") == rows
         at["deleting"] = False
     monkeypatch.undo()
-    assert counts(mending.apply()) == {"done": 2}
+    assert counts(repairing.apply()) == {"done": 2}
     assert own.rows("SELECT * FROM files ORDER BY id") == [(1, 1), (3, 3)]
-    assert counts(mending.undo()) == {"done": 2}
+    assert counts(repairing.undo()) == {"done": 2}
     assert own.rows("SELECT * FROM files ORDER BY id") == before

@@ -1,4 +1,4 @@
-"""What a check found in PostgreSQL is mended: corrupt, check, plan, apply, check again clean; and back."""
+"""What a check found in PostgreSQL is repaired: corrupt, check, plan, apply, check again clean; and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.corruption import postgres
 from tests.corruption.postgres.session import blind, remove, unguarded, vacuum
-from tests.integration.checking.mending import Mending, counts
+from tests.integration.checking.repairing import Repairing, counts
 from tieout.model.failures import CheckVerdict, Failure, FailureKind
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def test_entries(db: Database, spark: SparkSession, tmp_path: Path) -> None:
         vacuum(cursor, "orders")
     postgres.duplicate_without_entry(db, "orders", "by_qty", "id = 10", {"id": 110})
     before = db.rows(EVERYTHING)
-    mending = Mending(db.url, tmp_path, spark)
-    found = mending.check(CHECK)
+    repairing = Repairing(db.url, tmp_path, spark)
+    found = repairing.check(CHECK)
     by_row = {(each.index, (each.primary_key or {}).get("id")): each.kind.value for each in found.failures}
     assert by_row == {
         ("by_sku", "5"): "missing_index_entry",
@@ -48,26 +48,26 @@ def test_entries(db: Database, spark: SparkSession, tmp_path: Path) -> None:
         ("by_qty", "110"): "missing_index_entry",
     }
     of_row = {}
-    with_ids = mending.ids(found.job)["missing_index_entry"]
-    for each in mending.plan(found.job).undecided:
+    with_ids = repairing.ids(found.job)["missing_index_entry"]
+    for each in repairing.plan(found.job).undecided:
         of_row[each.where] = each.id
     assert set(with_ids) == {of_row["by_sku id=5"], of_row["by_sku id=6"], of_row["by_qty id=110"]}
 
-    blocked = mending.plan(found.job, "missing_index_entry=create", "dangling_index_entry=quarantine")
-    applied = mending.apply(blocked.plan)
+    blocked = repairing.plan(found.job, "missing_index_entry=create", "dangling_index_entry=quarantine")
+    applied = repairing.apply(blocked.plan)
     assert counts(applied) == {"done": 2, "failed": 1}
     assert "could not create unique index" in applied.messages[0]
     assert "several rows have qty = 10.00: check the constraints" in applied.messages[0]
     assert db.rows("SELECT count(*) FROM pg_index WHERE NOT indisvalid") == [(0,)], "nothing half built is left"
     assert len(db.rows("SELECT * FROM tieout_quarantine WHERE what = 'entry'")) == 3
 
-    found = mending.check(CHECK)
+    found = repairing.check(CHECK)
     assert [(each.kind.value, each.index) for each in found.failures] == [("missing_index_entry", "by_qty")]
-    mending.plan(found.job, "missing_index_entry=delete")
-    assert counts(mending.apply()) == {"done": 1}
-    assert mending.check("INSPECT DATABASE " + db.name).verdict is CheckVerdict.CLEAN
+    repairing.plan(found.job, "missing_index_entry=delete")
+    assert counts(repairing.apply()) == {"done": 1}
+    assert repairing.check("INSPECT DATABASE " + db.name).verdict is CheckVerdict.CLEAN
     assert db.rows(EVERYTHING) == [row for row in before if row[0] != 110]
-    assert counts(mending.undo()) == {"failed": 1}, "the index is right, and unique"
+    assert counts(repairing.undo()) == {"failed": 1}, "the index is right, and unique"
 
 
 @pytest.mark.thorough
@@ -81,20 +81,20 @@ def test_a_row_that_two_indexes_still_know(db: Database, spark: SparkSession, tm
         remove(cursor, "orders", "id = 7")
         vacuum(cursor, "orders")
     before = db.rows("SELECT * FROM orders ORDER BY sku")
-    mending = Mending(db.url, tmp_path, spark)
-    job = mending.check(CHECK).job
-    plan = mending.plan(job, "dangling_index_entry=restore", "missing_index_entry=delete")
+    repairing = Repairing(db.url, tmp_path, spark)
+    job = repairing.check(CHECK).job
+    plan = repairing.plan(job, "dangling_index_entry=restore", "missing_index_entry=delete")
     (lost,) = plan.lost_rows
     assert (set(lost.indexes), lost.known) == ({"orders_pkey", "by_sku"}, {"id": "7", "sku": "s7", "qty": "7.00"})
     assert plan.complete
-    statements = mending.sql()
+    statements = repairing.sql()
     assert statements.count("REINDEX INDEX CONCURRENTLY") == 2
     assert "DELETE FROM" in statements.partition("REINDEX")[0]
-    assert counts(mending.apply()) == {"done": 4}
-    assert mending.check(CHECK).verdict is CheckVerdict.CLEAN
+    assert counts(repairing.apply()) == {"done": 4}
+    assert repairing.check(CHECK).verdict is CheckVerdict.CLEAN
     assert [row[0] for row in db.rows(EVERYTHING)] == [*range(1, 6), *range(7, 21)]
     assert db.rows("SELECT sku, qty::text, note FROM orders WHERE id = 7") == [("s7", "7.00", "new")]
-    assert counts(mending.undo()) == {"done": 2, "kept": 2}
+    assert counts(repairing.undo()) == {"done": 2, "kept": 2}
     assert db.rows("SELECT * FROM orders ORDER BY sku") == before
 
 
@@ -119,7 +119,7 @@ def violation(kind: str, constraint: str | None, column: str, row: int, value: s
 
 
 @pytest.fixture
-def broken(pg_db: Database, tmp_path: Path) -> tuple[Mending, str]:
+def broken(pg_db: Database, tmp_path: Path) -> tuple[Repairing, str]:
     """A row for each kind of constraint that can be violated; and the job that found them."""
     pg_db.execute(TABLES)
     postgres.wrong_reference(pg_db, "t", "id = 1", {"p": 77})
@@ -131,8 +131,8 @@ def broken(pg_db: Database, tmp_path: Path) -> tuple[Mending, str]:
     postgres.wrong_generated_value(pg_db, "t", "twice", "id = 6", 99)
     postgres.violated_check(pg_db, "keyless", "v = 2", {"v": 20})
     ((place,),) = pg_db.rows("SELECT ctid::text FROM keyless WHERE v = 20")
-    mending = Mending(pg_db.url, tmp_path)
-    job = mending.told(
+    repairing = Repairing(pg_db.url, tmp_path)
+    job = repairing.told(
         violation("foreign_key_violation", "fk", "p", 1, "77"),
         violation("foreign_key_violation", "fk", "p", 2, "88"),
         violation("foreign_key_violation", "fk", "p", 3, "99"),
@@ -152,14 +152,14 @@ def broken(pg_db: Database, tmp_path: Path) -> tuple[Mending, str]:
             details={"v": "20"},
         ),
     )
-    return mending, job
+    return repairing, job
 
 
-def test_violated_constraints(pg_db: Database, broken: tuple[Mending, str]) -> None:
-    mending, job = broken
+def test_violated_constraints(pg_db: Database, broken: tuple[Repairing, str]) -> None:
+    repairing, job = broken
     before, rest = pg_db.rows(T), pg_db.rows(REST)
-    first, second, _ = mending.ids(job)["foreign_key_violation"]
-    keyless = mending.ids(job)["check_violation"][1]
+    first, second, _ = repairing.ids(job)["foreign_key_violation"]
+    keyless = repairing.ids(job)["check_violation"][1]
     choices = (
         "foreign_key_violation=set_default",
         f"{first}=set_null",
@@ -172,15 +172,15 @@ def test_violated_constraints(pg_db: Database, broken: tuple[Mending, str]) -> N
     values = {"q": "30", "parents.name": "new"}
     pg_db.execute("CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$")
     pg_db.execute("CREATE TRIGGER own BEFORE INSERT OR DELETE ON parents FOR EACH ROW EXECUTE FUNCTION nothing()")
-    plan = mending.plan(job, *choices, **values)
+    plan = repairing.plan(job, *choices, **values)
     assert [(each.id, each.reason.partition(" that")[0]) for each in plan.left] == [
         (second, "public.parents has a trigger own (INSERT)")
     ]
     pg_db.execute("ALTER TABLE parents DISABLE TRIGGER own")
-    plan = mending.plan(job, *choices, **values)
+    plan = repairing.plan(job, *choices, **values)
     assert (plan.undecided, plan.left) == ((), ())
-    assert len(plan.changes) == 8, "what is wrong with one row is mended at once"
-    applied = mending.apply()
+    assert len(plan.changes) == 8, "what is wrong with one row is repaired at once"
+    applied = repairing.apply()
     assert (counts(applied), applied.messages) == ({"done": 8}, ())
     assert pg_db.rows(T) == [
         (1, None, 1, "u1", "x", 2),
@@ -198,11 +198,11 @@ def test_violated_constraints(pg_db: Database, broken: tuple[Mending, str]) -> N
 
     pg_db.execute("ALTER TABLE parents ENABLE TRIGGER own")  # none that runs in the session that undoes
     pg_db.execute("INSERT INTO t (id, p, q, u, n) VALUES (50, 88, 1, 'later', 'x')")
-    undone = mending.undo()
+    undone = repairing.undo()
     assert counts(undone) == {"done": 3, "skipped": 1, "kept": 2, "failed": 2}
     assert "1 row of public.t would lose what it refers to: id=50" in "\n".join(undone.messages)
     pg_db.execute("DELETE FROM t WHERE id = 50")
-    assert counts(mending.undo()) == {"done": 4, "kept": 2, "failed": 2}
+    assert counts(repairing.undo()) == {"done": 4, "kept": 2, "failed": 2}
     assert set(undone.notes) == {
         "positive of public.t is NOT VALID now: rows break it",
         "small of public.keyless is NOT VALID now: rows break it",
@@ -210,14 +210,14 @@ def test_violated_constraints(pg_db: Database, broken: tuple[Mending, str]) -> N
     assert pg_db.rows(REST) == rest
     stays = {4: None, 5: None, 6: (6, 1, 6, "u6", "x", 12)}
     assert pg_db.rows(T) == [row for each in before if (row := stays.get(each[0], each))]
-    assert mending.undo().exit_code == 1
+    assert repairing.undo().exit_code == 1
 
 
-def test_what_was_changed_since_is_left_alone(pg_db: Database, broken: tuple[Mending, str]) -> None:
-    mending, job = broken
-    mending.plan(job, "foreign_key_violation=delete", "check_violation=delete")
+def test_what_was_changed_since_is_left_alone(pg_db: Database, broken: tuple[Repairing, str]) -> None:
+    repairing, job = broken
+    repairing.plan(job, "foreign_key_violation=delete", "check_violation=delete")
     pg_db.execute("UPDATE t SET n = 'y' WHERE id = 1; INSERT INTO parents VALUES (88, 'late')")
-    assert counts(mending.apply()) == {"done": 4, "skipped": 2, "undecided": 3}
+    assert counts(repairing.apply()) == {"done": 4, "skipped": 2, "undecided": 3}
     assert [row[0] for row in pg_db.rows(T)] == [1, 2, 4, 5, 6, 7, 8, 40]
 
 
@@ -227,13 +227,13 @@ def test_an_entry_that_is_there_again(db: Database, tmp_path: Path) -> None:
     )
     postgres.missing_entry(db, "t", "i", "id = 2")
     places = dict(db.rows("SELECT id, ctid::text FROM t"))
-    mending = Mending(db.url, tmp_path)
+    repairing = Repairing(db.url, tmp_path)
     missing = [
         Failure(FailureKind.MISSING_INDEX_ENTRY, "d", "public.t", ("v",), "i", None, {"id": str(n)}, places[n])
         for n in (1, 2)
     ]
-    mending.plan(mending.told(*missing), "missing_index_entry=delete")
-    applied = mending.apply()
+    repairing.plan(repairing.told(*missing), "missing_index_entry=delete")
+    applied = repairing.apply()
     assert counts(applied) == {"done": 1, "skipped": 1}
     assert "i has an entry of the row now" in applied.messages[0]
     assert db.rows("SELECT * FROM t") == [(1, 1)]

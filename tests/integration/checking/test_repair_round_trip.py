@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.corruption import mariadb, postgres, sqlite
-from tests.integration.checking.mending import Mending, counts
+from tests.integration.checking.repairing import Repairing, counts
 from tests.variants import later
 from tieout.model.failures import CheckReport, CheckVerdict
 
@@ -37,22 +37,22 @@ def found(report: CheckReport) -> set[tuple[str, str | None]]:
     return {(each.kind.value, (each.primary_key or {}).get("id")) for each in report.failures}
 
 
-def round_trip(database: Any, mending: Mending) -> None:
+def round_trip(database: Any, repairing: Repairing) -> None:
     before = database.rows(ROWS)
-    report = mending.check(STATEMENT)
+    report = repairing.check(STATEMENT)
     assert found(report) == FOUND
-    plan = mending.plan(report.job, *CHOICES, q="500", **{"parents.name": "new"})
+    plan = repairing.plan(report.job, *CHOICES, q="500", **{"parents.name": "new"})
     assert plan.complete
     assert database.rows(ROWS) == before
-    assert counts(mending.apply(plan.plan)) == {"done": 2}
-    again = mending.check(STATEMENT)
+    assert counts(repairing.apply(plan.plan)) == {"done": 2}
+    again = repairing.check(STATEMENT)
     assert (again.verdict, again.failures) == (CheckVerdict.CLEAN, ())
     assert database.rows("SELECT q FROM t WHERE id = 5") == [(500,)]
     assert database.rows("SELECT id, name FROM parents ORDER BY id") == [(1, "one"), (77, "new")]
-    assert counts(mending.undo(plan.plan)) == {"done": 2}
+    assert counts(repairing.undo(plan.plan)) == {"done": 2}
     assert database.rows(ROWS) == before
     assert database.rows("SELECT id FROM parents") == [(1,)]
-    assert found(mending.check(STATEMENT)) == FOUND
+    assert found(repairing.check(STATEMENT)) == FOUND
 
 
 def test_sqlite(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_sqlite(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession,
         database.execute(statement)
     sqlite.wrong_reference(database, "t", "id = 3", {"p": 77})
     sqlite.violated_check(database, "t", "id = 5", {"q": -5})
-    round_trip(database, Mending(database.url, tmp_path, spark))
+    round_trip(database, Repairing(database.url, tmp_path, spark))
 
 
 @pytest.mark.parametrize("engine", [later("mariadb"), "postgres"])
@@ -72,4 +72,4 @@ def test_servers(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: 
         database.execute(statement)
     recipes.wrong_reference(database, "t", "id = 3", {"p": 77})
     recipes.violated_check(database, "t", "id = 5", {"q": -5})
-    round_trip(database, Mending(database.url, tmp_path, spark))
+    round_trip(database, Repairing(database.url, tmp_path, spark))

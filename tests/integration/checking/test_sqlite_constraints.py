@@ -149,7 +149,7 @@ def test_rows_that_can_not_be_found_are_not_passed_for_right(checker: Checker) -
     )
 
 
-def test_a_row_that_is_mended_between_two_looks(shop: SqliteDatabase, spark: SparkSession, checker: Checker) -> None:
+def test_a_row_that_is_repaired_between_two_looks(shop: SqliteDatabase, spark: SparkSession, checker: Checker) -> None:
     sqlite.violated_check(shop, "Order", "id = 110", {"qty": 0})
     sqlite.violated_check(shop, "Order", "id = 111", {"qty": 2000})
     waited: list[float] = []

@@ -131,12 +131,12 @@ class Hostile:
         assert (ended.failed, ended.skipped) == (0, 0), ended
 
     def check(self, side: Side) -> None:
-        """Keys were given by hand: sequences that are behind them are mended, and all else is well."""
+        """Keys were given by hand: sequences that are behind them are repaired, and all else is well."""
         found = self._checked(side)
         assert {each.kind for each in found.failures} <= {FailureKind.SEQUENCE_BEHIND}, found.failures
         if found.failures:
-            plan = api.plan_mends(found.job, side.url, meta=self.meta).plan
-            ended = api.apply_mends(plan, side.url, meta=self.meta)
+            plan = api.plan_check_repair(found.job, side.url, meta=self.meta).plan
+            ended = api.apply_check_repair(plan, side.url, meta=self.meta)
             assert (ended.failed, ended.skipped) == (0, 0), ended
             assert not self._checked(side, "VALIDITY").failures
 

@@ -90,9 +90,9 @@ def test_a_choice_is_itself_its_text_or_its_name(made: Callable[[str], object], 
             None,
         ),
         (
-            lambda meta: api.plan_mends("last", "sqlite:///a.db", choose={"index_order": "rebuilt"}, meta=meta),
-            "'rebuilt' is no way to mend a failure: there are rebuild, create, delete, quarantine, restore, set_null, "
-            "set_default, replace, insert_parent, keep_first, keep_last, recompute, advance, leave",
+            lambda meta: api.plan_check_repair("last", "sqlite:///a.db", choose={"index_order": "rebuilt"}, meta=meta),
+            "'rebuilt' is no way to repair a failure: there are rebuild, create, delete, quarantine, restore, "
+            "set_null, set_default, replace, insert_parent, keep_first, keep_last, recompute, advance, leave",
             'did you mean "rebuild"?',
         ),
     ],

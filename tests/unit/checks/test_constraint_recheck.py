@@ -42,7 +42,7 @@ def test_what_two_looks_find_is_named() -> None:
     assert looks.rests == [0.5]
 
 
-def test_what_is_mended_is_not() -> None:
+def test_what_is_repaired_is_not() -> None:
     assert named(Looks(seen(1, 2), seen(2))) == ["2"]
 
 

@@ -28,4 +28,4 @@ def test_what_can_be_done_is_said_once_for_each_kind() -> None:
         )
         == 1
     )
-    assert "to mend it: tieout repair plan c-1" in lines
+    assert "to repair it: tieout repair plan c-1" in lines

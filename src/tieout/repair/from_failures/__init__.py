@@ -1,12 +1,13 @@
-"""Repair of what a check found: indexes are rebuilt, rows mended as people have decided.
+"""Repair of what a check found: indexes are rebuilt, rows repaired as people have decided.
 
-`plan_mends` reads and changes nothing. `apply_mends` looks again before each statement and copies what it removes to a
-quarantine table, `undo_mends` puts it back, `mend_statements` writes the plan as SQL. No Spark.
+`plan_check_repair` reads and changes nothing. `apply_check_repair` reads again before each statement and copies what it
+removes to a quarantine table, `undo_check_repair` restores it, `check_repair_statements` writes the plan as SQL.
+No Spark.
 """
 
-from tieout.repair.from_failures.execute import apply_mends
-from tieout.repair.from_failures.plan import plan_mends
-from tieout.repair.from_failures.sql_file import mend_statements
-from tieout.repair.from_failures.undo import undo_mends
+from tieout.repair.from_failures.execute import apply_check_repair
+from tieout.repair.from_failures.plan import plan_check_repair
+from tieout.repair.from_failures.sql_file import check_repair_statements
+from tieout.repair.from_failures.undo import undo_check_repair
 
-__all__ = ["apply_mends", "mend_statements", "plan_mends", "undo_mends"]
+__all__ = ["apply_check_repair", "check_repair_statements", "plan_check_repair", "undo_check_repair"]

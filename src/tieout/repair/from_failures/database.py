@@ -1,4 +1,4 @@
-"""The database of a check, opened again to be mended."""
+"""The database of a check, opened again to be repaired."""
 
 from __future__ import annotations
 

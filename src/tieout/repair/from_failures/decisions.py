@@ -1,4 +1,4 @@
-"""Which way each failure is mended: what people have chosen, or the one way that there is. Pure."""
+"""Which way each failure is repaired: what people have chosen, or the one way that there is. Pure."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _decided(kept: KeptFailure, by_id: Mapping[str, Choice], by_kind: Mapping[st
     chosen = by_id.get(kept.id) or by_kind.get(kept.kind)
     if chosen is not None and chosen not in (*remedy_of(failure.kind).choices, Choice.LEAVE):
         ways = ", ".join([*advice.choices, Choice.LEAVE])
-        raise UsageError(f"{kept.kind} can't be mended by {chosen}", f"there is {ways}")
+        raise UsageError(f"{kept.kind} can't be repaired by {chosen}", f"there is {ways}")
     if chosen is None and advice.category is Category.AUTOMATIC:
         chosen = advice.choices[0]
     return Decided(kept.id, failure, advice, chosen)

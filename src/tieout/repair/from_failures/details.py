@@ -70,7 +70,7 @@ class Details:
     """`failures` are those that the change ends. `triggers`: people know that triggers run, and want it all the same.
 
     Of a row: `constraints` that it breaks, columns that get their `defaults`, `touch` if it is only written again.
-    Of indexes and sequences: the `statements` that mend them, and the `entries` that go to quarantine first.
+    Of indexes and sequences: the `statements` that repair them, and the `entries` that go to quarantine first.
     """
 
     failures: tuple[str, ...] = ()

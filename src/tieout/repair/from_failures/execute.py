@@ -23,14 +23,16 @@ BATCH = 200
 """Entries that are copied in one transaction."""
 
 
-def apply_mends(store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: Listener = silence) -> RepairResult:
+def apply_check_repair(
+    store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: Listener = silence
+) -> RepairResult:
     """Changes the database as planned; what is not as it was is left alone. Applied again, a plan goes on."""
     plan = store.repairs.get(plan_ref)
     job = check_job(store, plan.job_id)
     expected = (RepairState.PLANNED, RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED)
     with running(store, plan, FORWARDS, expected, RepairState.APPLYING) as work, opened(job, url) as database:
         restate(store, plan, ChangeState.FAILED, ChangeState.PLANNED)
-        Passes(store, plan, FORWARDS, Mending(store, plan, database), work.between(listener)).run()
+        Passes(store, plan, FORWARDS, Repairing(store, plan, database), work.between(listener)).run()
         # What is still planned after the last pass was refused; its message says why.
         restate(store, plan, ChangeState.PLANNED, ChangeState.FAILED)
         return work.finish(_result(store, plan, job))
@@ -53,7 +55,7 @@ def _result(store: MetaStore, plan: RepairPlan, job: Job) -> RepairResult:
 
 
 @dataclass
-class Mending:
+class Repairing:
     """Changes of rows, indexes and sequences, each in a transaction of its own."""
 
     store: MetaStore
@@ -70,16 +72,16 @@ class Mending:
         planned = list(changes)
         for change in planned:
             self._rows.expect(change)
-        self._doubted = self._unmended()
+        self._doubted = self._unrepaired()
         for change in planned:
             yield [Outcome(change, *self._carry_out(change))]
             if change.action is ChangeAction.REBUILD:
-                self._doubted = self._unmended()
+                self._doubted = self._unrepaired()
 
     def unblock(self) -> Iterator[Sequence[Outcome]]:
         return iter(())
 
-    def _unmended(self) -> set[str]:
+    def _unrepaired(self) -> set[str]:
         """Tables of which an index is wrong, as far as the plan knows."""
         changes = self.store.repairs.changes(self.plan.id)
         wrong = [c for c in changes if c.state is not ChangeState.APPLIED and details_of(c).indexes]
@@ -101,7 +103,7 @@ class Mending:
         if copied[0] is not End.DONE:
             return copied
         try:
-            # Several are of an engine that mends all indexes of a table at once.
+            # Several are of an engine that repairs all indexes of a table at once.
             self.database.repairer.rebuild(table, details_of(change).indexes[0])
         except Refused as refusal:
             told = self._duplicates(table, details_of(change).indexes) if refusal.collides else ""

@@ -11,7 +11,7 @@ from tieout.repair.from_failures.decisions import Decided
 from tieout.repair.from_failures.details import Details, IndexEntry
 from tieout.repair.from_failures.draft import Draft
 
-_MENDS_INDEX = {Choice.REBUILD, Choice.CREATE, Choice.QUARANTINE}
+_REPAIRS_INDEX = {Choice.REBUILD, Choice.CREATE, Choice.QUARANTINE}
 
 
 def wait_for_each_other(draft: Draft) -> None:
@@ -22,7 +22,7 @@ def wait_for_each_other(draft: Draft) -> None:
 
 
 def rebuilds(draft: Draft) -> list[RepairChange]:
-    """One for each index; one for a table, where the engine mends all of them at once."""
+    """One for each index; one for a table, where the engine repairs all of them at once."""
     by_statements: dict[tuple[str, ...], list[tuple[str, list[Decided]]]] = {}
     for (name, index), failures in _by_index(draft).items():
         table = draft.database.table(name)
@@ -34,7 +34,7 @@ def rebuilds(draft: Draft) -> list[RepairChange]:
 def _by_index(draft: Draft) -> dict[tuple[str, str], list[Decided]]:
     found: dict[tuple[str, str], list[Decided]] = {}
     for each in draft.decided:
-        if each.failure.index is not None and _MENDS_INDEX & set(each.remedy.choices):
+        if each.failure.index is not None and _REPAIRS_INDEX & set(each.remedy.choices):
             found.setdefault((each.failure.table, each.failure.index), []).append(each)
     return found
 

@@ -13,7 +13,7 @@ from tieout.errors import UsageError
 from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange
 from tieout.meta.failures import FailureState, KeptFailure
 from tieout.model.progress_events import Listener, silence
-from tieout.model.repair import Decisions, MendSummary, PlannedMend
+from tieout.model.repair import CheckRepairSummary, Decisions, PlannedStep
 from tieout.model.repair_choices import Category, Choice
 from tieout.repair.from_failures.database import check_job, opened
 from tieout.repair.from_failures.decisions import Decided, decide
@@ -27,7 +27,7 @@ from tieout.repair.from_failures.triggers import Triggers
 from tieout.wording import plural
 
 
-def plan_mends(
+def plan_check_repair(
     store: MetaStore,
     job_ref: str,
     url: EndpointUrl,
@@ -35,7 +35,7 @@ def plan_mends(
     *,
     table: str | None = None,
     listener: Listener = silence,
-) -> MendSummary:
+) -> CheckRepairSummary:
     """Keeps a plan that would end the failures of a check, as far as they are decided."""
     job = check_job(store, job_ref)
     if job.request.get("redact_values"):
@@ -88,9 +88,11 @@ def _notes(
     return tuple(notes)
 
 
-def _summary(draft: Draft, plan: str, job: Job, changes: Sequence[RepairChange], notes: tuple[str, ...]) -> MendSummary:
+def _summary(
+    draft: Draft, plan: str, job: Job, changes: Sequence[RepairChange], notes: tuple[str, ...]
+) -> CheckRepairSummary:
     planned = [change for change in changes if change.state is ChangeState.PLANNED]
-    return MendSummary(
+    return CheckRepairSummary(
         plan,
         job.id,
         job.source,
@@ -103,7 +105,7 @@ def _summary(draft: Draft, plan: str, job: Job, changes: Sequence[RepairChange],
     )
 
 
-def _told(change: RepairChange) -> PlannedMend:
+def _told(change: RepairChange) -> PlannedStep:
     details = details_of(change)
     words = " ".join(f"{name}={value}" for name, value in change.key.items())
     if change.action is ChangeAction.REBUILD:
@@ -112,7 +114,7 @@ def _told(change: RepairChange) -> PlannedMend:
         new = [f"{name} = {'NULL' if value is None else value}" for name, value in (change.new_row or {}).items()]
         new += [f"{name} = DEFAULT" for name in details.defaults]
         words += f": {', '.join(new) or 'written again'}"
-    return PlannedMend(change.action.value, change.table, words, details.failures)
+    return PlannedStep(change.action.value, change.table, words, details.failures)
 
 
 def refuse(draft: Draft) -> None:

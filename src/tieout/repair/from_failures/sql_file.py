@@ -17,7 +17,7 @@ from tieout.repair.rows import row_table
 from tieout.repair.sql_file import SqlFile, shown
 
 
-def mend_statements(store: MetaStore, plan_ref: str, url: EndpointUrl, out: TextIO) -> int:
+def check_repair_statements(store: MetaStore, plan_ref: str, url: EndpointUrl, out: TextIO) -> int:
     """Writes what is planned and not done yet, in the order in which it would be run; returns how many changes.
 
     The file looks at nothing again: it changes rows by their key, whatever they hold by then.

@@ -36,7 +36,9 @@ UNDO = replace(BACKWARDS, takes=(ChangeState.APPLIED, ChangeState.PLANNED))
 _COMPUTED = "kept: a generated value can't be written"
 
 
-def undo_mends(store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: Listener = silence) -> RepairResult:
+def undo_check_repair(
+    store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: Listener = silence
+) -> RepairResult:
     """Puts back what the plan has changed, the last change first, where it is still as the repair left it."""
     plan = store.repairs.get(plan_ref)
     job = check_job(store, plan.job_id)

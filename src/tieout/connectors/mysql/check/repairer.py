@@ -1,4 +1,4 @@
-"""Mends what a check found on a MySQL server."""
+"""Repairs what a check found on a MySQL server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mends what a check found in PostgreSQL."""
+"""Repairs what a check found in PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mends what a check found in an SQLite file."""
+"""Repairs what a check found in an SQLite file."""
 
 from __future__ import annotations
 

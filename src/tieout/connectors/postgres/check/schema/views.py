@@ -14,7 +14,7 @@ from tieout.connectors.protocols.check import Defect, Inspection, Trouble, troub
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
-# What an extension brought is not the user's to mend.
+# What an extension brought is not the user's to repair.
 _ROUTINES = """
 SELECT p.oid, n.nspname, format('%%s(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)), p.prokind::text,
   l.lanname, (SELECT format('%%I.%%I', s.nspname, v.proname) FROM pg_proc v

@@ -1,4 +1,4 @@
-"""A database that is checked, mended, checked again and put back."""
+"""A database that is checked, repaired, checked again and put back."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tieout.config.urls import parse_url
 from tieout.meta import JobKind, RepairChange, open_store
 from tieout.model.check_statements import Family
 from tieout.model.failures import CheckReport, CheckResult, Failure, Status
-from tieout.model.repair import MendSummary, RepairResult
+from tieout.model.repair import CheckRepairSummary, RepairResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Mending:
+class Repairing:
     """`spark` None: nothing is checked, failures are told by the test."""
 
     def __init__(self, url: str, directory: Path, spark: SparkSession | None = None) -> None:
@@ -53,19 +53,19 @@ class Mending:
                 found.setdefault(each.kind, []).append(each.id)
             return found
 
-    def plan(self, job: str, *choices: str, **values: str) -> MendSummary:
+    def plan(self, job: str, *choices: str, **values: str) -> CheckRepairSummary:
         choose = dict(choice.split("=") for choice in choices)
-        return api.plan_mends(job, self.url, choose=choose, values=values, meta=self.meta)
+        return api.plan_check_repair(job, self.url, choose=choose, values=values, meta=self.meta)
 
     def apply(self, plan: str = "last") -> RepairResult:
-        return api.apply_mends(plan, self.url, meta=self.meta)
+        return api.apply_check_repair(plan, self.url, meta=self.meta)
 
     def undo(self, plan: str = "last") -> RepairResult:
-        return api.undo_mends(plan, self.url, meta=self.meta)
+        return api.undo_check_repair(plan, self.url, meta=self.meta)
 
     def sql(self, plan: str = "last") -> str:
         out = StringIO()
-        api.write_mend_sql(plan, self.url, out, meta=self.meta)
+        api.write_check_repair_sql(plan, self.url, out, meta=self.meta)
         return out.getvalue()
 
     def changes(self, plan: str = "last") -> Sequence[RepairChange]:
