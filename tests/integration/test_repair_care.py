@@ -11,7 +11,7 @@ import pytest
 from tests.integration.repairing import Pair
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.registry import open_writer
-from tieout.errors import AccessError, UsageError
+from tieout.errors import AccessError, FullError, UsageError
 from tieout.meta import ChangeState, JobKind, RepairState
 from tieout.model.requests import TableRequest
 from tieout.repair import transaction
@@ -117,6 +117,23 @@ def test_a_refusal_of_the_engine_is_told_and_can_be_repaired(pair: Pair) -> None
     with pair.store() as store:
         assert store.repairs.get("last").state is RepairState.FAILED
     pair.target.execute("INSERT INTO p VALUES (2)")
+    assert pair.apply().equal
+
+
+def test_a_full_disk_ends_the_repair(mariadb_pair: Pair) -> None:
+    """Every other row would be refused, too: once there is room, the repair does them all."""
+    pair = mariadb_pair
+    pair.both("CREATE TABLE t (id INT NOT NULL PRIMARY KEY)")
+    pair.source.execute("INSERT INTO t VALUES (1), (2)")
+    pair.target.execute(
+        "CREATE TRIGGER full BEFORE INSERT ON t FOR EACH ROW "
+        "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full (/tmp/x)'"
+    )
+    pair.compare("t")
+    pair.plan()
+    with pytest.raises(FullError, match="Disk full"):
+        pair.apply()
+    pair.target.execute("DROP TRIGGER full")
     assert pair.apply().equal
 
 

@@ -15,7 +15,7 @@ from tests.servers.mariadb import MariaDB, start_mariadb
 from tests.servers.postgres import Postgres, start_postgres
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql import faults as mysql_faults
+from tieout.connectors.mysql import errors as mysql_errors
 from tieout.connectors.mysql import session as mysql
 from tieout.connectors.postgres import faults as postgres_faults
 from tieout.connectors.postgres import session as postgres
@@ -69,7 +69,7 @@ def mysql_tls(mariadb_tls: MariaDB) -> Iterator[Database]:
 def cipher(url: str) -> str:
     """That of the connection, "" if it is in plain text."""
     parsed = parse_url(url)
-    with mysql_faults.translated(parsed), closing(mysql.connect(parsed)) as connection, connection.cursor() as cursor:
+    with mysql_errors.translated(parsed), closing(mysql.connect(parsed)) as connection, connection.cursor() as cursor:
         cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
         return str(cursor.fetchone()[1])
 

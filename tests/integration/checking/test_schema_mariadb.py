@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.corruption import mariadb
 from tests.integration.checking.definitions import definitions, found, statuses
+from tieout.config.urls import parse_url
+from tieout.connectors.mysql.check.schema.session import schema_session
+from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.protocols.check import Trouble
 from tieout.model.failures import Status
 from tieout.model.tables import TableName
 
@@ -167,3 +173,17 @@ def _login(database: Database, *tables: str) -> Iterator[str]:
         yield f"mysql://visitor:visitor@{server.host}:{server.port}/{database.name}"
     finally:
         database.execute("DROP USER visitor")
+
+
+@pytest.mark.parametrize("code", [1037, 1038, 1041, 1290, 1836])
+def test_a_server_without_memory_or_writes_says_nothing_about_a_definition(mysql_db: Database, code: int) -> None:
+    with schema_session(parse_url(mysql_db.url), Flavour.MARIADB) as session:
+        found = session.trouble(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {code}, MESSAGE_TEXT = 'not now'")
+    assert found == Trouble("not now", telling=False)
+
+
+def test_what_the_server_says_about_a_definition(mysql_db: Database) -> None:
+    with schema_session(parse_url(mysql_db.url), Flavour.MARIADB) as session:
+        found = session.trouble("SELECT nothing FROM dual")
+    assert found is not None
+    assert found.telling

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql import faults as mysql
+from tieout.connectors.mysql import errors as mysql
 from tieout.connectors.postgres import faults as postgres
 from tieout.connectors.sqlite import faults as sqlite
 from tieout.errors import BusyError, EndpointError, MissingObjectError, ReadError

@@ -11,8 +11,8 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.explain import plan_of
-from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.key_sampling import is_worth_it, sampled_keys
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tieout.connectors.mysql.errors import SERVER_LOST
+
 PIECE_BYTES = 4 << 20
 HEADER = 4
 FULL = 0xFFFFFF
@@ -42,7 +44,7 @@ def row_packets(connection: Any, is_row: IsRow) -> Iterator[tuple[bytearray, Pla
     while True:
         data = connection._rfile.read1(_READ_BYTES)
         if not data:
-            raise OperationalError(2013, "the server closed the connection in the middle of its rows")
+            raise OperationalError(SERVER_LOST, "the server closed the connection in the middle of its rows")
         buffer += data
         room = len(buffer) - HEADER
         while at <= room:

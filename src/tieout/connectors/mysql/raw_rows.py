@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.packets import Places, row_packets, rows_of, skip_definitions
 from tieout.connectors.mysql.session import connect
 

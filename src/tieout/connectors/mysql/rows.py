@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.faults import DriverPanic, is_too_long, translate_arrow, translated
+from tieout.connectors.mysql.errors import DriverPanic, is_too_long, translate_arrow, translated
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import arrow_url, connect, wants_tls
 

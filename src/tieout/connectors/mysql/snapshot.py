@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import DriverPanic, translated
+from tieout.connectors.mysql.errors import DriverPanic, translated
 from tieout.connectors.mysql.raw_rows import sent_rows
 from tieout.connectors.mysql.rows import arrow_batches, batches_by, only_by_rows, row_batches
 from tieout.connectors.mysql.server_kind import Flavour

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +13,16 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import TOO_LONG, first_line, lost, translate, translated
+from tieout.connectors.mysql.errors import TOO_LONG, translated
 from tieout.connectors.mysql.literals import MySQLChangeDialect
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
+from tieout.connectors.protocols.repair import Reference, Refused, Row
 from tieout.connectors.sql import dml, select
+from tieout.connectors.sql.error_meanings import ErrorMeaning
 from tieout.connectors.sql.rows_to_arrow import batch_of
-from tieout.errors import AccessError, MissingObjectError, UnreachableError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key
 from tieout.model.tables import Column, Table, TableName
@@ -45,10 +45,7 @@ FROM information_schema.key_column_usage u JOIN information_schema.referential_c
   ON r.constraint_schema = u.constraint_schema AND r.constraint_name = u.constraint_name AND r.table_name = u.table_name
 WHERE u.referenced_table_schema = %s AND u.referenced_table_name = %s ORDER BY 2, 3, 1, u.ordinal_position"""
 
-_CONTENTION = {1205, 1213, 1020}
-_COLLISIONS = {1062, 1586}
-_READ_ONLY = {1290, 1792, 1836}
-
+_GRANT = "GRANT the user INSERT, UPDATE and DELETE on the tables to be repaired"
 _MOMENTS = {TypeName.INSTANT, TypeName.TIMESTAMP}
 
 
@@ -160,36 +157,17 @@ class MySQLWriter:
             cursor.execute(statement, parameters)
             return list(cursor.fetchall())
 
-    @contextmanager
-    def _answered(self) -> Iterator[None]:
+    def _answered(self) -> AbstractContextManager[None]:
         """What the server objects to is Refused; what has nothing to do with the statement stays an error."""
-        import pymysql
-
-        try:
-            yield
-        except (OSError, pymysql.err.InterfaceError) as error:
-            raise UnreachableError(f"{self.url.redacted()}: {lost(error)}", "the connection was lost") from None
-        except pymysql.MySQLError as error:
-            code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-            text = str(error.args[1]) if len(error.args) > 1 else str(error)
-            if code in _CONTENTION:
-                raise TryAgain(first_line(code, text)) from None
-            if code in _READ_ONLY:
-                raise AccessError(
-                    f"{self.url.redacted()}: {first_line(code, text)}", "the server takes no changes"
-                ) from None
-            fault = translate(self.url, code, text)
-            if isinstance(fault, AccessError):
-                hint = "GRANT the user INSERT, UPDATE and DELETE on the tables to be repaired"
-                raise AccessError(fault.message, hint) from None
-            if isinstance(fault, UnreachableError | MissingObjectError):
-                raise fault from None
-            refused = _OutOfRange if code == TOO_LONG else Refused
-            raise refused(first_line(code, text), collides=code in _COLLISIONS) from None
+        return translated(self.url, _for_repair, lost="the connection was lost")
 
 
 class _OutOfRange(Refused):
     """A number is; of a row that is read, what its dialect makes the server say of a value that is too long."""
+
+
+def _for_repair(code: int, meaning: ErrorMeaning, message: str, line: str) -> Exception:
+    return _OutOfRange(line) if code == TOO_LONG else meaning.for_repair(message, line, grant=_GRANT)
 
 
 class _RowDialect(MySQLDialect):

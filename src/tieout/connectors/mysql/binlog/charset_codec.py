@@ -15,7 +15,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import UnsupportedError
 

@@ -22,7 +22,7 @@ from tieout.connectors.mysql.binlog.dump import NotThere, dumped
 from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, is_mixed, lineage_of, mysql_gtid
 from tieout.connectors.mysql.binlog.server import file_sizes, position
 from tieout.connectors.mysql.binlog.transactions import Groups
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import LogLostError
 from tieout.model.positions import Position, commit_of, moments_of

@@ -13,12 +13,11 @@ from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.kinds import FORMAT
 from tieout.connectors.mysql.binlog.packets import packets
 from tieout.connectors.mysql.binlog.server import is_mariadb
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import NO_SUCH_LOG_POSITION, code_of, translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import UnreachableError
 from tieout.model.positions import Position
 
-_NO_SUCH_PLACE = 1236
 _UNTIL_ITS_END = 1
 _OFFSETS = 1 << 32
 _SILENCE = 300
@@ -77,7 +76,7 @@ def _started(stack: ExitStack, url: EndpointUrl, after: Position) -> Dump:
     try:
         _require(events, after)
     except pymysql.MySQLError as error:
-        if error.args[0] != _NO_SUCH_PLACE:
+        if code_of(error) != NO_SUCH_LOG_POSITION:
             raise
         raise NotThere(error.args[1]) from None
     return Dump(events, is_mariadb(connection), folded=bool(int(folded)))

@@ -12,7 +12,7 @@ from tieout.connectors.mysql.binlog.forms import Form, form_of
 from tieout.connectors.mysql.binlog.row_decoder import Decoder, Slot, decoder
 from tieout.connectors.mysql.binlog.server import fraction_digits
 from tieout.connectors.mysql.binlog.table_map import LogColumn, TableMap, table_map
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import ReadError, UnsupportedError
 from tieout.model.row_changes import LogTable

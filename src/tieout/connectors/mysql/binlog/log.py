@@ -19,7 +19,7 @@ from tieout.connectors.mysql.binlog.server import end_of_log, file_sizes, gtids_
 from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.connectors.mysql.binlog.transactions import Groups
 from tieout.connectors.mysql.binlog.xa import last_read
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.errors import LogLostError, UnreachableError

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Any
 
+from tieout.connectors.mysql.errors import SERVER_LOST
+
 _READ_BYTES = 1 << 18
 _HEADER = 4
 _FULL = 0xFFFFFF
@@ -58,5 +60,5 @@ def _more(file: Any, missing: int) -> bytes:
 
     data: bytes = file.read(missing) if missing > _READ_BYTES else file.read1(_READ_BYTES)
     if not data:
-        raise OperationalError(2013, "the server closed the connection in the middle of its log")
+        raise OperationalError(SERVER_LOST, "the server closed the connection in the middle of its log")
     return data

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tieout.connectors.mysql.binlog.gtids import GtidState
+from tieout.connectors.mysql.errors import SYNTAX, code_of
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.errors import UnsupportedError
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
 _TRIES = 10
-_SYNTAX = 1064
 
 
 def is_mariadb(connection: Any) -> bool:
@@ -83,7 +83,7 @@ def _end(connection: Any) -> tuple[str, int, str]:
     try:
         row = _row(connection, "SHOW MASTER STATUS")
     except pymysql.MySQLError as error:
-        if error.args[0] != _SYNTAX:
+        if code_of(error) != SYNTAX:
             raise
         row = _row(connection, "SHOW BINARY LOG STATUS")  # since MySQL 8.4
     if not row:

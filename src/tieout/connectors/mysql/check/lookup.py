@@ -12,8 +12,8 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.explain import plan_of
-from tieout.connectors.mysql.faults import translated
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.mysql.snapshot import zero_moments

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.check.catalog import is_clustered
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.shown import keys_of, parts_of
 from tieout.connectors.mysql.writer import MySQLWriter, open_writer

@@ -10,7 +10,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.continuity import identified
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move import watermarks
 from tieout.connectors.mysql.move.text_protocol_rows import tab_lines
 from tieout.connectors.mysql.move.texts import rendered, texts_of, unreadable

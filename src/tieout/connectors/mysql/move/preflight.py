@@ -17,7 +17,7 @@ from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.binlog.dump import log_behind
 from tieout.connectors.mysql.binlog.server import end_of_log, global_variables
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.loader import takes_files
 from tieout.connectors.mysql.move.session import MySQLSession
 from tieout.connectors.mysql.server_kind import Flavour

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import lost, translate
+from tieout.connectors.mysql.errors import for_mover, translated
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import PATIENT, connect
-from tieout.errors import AccessError, BusyError, ReadError, UnreachableError, WriteError
 from tieout.model.tables import TableName
 
 # An id of 0 is kept, not replaced by the next number; what the source holds of invalid dates is taken as it is.
@@ -26,10 +25,6 @@ _SETTINGS = (
     # A merge takes as long as it takes.
     "sql_notes = 1, default_storage_engine = InnoDB /*M!100101 , max_statement_time = 0 */"
 )
-
-_BUSY = {1205, 1213, 1020, 1317, 1969, 3024, 1037, 1038, 1041}
-"""What another try may get through: locks, a statement that somebody or a clock ended, a server without memory."""
-_READ_ONLY = {1290, 1792, 1836}
 
 
 class MySQLSession:
@@ -74,34 +69,10 @@ class MySQLSession:
         with suppress(Exception):
             self.connection.close()
 
-    @contextmanager
-    def answered(self) -> Iterator[None]:
+    def answered(self) -> AbstractContextManager[None]:
         """Driver errors inside become EndpointErrors: one line, no password."""
-        import pymysql
-
-        try:
-            yield
-        except pymysql.err.InterfaceError as error:
-            raise UnreachableError(f"{self.url.redacted()}: {lost(error)}", "the connection was lost") from None
-        except pymysql.MySQLError as error:
-            code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-            text = str(error.args[1]) if len(error.args) > 1 else str(error)
-            raise _fault(self.url, code, text) from None
-        except OSError as error:
-            raise UnreachableError(f"{self.url.redacted()}: {lost(error)}", "the connection was lost") from None
+        return translated(self.url, for_mover, lost="the connection was lost")
 
 
 def _run(cursor: Any, statement: str, parameters: Sequence[Any]) -> int:
     return int(cursor.execute(statement, list(parameters)) if parameters else cursor.execute(statement))
-
-
-def _fault(url: EndpointUrl, code: int, text: str) -> Exception:
-    fault = translate(url, code, text)
-    if code in _BUSY:
-        return BusyError(fault.message)
-    if code in _READ_ONLY:
-        return AccessError(fault.message, "the server takes no changes")
-    if type(fault) is UnreachableError:
-        # What a verification is told to do, a mover does by itself.
-        return UnreachableError(fault.message, (fault.hint or "").removesuffix("; run again with --resume"))
-    return WriteError(fault.message, fault.hint) if type(fault) is ReadError else fault

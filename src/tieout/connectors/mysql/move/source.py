@@ -13,7 +13,7 @@ from tieout.connectors.mysql.binlog.continuity import proven
 from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.binlog.server import global_variables
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import translated
+from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move import retention, watermarks
 from tieout.connectors.mysql.move.added_column_defaults import given
 from tieout.connectors.mysql.move.chunks import MySQLChunkSource

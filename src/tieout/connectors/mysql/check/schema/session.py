@@ -9,20 +9,17 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.faults import first_line, translated
+from tieout.connectors.mysql.errors import code_of, first_line, meaning_of, translated
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect
 from tieout.connectors.protocols.check import Trouble
+from tieout.errors import UnreachableError
 
 _SETTINGS = {
     Flavour.MARIADB: "lock_wait_timeout = 5, max_statement_time = 600",
     Flavour.MYSQL: "lock_wait_timeout = 5, max_execution_time = 600000, information_schema_stats_expiry = 0",
     Flavour.TIDB: "max_execution_time = 600000",
 }
-
-# Rights, locks and time, room, and what may not be done by one who only reads.
-_NOT_TELLING = {1044, 1045, 1142, 1143, 1227, 1370, 1205, 1213, 1317, 1969, 3024, 1021, 1114, 1412, 1792, 3572}
-_LOST = {1040, 1053, 1927, 2002, 2003, 2006, 2013}
 
 
 @contextmanager
@@ -54,10 +51,14 @@ class SchemaSession:
         try:
             return self.rows(statement, parameters)
         except pymysql.MySQLError as error:
-            code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-            if code == 0 or code in _LOST:
+            code = code_of(error)
+            if code == 0:
                 raise
-            return Trouble(first_line(code, str(error.args[1])), code not in _NOT_TELLING)
+            text = str(error.args[1])
+            meaning = meaning_of(code, text)
+            if issubclass(meaning.error, UnreachableError):
+                raise
+            return Trouble(first_line(code, text), not meaning.inconclusive)
 
     def allow(self, what: str) -> None:
         # TiDB knows the words, and refuses them.

@@ -1,0 +1,184 @@
+"""What the errors of MySQL servers mean to Tieout: one table of codes, and one context manager that applies it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tieout.config.secrets import scrub
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.sql.error_meanings import ErrorMeaning
+from tieout.errors import (
+    AccessError,
+    BusyError,
+    DamagedIndexError,
+    EndpointError,
+    FullError,
+    MissingObjectError,
+    ReadError,
+    UnreachableError,
+)
+from tieout.model.server_words import told
+
+TOO_LONG = 1690
+"""The error that the dialect provokes for a value that the server's functions cannot render: "out of range"."""
+SYNTAX = 1064
+NO_SUCH_LOG_POSITION = 1236
+SERVER_LOST = 2013
+_DAMAGED_INDEX = 1034
+
+_CHECK_URL = "check host and port in the URL"
+_CHECK_LOGIN = "check user and password in the URL"
+_TOOK_TOO_LONG = "the statement took too long; give ?statement_timeout= more time"
+_NO_SPACE_LEFT = "No space left on device"
+
+_UNKNOWN = ErrorMeaning()
+_FULL = ErrorMeaning(
+    FullError, "make room on the server's disk, then run again: it goes on where it was", inconclusive=True
+)
+_OUT_OF_MEMORY = ErrorMeaning(busy=True, inconclusive=True)
+_READ_ONLY = ErrorMeaning(read_only=True, inconclusive=True)
+_GAVE_WAY = ErrorMeaning(busy=True, contention=True, inconclusive=True)
+_CANCELLED = ErrorMeaning(ReadError, _TOOK_TOO_LONG, busy=True, inconclusive=True)
+_COLLISION = ErrorMeaning(collides=True)
+_STRANGER = ErrorMeaning(AccessError, "the server is not who the URL names: check its host, ssl_ca and ssl_mode")
+_TEMPORARY_TABLE = ErrorMeaning(ReadError, "the server's tmpdir may be full", inconclusive=True)
+
+MEANINGS: dict[int, ErrorMeaning] = {
+    # Privileges.
+    1045: ErrorMeaning(AccessError, _CHECK_LOGIN, inconclusive=True),
+    1698: ErrorMeaning(AccessError, _CHECK_LOGIN, inconclusive=True),
+    1044: ErrorMeaning(AccessError, "GRANT the user access to the database", inconclusive=True),
+    1142: ErrorMeaning(AccessError, "GRANT the user SELECT on the table", inconclusive=True),
+    1143: ErrorMeaning(AccessError, "GRANT the user SELECT on the column", inconclusive=True),
+    1227: ErrorMeaning(AccessError, "the user lacks a privilege", inconclusive=True),
+    1370: ErrorMeaning(inconclusive=True),  # EXECUTE denied
+    # Objects that are missing.
+    1049: ErrorMeaning(MissingObjectError, "check the database name in the URL"),
+    1146: ErrorMeaning(MissingObjectError, "check the name, or whether it was dropped meanwhile"),
+    1054: ErrorMeaning(MissingObjectError, "check the column's name, or whether it was dropped meanwhile"),
+    # No room: on disk, in memory.
+    1021: _FULL,
+    1114: _FULL,
+    1037: _OUT_OF_MEMORY,
+    1038: _OUT_OF_MEMORY,
+    1041: _OUT_OF_MEMORY,
+    # Other transactions, and whoever ends statements.
+    1205: ErrorMeaning(
+        BusyError,
+        "another session holds a lock on it; run again, or give ?lock_timeout= more time",
+        busy=True,
+        contention=True,
+        inconclusive=True,
+    ),
+    1213: _GAVE_WAY,
+    1020: _GAVE_WAY,
+    # A snapshot that started before ALTER TABLE cannot read the table any more; a new one can.
+    1412: ErrorMeaning(BusyError, "run again: the table was changed while it was read", busy=True, inconclusive=True),
+    3572: ErrorMeaning(inconclusive=True),  # NOWAIT, and the row is locked
+    1317: ErrorMeaning(busy=True, inconclusive=True),
+    1969: _CANCELLED,
+    3024: _CANCELLED,
+    # Servers and sessions that accept no changes.
+    1290: _READ_ONLY,
+    1792: _READ_ONLY,
+    1836: _READ_ONLY,
+    # Values.
+    1062: _COLLISION,
+    1586: _COLLISION,
+    TOO_LONG: ErrorMeaning(
+        ReadError, "if no SQL of yours computes that: a value is too long; raise max_allowed_packet"
+    ),
+    _DAMAGED_INDEX: ErrorMeaning(DamagedIndexError, "CHECK TABLE … INDEX tells more; rebuild the index"),
+    # Connections.
+    1040: ErrorMeaning(UnreachableError, "the server has no connection free; set ?connections= lower"),
+    1053: ErrorMeaning(UnreachableError, "the server is shutting down", resumable=True),
+    1927: ErrorMeaning(UnreachableError, "the connection was killed", resumable=True),
+    2002: ErrorMeaning(UnreachableError, "is the server running, and is the socket right?"),
+    2003: ErrorMeaning(UnreachableError, "is the server running, and are host and port right?"),
+    2005: ErrorMeaning(UnreachableError, "check the host in the URL"),
+    2006: ErrorMeaning(UnreachableError, "the server closed the connection", resumable=True),
+    SERVER_LOST: ErrorMeaning(UnreachableError, "the connection was lost", resumable=True),
+}
+
+
+def meaning_of(code: int, text: str) -> ErrorMeaning:
+    """The meaning of an error: by its text, where several errors share a code or have none of their own."""
+    if _NO_SPACE_LEFT in text:
+        return _FULL
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return _STRANGER
+    if code == _DAMAGED_INDEX and "#sql" in text:  # a table that the server made for a sort
+        return _TEMPORARY_TABLE
+    return MEANINGS.get(code, _UNKNOWN)
+
+
+Face = Callable[[int, ErrorMeaning, str, str], Exception]
+"""Code, meaning, our message and the server's own line, into the exception that one flow expects."""
+
+
+def for_reader(_code: int, meaning: ErrorMeaning, message: str, _line: str) -> Exception:
+    return meaning.for_reader(message)
+
+
+def for_mover(_code: int, meaning: ErrorMeaning, message: str, _line: str) -> Exception:
+    return meaning.for_mover(message)
+
+
+@contextmanager
+def translated(url: EndpointUrl, face: Face = for_reader, *, lost: str = _CHECK_URL) -> Iterator[None]:
+    """Turns driver errors inside into the exceptions of a flow: one line, no password.
+
+    `lost` is the hint for an error of the network, which has no code.
+    """
+    import pymysql
+
+    try:
+        yield
+    except (OSError, UnicodeError, pymysql.err.InterfaceError) as error:
+        raise UnreachableError(f"{url.redacted()}: {_words_of(error)}", lost) from None
+    except pymysql.MySQLError as error:
+        code, text = code_of(error), str(error.args[1]) if len(error.args) > 1 else str(error)
+        line = first_line(code, text)
+        raise face(code, meaning_of(code, text), f"{url.redacted()}: {line}", line) from None
+
+
+def code_of(error: Exception) -> int:
+    """The server's code of a driver error; 0 if it has none."""
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0
+
+
+def first_line(code: int, text: str) -> str:
+    """The first line of the server's message. While values are hidden: its safe beginning, and the code."""
+    line = scrub(text).strip().splitlines()[0] if text.strip() else f"error {code}"
+    return told(line, code or None)
+
+
+def _words_of(error: Exception) -> str:
+    return told(scrub(str(error)), type(error).__name__)
+
+
+def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
+    """A server's error as a reader's."""
+    return meaning_of(code, text).for_reader(f"{url.redacted()}: {first_line(code, text)}")
+
+
+class DriverPanic(Exception):
+    """The Arrow driver met a value that it cannot represent and gave up."""
+
+
+def is_too_long(text: str) -> bool:
+    """Whether connectorx reports a value or a row that is longer than the server's max_allowed_packet."""
+    return f"ERROR {TOO_LONG} " in text or "larger than max_allowed_packet" in text
+
+
+def translate_arrow(url: EndpointUrl, text: str) -> EndpointError:
+    """The EndpointError for an error of connectorx, which has a text and no code."""
+    found = re.search(r"ERROR (\d+) \(\w+\): (.*?)(?:\s*}\)*)?\s*$", text, re.DOTALL)
+    if found:
+        return translate(url, int(found[1]), found[2])
+    lowered = text.lower()
+    if any(word in lowered for word in ("connection", "broken pipe", "ioerror", "timed out", "unexpected eof")):
+        return translate(url, SERVER_LOST, text)
+    return ReadError(f"{url.redacted()}: {told(scrub(text).splitlines()[0]) if text else 'unknown error'}")

@@ -1,0 +1,55 @@
+"""The table of MySQL's error codes: what each flow makes of them."""
+
+from __future__ import annotations
+
+import pymysql
+import pytest
+
+from tieout.config.urls import parse_url
+from tieout.connectors.mysql.errors import MEANINGS, for_mover, meaning_of, translated
+from tieout.errors import AccessError, BusyError, FullError, ReadError, UnreachableError, WriteError
+
+URL = parse_url("mysql://u@h/d")
+
+
+def test_what_has_nothing_to_do_with_a_definition_is_inconclusive() -> None:
+    surroundings = [
+        code
+        for code, meaning in MEANINGS.items()
+        if meaning.busy or meaning.contention or meaning.read_only or issubclass(meaning.error, AccessError | FullError)
+    ]
+    assert {1037, 1038, 1041, 1290, 1836} <= set(surroundings)
+    assert [code for code in surroundings if not MEANINGS[code].inconclusive] == []
+
+
+@pytest.mark.parametrize("code", [1026, 3, 126])
+def test_a_full_disk_has_many_codes(code: int) -> None:
+    assert meaning_of(code, 'Error writing file (Errcode: 28 "No space left on device")').error is FullError
+
+
+def test_a_table_that_the_server_made_for_a_sort_is_not_damaged() -> None:
+    assert meaning_of(1034, "Index for table '/tmp/#sql_1.MAI' is corrupt; try to repair it").error is ReadError
+
+
+@pytest.mark.parametrize("code", [1205, 1213, 1020, 1317, 1969, 3024, 1037, 1038, 1041])
+def test_what_a_mover_tries_again(code: int) -> None:
+    with pytest.raises(BusyError) as raised, translated(URL, for_mover):
+        raise pymysql.OperationalError(code, "not now")
+    assert raised.value.hint is None
+
+
+def test_a_reader_and_a_mover_of_the_same_error() -> None:
+    with pytest.raises(ReadError, match="not this"), translated(URL):
+        raise pymysql.DataError(1366, "not this")
+    with pytest.raises(WriteError, match="not this"), translated(URL, for_mover):
+        raise pymysql.DataError(1366, "not this")
+    with pytest.raises(UnreachableError, match="run again with --resume"), translated(URL):
+        raise pymysql.OperationalError(2013, "gone")
+    with pytest.raises(UnreachableError) as raised, translated(URL, for_mover):
+        raise pymysql.OperationalError(2013, "gone")
+    assert raised.value.hint == "the connection was lost"
+
+
+def test_a_connection_that_was_closed() -> None:
+    with pytest.raises(UnreachableError), translated(URL, lost="the connection was lost"):
+        raise pymysql.InterfaceError(0, "")
