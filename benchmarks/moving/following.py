@@ -19,7 +19,7 @@ from tieout.connectors.registry import open_endpoint, open_target
 from tieout.model.positions import Position
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import TableName
-from tieout.move.routing import transfer_of
+from tieout.tasks.routing import transfer_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

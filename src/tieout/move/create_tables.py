@@ -13,8 +13,8 @@ from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, Unholdable
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moves import Fence, Transfer
 from tieout.model.tables import Table, TableName
-from tieout.move.routing import OURS, Route
 from tieout.spark.work import run_work
+from tieout.tasks.routing import OURS, Route
 
 MAKE_IT = "make the table there, or leave it out"
 

@@ -11,8 +11,8 @@ from tieout.model.moves import Fence, GivenUp, Transfer
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Index, Table, TableName
 from tieout.move.create_tables import Maker, Step
-from tieout.move.routing import Route, refuse_unmakable, routes, transfer_of
 from tieout.move.schema_changes import as_planned
+from tieout.tasks.routing import Route, refuse_unmakable, routes, transfer_of
 
 _LATE = "it came after the task began, whose log does not tell of it: give it a task of its own"
 _AWAY = (

@@ -30,8 +30,8 @@ from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import MAKE_IT, Maker, lost_words
 from tieout.move.plan import as_made
-from tieout.move.routing import Route, refuse_unmakable, routes, transfer_of
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
+from tieout.tasks.routing import Route, refuse_unmakable, routes, transfer_of
 
 
 @dataclass(frozen=True)

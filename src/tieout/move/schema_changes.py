@@ -18,8 +18,8 @@ from tieout.model.positions import Position
 from tieout.model.row_changes import Begin, Redefined
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
-from tieout.move.routing import OURS
 from tieout.move.snapshot_overlap import SnapshotOverlap
+from tieout.tasks.routing import OURS
 
 
 @dataclass(frozen=True, slots=True)

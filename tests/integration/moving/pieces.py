@@ -16,11 +16,11 @@ from tieout.model.positions import Position
 from tieout.move.create_tables import Maker
 from tieout.move.log_batch import LogBatchStaged, StageLogBatch
 from tieout.move.plan import as_made
-from tieout.move.routing import routes, transfer_of
 from tieout.move.schema_changes import Trouble
 from tieout.move.snapshot import CopyChunk
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import Staging
+from tieout.tasks.routing import routes, transfer_of
 
 
 @dataclass

@@ -17,8 +17,8 @@ from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Table, TableName
-from tieout.move.routing import transfer_of
 from tieout.move.schema_changes import Adapter
+from tieout.tasks.routing import transfer_of
 
 if TYPE_CHECKING:
     from tests.servers.server import Database
