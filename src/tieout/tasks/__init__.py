@@ -1,1 +1,1 @@
-"""What a task means, for every flow that has one: which tables go together, and what would keep it from beginning."""
+"""What a task means, for every flow: which tables go together, where rows go, and what would keep it from starting."""

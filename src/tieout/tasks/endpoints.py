@@ -1,4 +1,4 @@
-"""Opens what a URL names: a database by its connector, or tables that only a Spark session can read."""
+"""Opens the endpoint that a URL names: a database, or tables that only a Spark session can read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOADING = Lock()
-"""pyspark imports itself in circles: two threads must not meet in one."""
+"""pyspark has circular imports: two threads that import it at once can deadlock."""
 
 
 def open_any(url: EndpointUrl, session: Callable[[], SparkSession]) -> Endpoint:
-    """`session` is asked only if the tables need it; it may wait for Spark to start."""
+    """Calls `session` only if the tables need Spark; the call may wait for Spark to start."""
     if url.scheme == "lake":
         with _LOADING:
             from tieout.spark.lake import open_lake

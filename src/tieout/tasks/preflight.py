@@ -1,4 +1,4 @@
-"""Whether work between two endpoints could begin: endpoints, meta store, Java, then whatever the flow looks at."""
+"""Preflight of a task: checks both endpoints, the meta store and Java, then what the flow itself asks for."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tieout.spark.java import java_version
 _OLDEST_JAVA = 17
 
 LookAhead = Callable[[Endpoint, Endpoint, Preflight], Preflight]
-"""Adds what a flow finds out about two endpoints that were reached."""
+"""Adds what a flow finds out about two endpoints that answered."""
 
 
 def examine(
     urls: tuple[EndpointUrl, EndpointUrl], meta: str, open_url: Callable[[EndpointUrl], Endpoint], look: LookAhead
 ) -> Preflight:
-    """Looks at everything; what can't be reached is a problem like any other."""
+    """Checks everything; an endpoint that does not answer is a problem like any other."""
     problems = [*_meta_problems(meta), *_java_problems()]
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
         opened = [pool.submit(open_url, url) for url in urls]
@@ -52,11 +52,11 @@ def as_problem(error: TieoutError, severity: Severity, side: str | None = None, 
 
 
 def untested(side: str, endpoint: Endpoint) -> Iterator[Problem]:
-    """A note, if no test runs on an engine of this kind."""
+    """A note, if Tieout's tests do not cover this engine."""
     dialect = endpoint.capabilities.untested
     if dialect:
-        fix = "compare a table that you know first"
-        yield Problem(Severity.NOTE, f"no test of Tieout runs on {dialect}", fix, side)
+        fix = "verify a table that you know first"
+        yield Problem(Severity.NOTE, f"Tieout's tests do not cover {dialect}", fix, side)
 
 
 def _facts(url: EndpointUrl, opened: Future[Endpoint]) -> EndpointFacts:
@@ -74,6 +74,8 @@ def _java_problems() -> Iterator[Problem]:
     version = java_version()
     install = f"install Java {_OLDEST_JAVA} or later, or set JAVA_HOME"
     if version is None:
-        yield Problem(Severity.PREVENTS, "Spark needs Java, and there is none", install)
+        yield Problem(Severity.PREVENTS, "Spark needs Java, and none was found", install)
     elif version.split(".")[0].isdigit() and int(version.split(".")[0]) < _OLDEST_JAVA:
-        yield Problem(Severity.PREVENTS, f"Spark needs Java {_OLDEST_JAVA}, and this one is {version}", install)
+        yield Problem(
+            Severity.PREVENTS, f"Spark needs Java {_OLDEST_JAVA} or later, and this is Java {version}", install
+        )

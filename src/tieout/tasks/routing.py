@@ -1,4 +1,6 @@
-"""Which table goes where, and which column."""
+"""Routes rows of a task: which source table goes to which target table, which column to which column, and whether each
+column's type takes the values of the other.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from tieout.model.types import LogicalType, TypeName
 from tieout.tasks.table_matching import NamePair, Names, is_pattern, matching_tables, pair_tables, schemas_named
 from tieout.tasks.transforms import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
 
-OURS = "a mover has columns of that name itself"
+OURS = "Tieout's staging tables use that column name"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A table of the source and the one that its rows go to, which may be missing."""
+    """A source table and the target table that receives its rows, which may not exist yet."""
 
     source: TableName
     target: TableName
@@ -31,7 +33,7 @@ class Route:
 
 
 def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
-    """UsageError if there is nothing to move, or if tables would be mixed up in one."""
+    """Raises UsageError if there is nothing to move, or if the rows of two tables could not be told apart."""
     refuse_unbuilt(request.tables)
     names = _names(source, request, of_target=False)
     wanted = [each for table in request.tables for each in _one_by_one(names, table)]
@@ -52,30 +54,29 @@ def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Rou
 
 
 def _one_by_one(names: Names, request: TableRequest) -> list[TableRequest]:
-    """Of a pattern whose tables all go to one table, a request for each of them."""
+    """Replaces a pattern whose tables all go to one table by a request for each table."""
     if request.target is None or request.target.endswith("*") or not is_pattern(request.source):
         return [request]
     return [replace(request, source=str(table)) for table in matching_tables(names, request)]
 
 
 def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
-    """What would move other rows than asked for, if it was not looked at."""
+    """Refuses request fields that a move ignores today: it would move other rows than the user asked for."""
     for request in requests:
         if request.key:
-            raise UnsupportedError(f"{request.source}: `key` is not followed by a mover yet", "leave it out")
+            raise UnsupportedError(f"{request.source}: a move does not support `key` yet", "remove it")
         if any(target for _, target in request.expressions.values()):
-            raise UsageError(
-                f"{request.source}: a mover computes columns from the source's alone", "leave `target` out"
-            )
+            raise UsageError(f"{request.source}: a move computes columns from source columns only", "remove `target`")
 
 
 def refuse_unmakable(found: Sequence[Route]) -> None:
-    """A table is made as the source has it, with all of its columns and no others."""
+    """Refuses to create a table with other columns than the source's: Tieout creates a table as the source has it."""
     for route in found:
         request = route.request
         if not route.exists and (request.columns or request.exclude_columns or request.expressions):
             raise UsageError(
-                f"{route.target} is not there, and {route.source} has other columns than it is to get", "make it first"
+                f"{route.target} does not exist, and the task changes the columns of {route.source}",
+                "create the target table first",
             )
 
 
@@ -96,9 +97,9 @@ def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Name
 
 
 def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: bool, tells_generated: bool) -> Transfer:
-    """Column by column, by name. UnsupportedError names every column that has no place, and every place without one.
+    """Matches columns by name. Raises UnsupportedError that names every column without a counterpart.
 
-    `tells_generated`: the source's log tells the values of generated columns.
+    `tells_generated`: the source's log holds the values of generated columns.
     """
     chosen = _chosen(request, source)
     by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
@@ -121,8 +122,8 @@ def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: b
             problems.append(f"{column.name}: {reason}")
     if problems:
         raise UnsupportedError(
-            f"{source.name} does not fit into {target.name}, which is there already: {'; '.join(problems)}",
-            "change that table, or drop it and let it be made",
+            f"{source.name} does not fit into {target.name}, which exists: {'; '.join(problems)}",
+            "change that table, or drop it so that Tieout creates it",
         )
     columns = tuple((column, found) for column, found in pairs if not found.generated)
     names = [column.name for column, _ in columns]
@@ -136,7 +137,7 @@ def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: b
 
 
 def _chosen(request: TableRequest, source: Table) -> list[Column]:
-    """The columns that go along. UsageError names those that there are not."""
+    """The columns to move. Raises UsageError for names that the source does not have."""
     known = {column.name.casefold(): column for column in source.columns}
     unknown = [name for name in (*(request.columns or ()), *request.exclude_columns) if name.casefold() not in known]
     if unknown:
@@ -152,7 +153,7 @@ def _uncomputable(request: TableRequest, source: Table, target: Table) -> list[s
     for name in request.expressions:
         column = there.get(name.casefold())
         if column is not None and (column.generated or column.type.name is TypeName.BITS):
-            problems.append(f"{column.name}: {column.type} can't be computed on the way")
+            problems.append(f"{column.name}: a transform can't compute {column.type}")
     texts = [expression for expression, _ in request.expressions.values()]
     for text in [*texts, *([condition] if (condition := condition_of(request)) else [])]:
         problems += [f"{text!r}: the source has no column {name}" for name in unknown_names(text, source)]
@@ -173,25 +174,25 @@ def _missing(chosen: Sequence[Column], pairs: Pairs) -> list[str]:
 
 def _unfilled(target: Table, filled: set[str]) -> list[str]:
     return [
-        f"its column {column.name} takes no NULL, and nothing comes for it"
+        f"its column {column.name} is NOT NULL without a default, and no source column fills it"
         for column in target.columns
         if column.name not in filled and not (column.generated or column.nullable or column.default is not None)
     ]
 
 
 def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Column, str]]) -> list[str] | str:
-    """The target's columns that rows are found by, or what is wrong with them.
+    """The target columns that identify a row, or what is wrong with them.
 
-    Without a unique index on them, each row would be looked for in all of the table.
+    Without a unique index on them, each lookup of a row would scan the whole table.
     """
     if not source.key:
         return []
     generated = [found.name for column, found in pairs if column.name in source.key and found.generated]
     if generated:
-        return f"its key holds {generated[0]}, which is generated"
+        return f"its key contains the generated column {generated[0]}"
     named = {column.name: found.name for column, found in pairs}
-    if lost := [name for name in source.key if name not in named]:
-        return f"the key's column {lost[0]} has to go along as it is"
+    if unmapped := [name for name in source.key if name not in named]:
+        return f"the key column {unmapped[0]} must be moved unchanged"
     names = [named[name] for name in source.key]
     more = {column.name for column, expression in computed if computed_of_key(expression, source)}
     for index in sorted(target.indexes, key=lambda index: len(index.columns)):
@@ -202,9 +203,9 @@ def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Co
 
 def _misfit(column: Column, found: Column, *, alike: bool, tells_generated: bool) -> str | None:
     if found.generated:
-        return None if column.generated else "it is generated there, and has values of its own here"
+        return None if column.generated else "the target generates it, but the source stores values in it"
     if column.generated and not tells_generated:
-        return "it is generated here, and the log does not tell it; let it be generated there too"
+        return "the source generates it and its log does not hold it; generate it on the target too"
     return misfit(column.type, found.type, alike=alike)
 
 
@@ -216,9 +217,9 @@ _WITHOUT_SPACES = {TypeName.CHAR, TypeName.UUID, TypeName.ENUM}
 
 
 def misfit(source: LogicalType, target: LogicalType, *, alike: bool) -> str | None:
-    """Why values would be changed without a word. None: as they are, or the target says which one does not fit.
+    """Why the target would change values silently. None: it stores them unchanged, or reports what does not fit.
 
-    `alike`: both are of one engine.
+    `alike`: both sides are the same engine.
     """
     if _is_money(source, target) or (target.name is TypeName.TEXT and source.name is not TypeName.BINARY):
         return None
@@ -230,11 +231,11 @@ def misfit(source: LogicalType, target: LogicalType, *, alike: bool) -> str | No
 
 def _of_times(source: LogicalType, target: LogicalType) -> str | None:
     if target.name is TypeName.DATE and source.name in _MOMENTS:
-        return f"{target} keeps no time of day, and {source} has one"
+        return f"{target} has no time of day, and {source} has one"
     if target.name in _CLOCKED and _digits(source) > _digits(target):
-        return f"{target} has fewer digits behind the second than {source}"
+        return f"{target} has fewer fractional digits of a second than {source}"
     if target.name is TypeName.YEAR and source.name is not TypeName.YEAR:
-        return f"{target} takes 5 for 2005"
+        return f"{target} stores 5 as 2005"
     return None
 
 
@@ -248,29 +249,29 @@ def _of_numbers(source: LogicalType, target: LogicalType, *, alike: bool) -> str
     if target.name is TypeName.FLOAT32 and source.name is not TypeName.FLOAT32:
         return f"{target} has fewer digits than {source}"
     if source.name is TypeName.DECIMAL and source.scale != 0 and target.name in _WHOLE:
-        return f"{target} has no digits behind the point, and {source} may have some"
+        return f"{target} has no fractional digits, and {source} may have some"
     if source.name is target.name is TypeName.DECIMAL and _rounds(source, target, alike=alike):
-        return f"{target} has fewer digits behind the point than {source}"
+        return f"{target} has fewer fractional digits than {source}"
     if target.name is TypeName.BITS and source.name is not TypeName.BOOLEAN and not _same_size(source, target):
-        return f"{target} takes no other bits than its own number of them, and {source} is not that"
+        return f"{target} takes bit strings of its own length only, and {source} has another length"
     return None
 
 
 def _rounds(source: LogicalType, target: LogicalType, *, alike: bool) -> bool:
     if target.precision is None:
         return False
-    # Of a number of any size MySQL says if it has no room for it; PostgreSQL, which alone has such numbers, rounds it.
+    # MySQL reports a number that does not fit; PostgreSQL, which alone has numbers of any size, rounds it.
     return alike if source.precision is None else (source.scale or 0) > (target.scale or 0)
 
 
 def _of_texts(source: LogicalType, target: LogicalType) -> str | None:
     if target.name is TypeName.CHAR and source.name not in _WITHOUT_SPACES:
-        return f"{target} keeps no spaces at the end, and {source} does"
+        return f"{target} drops trailing spaces, and {source} keeps them"
     if target.name in _LABELLED and not (source.name is target.name and set(source.values) <= set(target.values)):
-        return f"{target} does not have all that {source} may be"
-    # By its name: nothing else tells BINARY, which fills up with zeros, from VARBINARY.
+        return f"{target} lacks values that {source} allows"
+    # By its name: nothing else distinguishes BINARY, which pads with zeros, from VARBINARY.
     if target.native.startswith("binary") and source.name is not TypeName.UUID and not _same_size(source, target):
-        return f"{target} fills values up to its length, and {source} has others"
+        return f"{target} pads values to its length, and {source} has shorter ones"
     return None
 
 

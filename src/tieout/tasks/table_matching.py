@@ -1,4 +1,4 @@
-"""Which table of the source is compared with which of the target."""
+"""Matches source tables with target tables, by name or pattern."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tieout.model.tables import TableName
 
 @dataclass(frozen=True, slots=True)
 class NamePair:
-    """Two tables to compare; a side that has no such table is None."""
+    """Two tables that belong together; None for a side that has no such table."""
 
     source: TableName | None
     target: TableName | None
@@ -23,7 +23,7 @@ class NamePair:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The tables of an endpoint and the schema that a bare name is looked up in."""
+    """The tables of an endpoint, and the schema of a name without a schema."""
 
     tables: tuple[TableName, ...]
     schema: str
@@ -33,17 +33,18 @@ EVERYTHING = TableRequest("*")
 
 
 def schemas_named(requests: Sequence[TableRequest], default: str, *, of_target: bool) -> list[str]:
-    """The schemas to look for tables in: those that requests name, and the default one."""
+    """The schemas to list: those that requests name, and the default schema."""
     texts = [(r.target or "") if of_target else r.source for r in requests]
     named = {name.schema for text in texts if (name := TableName.parse(text)) is not None}
     return sorted({default, *(schema for schema in named if not is_pattern(schema))})
 
 
 def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) -> list[NamePair]:
-    """The pairs in the order asked; each once, by the first request that names it. A pattern leaves out what was named.
+    """The pairs in the order of the requests; each once, by the first request that names it. A pattern skips
+    tables that a request names.
 
-    A pattern also takes the target's tables that match it, so that what is only there is found. A name
-    that neither side has is an error; one that a single side has is a pair with a hole.
+    A pattern also matches tables of the target, so that it finds tables that exist only there. A name that neither side
+    has is an error; a name that one side has is a pair with None.
     """
     pairs: list[NamePair] = []
     taken: set[TableName] = set()
@@ -53,7 +54,7 @@ def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) 
             pairs += [pair for pair in found if pair.source is None or pair.source not in taken]
         else:
             found = [_by_name(source, target, request)]
-            # Named twice, a table may be compared with two others.
+            # Two requests may compare one table with two others.
             pairs += [pair for pair in found if (pair.source, pair.target) not in {(p.source, p.target) for p in pairs}]
         taken |= {pair.source for pair in found if pair.source}
     return _without_doubles(pairs)
@@ -71,7 +72,7 @@ def _without_doubles(pairs: list[NamePair]) -> list[NamePair]:
 
 def _by_name(source: Names, target: Names, request: TableRequest) -> NamePair:
     left = _find(source, request.source)
-    # A name with a dot is first a name, then a schema and a name.
+    # "a.b" is first the name of a table, then a schema and a name.
     right = _find(target, request.target or request.source)
     if right is None and request.target is None:
         right = _find(target, _bare(request.source))
@@ -87,7 +88,7 @@ def _by_name(source: Names, target: Names, request: TableRequest) -> NamePair:
 def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[NamePair]:
     if request.target is not None and not request.target.endswith("*"):
         raise UsageError(
-            f"the pattern {request.source} can't go to one table", "give a target schema as schema.*, or none"
+            f"the pattern {request.source} can't go to one table", "write the target as schema.*, or leave it out"
         )
     schema = request.target.removesuffix("*").removesuffix(".") if request.target else ""
     target_schema = schema or target.schema
@@ -102,13 +103,13 @@ def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[Nam
 
 
 def matching_tables(names: Names, request: TableRequest) -> list[TableName]:
-    """The tables that a request's pattern takes."""
+    """The tables that a request's pattern matches."""
     found = [t for t in names.tables if _matches(t, names.schema, request.source)]
     return [t for t in found if not _excluded(t, names, request)]
 
 
 def _find(names: Names, text: str, schema: str | None = None) -> TableName | None:
-    """A table by `name` or `schema.name`: as written, else in other case if only one fits."""
+    """A table by `name` or `schema.name`: as written, or ignoring case if exactly one matches."""
     candidates = [TableName(schema or names.schema, text)]
     if (full := TableName.parse(text)) is not None:
         candidates.append(full)

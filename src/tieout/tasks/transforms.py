@@ -1,4 +1,4 @@
-"""Work on the way of rows: which are chosen, and which columns are computed."""
+"""Transforms of a task: which rows it selects, and which columns it computes on the way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def condition_of(request: TableRequest) -> str | None:
 
 
 def tells_tables_apart(request: TableRequest) -> bool:
-    """Whether a column tells of which table a row is."""
+    """Whether a computed column holds the name of the row's source table."""
     return any(names_in(expression) & _CONSTANT for expression, _ in request.expressions.values())
 
 
@@ -31,12 +31,12 @@ def names_in(expression: str) -> frozenset[str]:
         tree = sqlglot.parse_one(expression, dialect="spark")
     except sqlglot.errors.SqlglotError as error:
         line = str(error).splitlines()[0]
-        raise UsageError(f"{expression!r} is no Spark SQL expression: {line}") from None
+        raise UsageError(f"{expression!r} is not a Spark SQL expression: {line}") from None
     return frozenset(column.parts[0].name.casefold() for column in tree.find_all(exp.Column))
 
 
 def computed_of_key(expression: str, source: Table) -> bool:
-    """Whether it is known of a row of which only the key is told: one that was deleted."""
+    """Whether the expression needs the key only: the log holds nothing else of a deleted row."""
     return names_in(expression) <= {name.casefold() for name in source.key} | _CONSTANT
 
 
@@ -46,7 +46,7 @@ def unknown_names(expression: str, source: Table) -> list[str]:
 
 
 def shaped(plain: Transfer, computed: Sequence[tuple[Column, str]], where: str | None, key: Sequence[str]) -> Transfer:
-    """The transfer with work on its way. `key` are the names of the target's columns that rows are found by."""
+    """The transfer with its transforms. `key` are the target columns that identify a row."""
     source = plain.source
     named = frozenset[str]().union(
         *(names_in(text) for text in [*(e for _, e in computed), *([where] if where else [])])
@@ -55,7 +55,7 @@ def shaped(plain: Transfer, computed: Sequence[tuple[Column, str]], where: str |
     reads: list[tuple[Column, Column]] = [(column, column) for column in used]
     cells: list[int | str] = []
     for column, target in plain.columns:
-        # What is named is read as it is; what goes on is read as the target wants it.
+        # Columns that an expression names are read unchanged; columns that are moved are read in the target's form.
         form = column if column.type.same_as(target.type) and column in used else target
         if (column, form) not in reads:
             reads.append((column, form))

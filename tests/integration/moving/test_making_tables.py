@@ -218,12 +218,12 @@ def test_a_unique_value_that_moves_on_while_it_is_copied(moving: Moving) -> None
 MISFITS = {
     "CREATE TABLE item (id INT PRIMARY KEY, a INT)": "it has no column b; it has no column c",
     "CREATE TABLE item (id INT PRIMARY KEY, a INT, b INT, c DECIMAL(9, 3), d INT NOT NULL)": (
-        "its column d takes no NULL, and nothing comes for it"
+        "its column d is NOT NULL without a default, and no source column fills it"
     ),
     "CREATE TABLE item (id INT, a INT PRIMARY KEY, b INT, c DECIMAL(9, 3))": "it has no unique index on the key (id)",
-    "CREATE TABLE item (id INT PRIMARY KEY, a INT, b INT, c DECIMAL(9, 2))": "fewer digits behind the point than",
+    "CREATE TABLE item (id INT PRIMARY KEY, a INT, b INT, c DECIMAL(9, 2))": "fewer fractional digits than",
     "CREATE TABLE item (id INT PRIMARY KEY, a INT, b INT GENERATED ALWAYS AS (a + 1) STORED, c DECIMAL(9, 3))": (
-        "b: it is generated there, and has values of its own here"
+        "b: the target generates it, but the source stores values in it"
     ),
     "CREATE TABLE item (id INT PRIMARY KEY, a DATE, b INT, c DECIMAL(9, 3))": "have no common exact form",
 }
@@ -253,7 +253,7 @@ def test_a_generated_column_that_the_log_does_not_tell(moving: Moving) -> None:
     moving.target.execute("CREATE TABLE made (id INT PRIMARY KEY, a INT, b INT)")
     asked = moving.asking("made")
     if moving.source.server.scheme == "postgresql":
-        with pytest.raises(UnsupportedError, match="b: it is generated here, and the log does not tell it"):
+        with pytest.raises(UnsupportedError, match="b: the source generates it and its log does not hold it"):
             asked.run()
         return
     asked.run()

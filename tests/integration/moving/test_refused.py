@@ -50,8 +50,8 @@ def test_an_identity_that_is_not_the_key(moving: Moving) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"key": ("a",)}, "`key` is not followed by a mover yet"),
-        ({"expressions": {"a": ("a + 1", "a")}}, "computes columns from the source's alone"),
+        ({"key": ("a",)}, "a move does not support `key` yet"),
+        ({"expressions": {"a": ("a + 1", "a")}}, "computes columns from source columns only"),
     ],
     ids=["key", "expression of the target"],
 )

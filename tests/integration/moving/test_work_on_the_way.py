@@ -147,12 +147,12 @@ def test_what_comes_of_an_expression_does_not_fit(mariadb_to_postgres: Moving) -
     ("table", "said"),
     [
         (replace(TABLE, expressions={"total": ("price * pieces", "")}), "the source has no column pieces"),
-        (replace(TABLE, expressions={"total": ("price * ", "")}), "is no Spark SQL expression"),
+        (replace(TABLE, expressions={"total": ("price * ", "")}), "is not a Spark SQL expression"),
         (replace(TABLE, expressions={"sum": ("price", "")}), "it has no column sum"),
-        (replace(TABLE, exclude_columns=("price", "qty", "id")), "the key's column id has to go along as it is"),
+        (replace(TABLE, exclude_columns=("price", "qty", "id")), "the key column id must be moved unchanged"),
         (replace(TABLE, columns=("id", "nothing")), "has no column nothing"),
         (replace(TABLE, expressions={"total": ("nonsense(price)", "")}), "nonsense"),
-        (replace(TABLE, target="nowhere"), "make it first"),
+        (replace(TABLE, target="nowhere"), "create the target table first"),
     ],
 )
 def test_refused_by_name(mariadb_to_postgres: Moving, table: TableRequest, said: str) -> None:

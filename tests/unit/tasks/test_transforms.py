@@ -25,7 +25,7 @@ def test_names(expression: str, names: set[str]) -> None:
 
 
 def test_what_is_no_expression() -> None:
-    with pytest.raises(UsageError, match="is no Spark SQL expression"):
+    with pytest.raises(UsageError, match="is not a Spark SQL expression"):
         names_in("price *")
 
 
