@@ -76,15 +76,16 @@ format: setup-dev ## put the code into shape
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench-verify: setup java servers $(PEER)/.ready ## verification beside its peers; ROWS=... sets the size
-	@$(BIN)/python benchmarks/verify.py
+# BESIDE=COMMIT measures the tree and a commit in turns, without the peers; ROUNDS=... sets how often.
+bench-verify: setup java servers $(if $(BESIDE),,$(PEER)/.ready) ## verification beside its peers; ROWS=... sets the size, BESIDE=... an older commit
+	@$(BIN)/python $(if $(BESIDE),benchmarks/beside.py verify $(BESIDE),benchmarks/verify.py)
 
 bench-move: setup-dev java servers ## moving beside dumps and loaders; ROWS=..., CHANGES=... set the sizes, BESIDE=... an older commit
-	@tools/pgloader
-	@$(BIN)/python $(if $(BESIDE),benchmarks/beside.py $(BESIDE),benchmarks/move.py)
+	@$(if $(BESIDE),true,tools/pgloader)
+	@$(BIN)/python $(if $(BESIDE),benchmarks/beside.py move $(BESIDE),benchmarks/move.py)
 
-bench-check: setup-dev java servers ## index checks beside fetching the same columns, and pg_amcheck; ROWS=...
-	@$(BIN)/python benchmarks/check.py
+bench-check: setup-dev java servers ## index checks beside fetching the same columns, and pg_amcheck; ROWS=... sets the size, BESIDE=... an older commit
+	@$(BIN)/python $(if $(BESIDE),benchmarks/beside.py check $(BESIDE),benchmarks/check.py)
 
 bench-check-changed: setup-dev java servers ## CHECK … CHANGED beside a check of all rows; ROWS=..., CHANGES=... set the sizes
 	@$(BIN)/python benchmarks/check_changed.py
