@@ -28,11 +28,11 @@ from tieout.canonical.bucket_digests import bucket_count
 from tieout.checks.indexes.projection import table_columns
 from tieout.checks.indexes.work import DigestTable
 from tieout.config.urls import parse_url
-from tieout.connectors.protocols.check import Unreadable
+from tieout.connectors.protocols.paths import Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.model.failures import CheckVerdict
 from tieout.model.tables import TableName
-from tieout.runtime.dispatch import done
+from tieout.runtime.dispatch import run_dealt
 
 TABLE_BAR, CHECK_BAR = 2.0, 3.0
 
@@ -128,7 +128,9 @@ def _table_side(spark: SparkSession, database: Database, indexes: Sequence[str])
         assert not isinstance(path, Unreadable), path
         started = time.perf_counter()
         parts = path.parts(max(1, spark.sparkContext.defaultParallelism))
-        outcomes = done(spark, [DigestTable(path, read, part, bucket_count(table.estimated_rows)) for part in parts])
+        outcomes = run_dealt(
+            spark, [DigestTable(path, read, part, bucket_count(table.estimated_rows)) for part in parts]
+        )
         rows = sum(outcome.only().rows for outcome in outcomes)
         return Timed(time.perf_counter() - started, None if rows > 0 else "no rows")
 
