@@ -17,6 +17,7 @@ from tieout.cli.place import Place, place
 from tieout.cli.telling import Telling, progress_to_stderr
 from tieout.config.secrets import scrub
 from tieout.errors import TieoutError, UsageError
+from tieout.exit_codes import ExitCode
 from tieout.model.defaults import LISTED_DIFFERENCES
 from tieout.report.errors import error_line
 from tieout.report.render import OutputFormat
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from tieout.api import SparkSettings
     from tieout.model.failures import CheckReport
 
-_WORST = (1, 3, 0)
-"""Exit codes, worst first."""
 _GO_ON = "tieout jobs resume JOB"
 
 
@@ -51,7 +50,7 @@ def check(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Checks that a database agrees with itself: its indexes, its constraints, its schema, its values."""
     telling = Telling(output, quiet, verbose)
     here = place(config, meta, master)
@@ -83,10 +82,10 @@ def check(
     if statement is None and file is None and sys.stdin is not None and sys.stdin.isatty():
         return _prompt(session)
     codes = [session.run(each) for each in _statements(statement, file)]
-    return min(codes, key=_WORST.index, default=0)
+    return ExitCode.worst(codes)
 
 
-def resume_check(here: Place, reference: str, url: str | None, telling: Telling) -> int:
+def resume_check(here: Place, reference: str, url: str | None, telling: Telling) -> ExitCode:
     """Goes on with a check, and tells what came of it."""
     from tieout import api
 
@@ -107,7 +106,7 @@ class _Session:
         self._options = options
         self._telling = telling
 
-    def run(self, statement: str) -> int:
+    def run(self, statement: str) -> ExitCode:
         from tieout import api
 
         if api.parse_check(statement).detached:
@@ -122,7 +121,7 @@ class _Session:
     def _spark(self) -> SparkSettings:
         return self._here.spark(self._telling.verbose, redacts=bool(self._options.get("redact_values")))
 
-    def follow(self, statements: list[str], every: float | None) -> int:
+    def follow(self, statements: list[str], every: float | None) -> ExitCode:
         from tieout import api
 
         if len(statements) > 1:
@@ -134,7 +133,7 @@ class _Session:
             api.follow_checks(self._url, statements[0], rounds.tell, spark=spark, meta=self._here.meta, **options)
         return rounds.exit_code
 
-    def _detach(self, statement: str) -> int:
+    def _detach(self, statement: str) -> ExitCode:
         from tieout.cli.detached import start_detached
 
         job = start_detached(self._here, self._url, statement, self._options)
@@ -143,10 +142,10 @@ class _Session:
                 stream.write(f'{{"kind": "job", "job": "{job}"}}\n')
             else:
                 stream.write(f"job {job} goes on by itself: see tieout jobs show {job}\n")
-        return 0
+        return ExitCode.OK
 
 
-def _told(report: CheckReport, output: OutputFormat) -> int:
+def _told(report: CheckReport, output: OutputFormat) -> ExitCode:
     from tieout.report.check import write
 
     with result_stream() as stream:
@@ -174,16 +173,16 @@ def _statements(statement: str | None, file: Path | None) -> list[str]:
     return found
 
 
-def _prompt(session: _Session) -> int:
+def _prompt(session: _Session) -> ExitCode:
     """Until the end of input. An error ends a statement, not the prompt; the exit code is the last statement's."""
-    code = 0
+    code = ExitCode.OK
     for text in _typed():
         try:
             for each in _statements(text, None):
                 code = session.run(each)
         except TieoutError as error:
             say(scrub(error_line(error)))
-            code = 2
+            code = ExitCode.of_error(error)
     return code
 
 

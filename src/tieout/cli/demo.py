@@ -14,6 +14,7 @@ from tieout.cli import options as common
 from tieout.cli.interrupts import told_how_to_go_on
 from tieout.cli.output import result_stream, say
 from tieout.errors import UsageError
+from tieout.exit_codes import ExitCode
 from tieout.model.defaults import SPARK_MASTER
 from tieout.report.render import OutputFormat
 
@@ -36,7 +37,7 @@ def demo(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Shows the product on an embedded pair of databases: rows are moved, faults made, found, repaired."""
     if output not in (OutputFormat.TEXT, OutputFormat.JSON):
         raise UsageError(f"the demo can't be written as {output}", "use --output text or json")
@@ -58,7 +59,7 @@ def demo(
         tell(_ending(result, keep))
     else:
         _write_json(result, keep)
-    return 0 if result.succeeded else 1
+    return result.exit_code
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from tieout.errors import SparkFailure, TieoutError
+from tieout.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from tieout.cli.place import Place
@@ -62,7 +63,7 @@ def _told(stdout: IO[str]) -> TieoutError:
     return error
 
 
-def _main() -> int:
+def _main() -> ExitCode:
     """The process itself. Its job says how it ended; before there is one, a line of its output does."""
     from tieout import api
 
@@ -74,10 +75,10 @@ def _main() -> int:
         with suppress(OSError):  # nobody listens any more
             sys.stdout.write(pickle.dumps(error).hex() + "\n")
             sys.stdout.flush()
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+        return ExitCode.of_error(error)
+    except KeyboardInterrupt as stopped:
+        return ExitCode.of_error(stopped)
+    return ExitCode.OK
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import typer
 
 from tieout.cli.output import say
-
-INTERRUPTED = 130
+from tieout.exit_codes import ExitCode
 
 
 @contextmanager
@@ -25,4 +24,4 @@ def told_how_to_go_on(command: str | None = None) -> Iterator[None]:
         what = f"job {job} is {state}" if job else "interrupted"
         resumable = command is not None and state != "cancelled" and (job or "JOB" not in command)
         say(f"{what}: go on with {command.replace('JOB', str(job))}" if command and resumable else what)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.of_error(stopped)) from None

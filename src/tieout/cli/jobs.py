@@ -12,6 +12,7 @@ from tieout.cli.job_values import LISTED, TABLES, job_values, table_values
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.cli.telling import Telling
+from tieout.exit_codes import ExitCode
 from tieout.model.defaults import LISTED_JOBS
 from tieout.report.render import OutputFormat
 
@@ -99,7 +100,7 @@ def resume(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Goes on with a job here, as `tieout verify --resume` and `tieout check --resume` do."""
     from tieout import api
     from tieout.cli.check import resume_check

@@ -16,11 +16,9 @@ from tieout.cli.quiet import quieten
 from tieout.cli.signals import watch_signals
 from tieout.config.secrets import scrub
 from tieout.errors import TieoutError, UsageError
+from tieout.exit_codes import ExitCode
 from tieout.report.errors import error_line
 from tieout.report.printable import one_line
-
-FAILED = 2
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,20 +32,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with watch_signals():
             code = get_command(app)(args=words or ["--help"], prog_name="tieout", standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        return code if isinstance(code, int) else ExitCode.OK
     except TyperException as error:
         say(scrub(error_line(_usage_error(error))))
     except TieoutError as error:
         say(scrub(error_line(error)))
     except SystemExit:
-        return 0  # so typer leaves when the reader of its help has seen enough
+        return ExitCode.OK  # so typer leaves when the reader of its help has seen enough
     except (KeyboardInterrupt, Abort):
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BaseException as error:  # a driver written in Rust panics with something that is no Exception
         if verbose:
             say(scrub(traceback.format_exc()))
         say(scrub(f"error[crash]: {one_line(_crash(error))} — run again with --verbose for the traceback"))
-    return FAILED
+    return ExitCode.FAILED
 
 
 def _usage_error(error: TyperException) -> UsageError:

@@ -9,6 +9,7 @@ from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.cli.table_words import TableWords
 from tieout.cli.verify_request import asked_request
+from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
 
 
@@ -35,7 +36,7 @@ def preflight(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Tells every problem at once, each with its fix, and what the guarantees will be. Reads no rows."""
     here = place(config, meta, master, required=task is not None)
     tables = TableWords(

@@ -15,6 +15,7 @@ from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.cli.repair_work import RepairWork, Urls, repair_work
 from tieout.errors import UsageError
+from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ PlanReference = Annotated[str, typer.Argument(metavar="PLAN", help="A plan: its 
 Url = Annotated[
     str | None, typer.Option("--url", metavar="URL", help="The database of a check: a URL or an endpoint's name.")
 ]
-
-_INCOMPLETE = 3
 
 
 @app.command("plan")
@@ -71,7 +70,7 @@ def plan(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Plans the changes that would end a verification's differences or a check's failures; changes nothing.
 
     Each row is looked at again. Exit code 3: the plan leaves something, such as a failure that nobody has decided.
@@ -88,7 +87,7 @@ def plan(
         work.write_sql_file(sql, made.plan)
     with result_stream() as stream:
         write_repair(made, output, stream)
-    return 0 if made.complete else _INCOMPLETE
+    return made.exit_code
 
 
 @app.command("apply")
@@ -105,7 +104,7 @@ def apply(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Carries a plan out: looks at each row again first, and keeps the old ones.
 
     After a verification the plan's rows are compared once more; after a check, check again.
@@ -118,7 +117,7 @@ def apply(
     if dry_run:
         with result_stream() as stream:
             work.write_sql(chosen.id, stream)
-        return 0
+        return ExitCode.OK
     with told_how_to_go_on(f"tieout repair apply {chosen.id}"), progress_listener(sys.stderr, quiet) as listener:
         result = work.apply(chosen.id, listener)
     with result_stream() as stream:
@@ -137,7 +136,7 @@ def undo(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Puts the old rows back, where nobody has changed them since."""
     from tieout.report.progress import progress_listener
     from tieout.report.repairs import write_repair

@@ -12,11 +12,10 @@ from tieout.cli.interrupts import told_how_to_go_on
 from tieout.cli.move_words import MovingTask, status_values, told_line
 from tieout.cli.output import result_stream, say
 from tieout.cli.place import place
+from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
 
 _EVERY = 5.0
-_LEFT_BEHIND = 3
-"""Tables were stopped: what is moved is right, and not all."""
 
 UntilCaughtUp = Annotated[
     bool, typer.Option("--until-caught-up", help="End when all is applied that was in the log when copying ended.")
@@ -32,7 +31,7 @@ def run(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Copies a task's tables while they are written to, then follows the source's change log."""
     from tieout import api
     from tieout.report.listing import write_record
@@ -56,4 +55,5 @@ def run(
         )
     with result_stream() as stream:
         write_record(status_values(status) if output is OutputFormat.TEXT else status, output, stream)
-    return _LEFT_BEHIND if any(table["stopped"] for table in status["tables"]) else 0
+    # What is moved is right, and not all of it is.
+    return ExitCode.of_work(incomplete=any(table["stopped"] for table in status["tables"]))

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from tieout.exit_codes import ExitCode
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -27,7 +29,7 @@ def watch_signals() -> Iterator[None]:
         nonlocal heard
         heard += 1
         if heard > 1:
-            os._exit(130)
+            os._exit(ExitCode.INTERRUPTED)
         with suppress(OSError):
             # Not through sys.stderr: the signal may have come in the middle of a write to it.
             os.write(2, b"stopping; once more ends at once\n")

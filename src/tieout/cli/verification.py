@@ -8,6 +8,7 @@ from tieout.cli.interrupts import told_how_to_go_on
 from tieout.cli.output import result_stream, say
 from tieout.cli.place import Place
 from tieout.cli.telling import Telling, progress_to_stderr
+from tieout.exit_codes import ExitCode
 from tieout.model.requests import VerifyRequest
 from tieout.model.results import VerificationResult
 from tieout.wording import plural
@@ -19,7 +20,7 @@ def run_and_tell(
     telling: Telling,
     resume: str | None = None,
     repair_sql: Path | None = None,
-) -> int:
+) -> ExitCode:
     """With `repair_sql`, statements that make the target equal are written there."""
     from tieout import api
     from tieout.report.render import write

@@ -15,6 +15,7 @@ from tieout.cli.telling import Telling
 from tieout.cli.verification import run_and_tell
 from tieout.cli.verify_request import asked_request
 from tieout.errors import UsageError
+from tieout.exit_codes import ExitCode
 from tieout.model.requests import VerifyRequest
 from tieout.report.render import OutputFormat
 
@@ -56,7 +57,7 @@ def verify(
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
-) -> int:
+) -> ExitCode:
     """Compares the tables of two databases: all equal, or exactly which rows and columns differ."""
     here = place(config, meta, master, required=task is not None)
     tables = TableWords(
@@ -90,11 +91,11 @@ def verify(
     return run_and_tell(request, here, Telling(output, quiet, verbose), resume, repair_sql)
 
 
-def _explain(request: VerifyRequest, spark: SparkSettings, output: OutputFormat) -> int:
+def _explain(request: VerifyRequest, spark: SparkSettings, output: OutputFormat) -> ExitCode:
     from tieout import api
     from tieout.report.forecast import write_forecast
 
     forecast = api.explain(request, spark=spark)
     with result_stream() as stream:
         write_forecast(forecast, output, stream)
-    return 0
+    return ExitCode.OK

@@ -13,6 +13,7 @@ from tieout import api
 from tieout.demo.data import create_shop
 from tieout.demo.faults import Fault, inject_faults, trace
 from tieout.demo.selling import selling
+from tieout.exit_codes import ExitCode
 from tieout.model.moves import Delivery
 from tieout.model.requests import MoveRequest, VerifyRequest
 from tieout.model.results import Verdict, VerificationResult
@@ -63,6 +64,10 @@ class DemoResult:
         """Whether each fault was found, nothing else was, and the two databases are equal in the end."""
         every = bool(self.faults) and all(each.found for each in self.faults)
         return self.equal_before and every and not self.unexpected and self.equal_after
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of_work(found=not self.succeeded)
 
 
 @dataclass(frozen=True)

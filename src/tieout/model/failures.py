@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from tieout.exit_codes import ExitCode
 from tieout.model.check_statements import Family
 from tieout.model.constraints import Enforcement
 
@@ -148,5 +149,5 @@ class CheckReport:
         return CheckVerdict.CLEAN if found == {Status.OK} else CheckVerdict.UNVERIFIED
 
     @property
-    def exit_code(self) -> int:
-        return {CheckVerdict.CLEAN: 0, CheckVerdict.FAILURES: 1, CheckVerdict.UNVERIFIED: 3}[self.verdict]
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of_verdict(self.verdict)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from tieout.exit_codes import ExitCode
 from tieout.model.moves import Consistency, Delivery
 from tieout.model.results import Explanation, SchemaFinding, UnverifiedColumn
 
@@ -110,12 +111,10 @@ class Preflight:
         return replace(self, problems=(*self.problems, *rest), tables=tables)
 
     @property
-    def exit_code(self) -> int:
-        """0: it can run; 2: something prevents it; 3: something will be unverified."""
+    def exit_code(self) -> ExitCode:
+        """FAILED: something prevents it; INCOMPLETE: something will be unverified."""
         severities = {problem.severity for problem in self.problems}
-        if Severity.PREVENTS in severities:
-            return 2
-        return 3 if Severity.UNVERIFIED in severities else 0
+        return ExitCode.of_work(failed=Severity.PREVENTS in severities, incomplete=Severity.UNVERIFIED in severities)
 
 
 class TargetLevel(StrEnum):
@@ -223,7 +222,7 @@ def forecast_document(forecast: Forecast) -> dict[str, Any]:
 def preflight_document(preflight: Preflight) -> dict[str, Any]:
     return {
         "kind": "preflight",
-        "ready": preflight.exit_code != 2,
+        "ready": preflight.exit_code is not ExitCode.FAILED,
         "source": _endpoint(preflight.source),
         "target": _endpoint(preflight.target),
         "problems": [problem_document(problem) for problem in preflight.problems],

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tieout.exit_codes import ExitCode
 from tieout.model.differences import Difference
 from tieout.model.documents import difference_document
 from tieout.model.failures import Failure
@@ -52,6 +53,10 @@ class RepairSummary:
         """Whether applying the plan would leave no difference of the job."""
         return not (self.skipped or self.not_kept or self.unrepaired)
 
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of_work(incomplete=not self.complete)
+
     def document(self) -> dict[str, Any]:
         return {"kind": "repair plan", **asdict(self)}
 
@@ -85,11 +90,10 @@ class RepairResult:
         return self.different == 0
 
     @property
-    def exit_code(self) -> int:
-        """0: all done (and equal, if that was looked at); 1: not all, or rows still differ; 3: some are undecided."""
-        if self.skipped or self.failed or self.different:
-            return 1
-        return 3 if self.undecided else 0
+    def exit_code(self) -> ExitCode:
+        """FOUND: not all changes were made, or rows still differ; INCOMPLETE: some failures are undecided."""
+        left = bool(self.skipped or self.failed or self.different)
+        return ExitCode.of_work(found=left, incomplete=bool(self.undecided))
 
     def document(self) -> dict[str, Any]:
         rest = {name: value for name, value in asdict(self).items() if name != "differences"}
@@ -162,6 +166,10 @@ class CheckRepairSummary:
     def complete(self) -> bool:
         """Whether applying the plan would leave no failure of the job."""
         return not (self.undecided or self.left)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of_work(incomplete=not self.complete)
 
     def document(self) -> dict[str, Any]:
         return {"kind": "repair plan", **asdict(self)}

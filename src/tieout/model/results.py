@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from tieout.exit_codes import ExitCode
 from tieout.model.differences import Difference, DifferenceCounts
 
 
@@ -108,5 +109,5 @@ class VerificationResult:
         return json.dumps(verification_document(self), indent=indent, ensure_ascii=False)
 
     @property
-    def exit_code(self) -> int:
-        return {Verdict.EQUAL: 0, Verdict.DIFFERENT: 1, Verdict.UNVERIFIED: 3}[self.verdict]
+    def exit_code(self) -> ExitCode:
+        return ExitCode.of_verdict(self.verdict)

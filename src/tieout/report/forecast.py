@@ -8,6 +8,7 @@ from typing import TextIO
 from rich.text import Text
 
 from tieout.errors import UsageError
+from tieout.exit_codes import ExitCode
 from tieout.model.preflight import (
     EndpointFacts,
     Forecast,
@@ -32,6 +33,7 @@ _STYLE = {
     Severity.DIFFERENT: "red",
     Severity.NOTE: FAINT,
 }
+_READY = {ExitCode.OK: "green", ExitCode.FAILED: "bold red", ExitCode.INCOMPLETE: "bold yellow"}
 
 
 def write_forecast(forecast: Forecast, format: OutputFormat, stream: TextIO) -> None:
@@ -56,7 +58,7 @@ def _written_as_json(document: object, format: OutputFormat, stream: TextIO) -> 
 
 
 def _preflight(preflight: Preflight) -> Iterator[Text]:
-    yield Text(_headline(preflight), {0: "green", 2: "bold red", 3: "bold yellow"}[preflight.exit_code])
+    yield Text(_headline(preflight), _READY[preflight.exit_code])
     yield _endpoint("source", preflight.source)
     yield _endpoint("target", preflight.target)
     yield from _section(line for problem in preflight.problems for line in _problem(problem))
@@ -74,9 +76,9 @@ def _section(lines: Iterable[Text]) -> Iterator[Text]:
 
 def _headline(preflight: Preflight) -> str:
     of = {each: sum(problem.severity is each for problem in preflight.problems) for each in Severity}
-    if preflight.exit_code == 2:
+    if preflight.exit_code is ExitCode.FAILED:
         return f"not ready: {plural(of[Severity.PREVENTS], 'thing')} to fix first"
-    if preflight.exit_code == 3:
+    if preflight.exit_code is ExitCode.INCOMPLETE:
         return f"ready, but not everything would be verified: {plural(of[Severity.UNVERIFIED], 'gap')}"
     if preflight.move is not None:
         moved = plural(len(preflight.move.tables), "table")

@@ -8,6 +8,7 @@ from typing import TextIO
 from rich.text import Text
 
 from tieout.errors import UsageError
+from tieout.exit_codes import ExitCode
 from tieout.model.repair import CheckRepairSummary, LostRow, OpenFailure, RepairResult, RepairSummary
 from tieout.report.differences import listed_differences
 from tieout.report.json import json_text
@@ -114,7 +115,7 @@ def _result(result: RepairResult) -> Iterator[Text]:
     words = "applied" if result.action == "apply" else "undone"
     skipped = f", {result.skipped:,} left alone" if result.skipped else ""
     failed = f", {result.failed:,} failed" if result.failed else ""
-    style = "green" if result.exit_code == 0 else "bold yellow"
+    style = "green" if result.exit_code is ExitCode.OK else "bold yellow"
     kept = f", {result.kept:,} kept" if result.kept else ""
     open_ = f", {plural(result.undecided, 'failure')} undecided" if result.undecided else ""
     done = plural(result.done, "change")
