@@ -112,9 +112,9 @@ def _watch(tasks: list[Moved], meta: str, seconds: float) -> None:
             assert moved.process is not None
             assert moved.process.poll() is None, f"{moved.task} ended"
             status = api.move_status(moved.task, meta)
-            if status is not None and status["state"] == "following" and status["lag_seconds"] is not None:
+            if status is not None and status.state == "following" and status.lag_seconds is not None:
                 moved.megabytes.append(_megabytes(moved.process.pid))
-                moved.lags.append(status["lag_seconds"])
+                moved.lags.append(status.lag_seconds)
         told = ", ".join(f"{m.task} {m.megabytes[-1]:,.0f} MB {m.lags[-1]:.1f} s" for m in tasks if m.lags)
         print(f"{time.monotonic() - began:6,.0f} s  {told}", flush=True)
 

@@ -58,7 +58,7 @@ def _timed(
     began = time.perf_counter()
     status = api.run_move(request, spark=spark, meta=meta(scratch), until_caught_up=True)
     seconds = time.perf_counter() - began
-    wrong = None if status["changes"] == changes and _same(subject) else f"{status['changes']} changes, or others"
+    wrong = None if status.changes == changes and _same(subject) else f"{status.changes} changes, or others"
     api.drop_move(request, meta(scratch))
     return Timed(seconds, wrong), Timed(bare)
 

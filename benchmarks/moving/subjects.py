@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks.databases import MARIADB, POSTGRES, TABLE
 from tests.servers.mariadb import start_mariadb
 from tests.servers.postgres import start_postgres
 from tests.servers.server import Database
 from tieout import api
+from tieout.model.move_status import MoveStatus
 from tieout.model.moves import Delivery
 from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
@@ -42,7 +43,7 @@ class Subject:
             options=MoveOptions(),
         )
 
-    def move(self, spark: SparkSession, scratch: Path) -> tuple[float, dict[str, Any]]:
+    def move(self, spark: SparkSession, scratch: Path) -> tuple[float, MoveStatus]:
         """Seconds until all is moved that was in the log, and the last status."""
         began = time.perf_counter()
         status = api.run_move(self.request, spark=spark, meta=meta(scratch), until_caught_up=True)

@@ -17,6 +17,7 @@ import pytest
 from tests.e2e.conftest import Tieout
 from tests.servers.sqlite import SqliteDatabase
 from tieout import api
+from tieout.model.documents import move_status_document
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -106,7 +107,8 @@ def test_a_move_that_had_to_stop_a_table_is_no_success(tieout: Tieout, source: S
 
 
 def _status() -> dict[str, Any]:
-    return api.move_status("shop") or {}
+    status = api.move_status("shop")
+    return {} if status is None else move_status_document(status)
 
 
 def _until(process: subprocess.Popen[str], true: Callable[[], bool], seconds: float = 120) -> None:

@@ -30,7 +30,6 @@ from tieout.api.verifying import (
     compare,
     explain,
     preflight,
-    request_document,
     run_verification,
     verify,
 )
@@ -61,7 +60,6 @@ __all__ = [
     "preflight",
     "repair_plan",
     "repairable_job",
-    "request_document",
     "resumable_check",
     "resumable_job",
     "resume_check",

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import parse_url
 from tieout.errors import TieoutError, UsageError
-from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, MetaStore, Wanted, open_store
+from tieout.meta import DEFAULT_URL, JobKind, JobState, MetaStore, Wanted, open_store
+from tieout.model.documents import move_status_from
+from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus
 from tieout.model.moves import ENDED, FAILED, INTERRUPTED
 from tieout.model.nearest import chosen
 from tieout.model.requests import MoveRequest
@@ -19,18 +22,15 @@ from tieout.model.requests import MoveRequest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_OF_THE_LIVING = ("rows_per_second", "lag_seconds", "lag_bytes", "log_kept_bytes", "seconds_left")
-"""What a status tells of this moment: it is not known any more when nobody looks."""
-
 
 def run_move(
     request: MoveRequest,
     *,
     spark: SparkSession | SparkSettings | None = None,
     meta: str = DEFAULT_URL,
-    tell: Callable[[dict[str, Any]], None] = lambda status: None,
+    tell: Callable[[MoveStatus], None] = lambda status: None,
     until_caught_up: bool = False,
-) -> dict[str, Any]:
+) -> MoveStatus:
     """Copies a task's tables, then follows the source's log until it is stopped; returns the last status.
 
     What a preflight finds to prevent it is refused (UnsupportedError), and nothing is touched. Started again, it goes
@@ -58,67 +58,71 @@ def run_move(
             source,
             urls[1],
             (urls[0].redacted(), urls[1].redacted()),
-            lambda status: tell(status.document()),
+            lambda keeper: tell(keeper.status()),
         )
-        return job.run(session.result, until_caught_up=until_caught_up).document()
+        return job.run(session.result, until_caught_up=until_caught_up).status()
 
 
-def move_status(task: str, meta: str = DEFAULT_URL, *, source: str | None = None) -> dict[str, Any] | None:
+def move_status(task: str, meta: str = DEFAULT_URL, *, source: str | None = None) -> MoveStatus | None:
     """What a task's mover last said of itself; None if it never ran with this meta store.
 
     Of one that is gone no lag and no rate is known, and unless it said how it ended, it was interrupted. `source` is
     the task's, to ask it what it keeps for a mover that is gone.
     """
     with open_store(meta) as store:
-        told = _status(store, task)
-        if told is None or source is None or store.jobs.list(limit=1, state=JobState.RUNNING, task=task):
-            return told
-    return told | _kept_at(source, told)
+        status = _status(store, task)
+        if status is None or source is None or store.jobs.list(limit=1, state=JobState.RUNNING, task=task):
+            return status
+    return _with_retention(status, source)
 
 
-def _kept_at(source: str, told: dict[str, Any]) -> dict[str, Any]:
-    """What the source says of itself now; a source that can't be asked is a remark."""
+def _with_retention(status: MoveStatus, source: str) -> MoveStatus:
+    """The status with what the source keeps for the task now; a source that does not answer becomes a remark."""
     from tieout.connectors.registry import open_source
 
     try:
-        kept = open_source(parse_url(source)).retention(told["task"])
+        kept = open_source(parse_url(source)).retention(status.task)
     except TieoutError as error:
-        return {"remarks": [*told["remarks"], f"what the source keeps for the task is not known: {error}"]}
-    silent = datetime.now(UTC) - datetime.fromisoformat(told["updated_at"])
-    return {
-        "log_kept_bytes": kept.kept,
-        "log_limit": kept.limit,
-        "log_warning": kept.warning_words(silent.total_seconds()),
-        "left_behind": kept.left,
-    }
+        remark = f"what the source keeps for the task is not known: {error}"
+        return replace(status, remarks=(*status.remarks, remark))
+    silent = datetime.now(UTC) - status.updated_at
+    return replace(
+        status,
+        log_kept_bytes=kept.kept,
+        log_limit=kept.limit,
+        log_warning=kept.warning_words(silent.total_seconds()),
+        left_behind=kept.left,
+    )
 
 
-def move_statuses(meta: str = DEFAULT_URL) -> list[dict[str, Any]]:
-    """The same for every task that there is something of."""
+def move_statuses(meta: str = DEFAULT_URL) -> list[MoveStatus]:
+    """The status of every task that the meta store knows."""
     with open_store(meta) as store:
         found = [_status(store, task) for task in store.moves.tasks()]
     return [status for status in found if status is not None]
 
 
-def _status(store: MetaStore, task: str) -> dict[str, Any] | None:
-    # The job first: what is read after it has ended is the mover's last word.
+def _status(store: MetaStore, task: str) -> MoveStatus | None:
+    # The job first: what is read after it has ended is the mover's last report.
     job = next(iter(store.jobs.list(limit=1, task=task, kind=JobKind.MOVE)), None)
-    told = store.moves.status(task)
-    if told is None or job is None:
-        return told
-    told |= {"updated_at": job.heartbeat_at.isoformat()}
+    kept = store.moves.status(task)
+    if kept is None or job is None:
+        return None if kept is None else move_status_from(kept)
+    status = move_status_from({**kept, "updated_at": job.heartbeat_at.isoformat()})
     if job.state is JobState.RUNNING:
-        return told
-    told |= dict.fromkeys(_OF_THE_LIVING)
-    if told["state"] in ENDED:
-        return told
+        return status
+    status = replace(
+        status, rows_per_second=None, lag_seconds=None, lag_bytes=None, log_kept_bytes=None, seconds_left=None
+    )
+    if status.state in ENDED:
+        return status
     if job.state is JobState.FAILED:
-        return told | {"state": FAILED, "message": job.error}
+        return replace(status, state=FAILED, message=job.error)
     gone = f"its process is gone ({job.pid} on {job.host}); start it again: tieout run {task}"
-    return told | {"state": INTERRUPTED, "message": gone}
+    return replace(status, state=INTERRUPTED, message=gone)
 
 
-def steer_move(task: str, wanted: Wanted | str | None, meta: str = DEFAULT_URL) -> Job:
+def steer_move(task: str, wanted: Wanted | str | None, meta: str = DEFAULT_URL) -> MoveControl:
     """Asks the process that runs a task to pause or stop; None: to go on."""
     asked = None if wanted is None else chosen(Wanted, wanted, "way to steer a mover")
     with open_store(meta) as store:
@@ -126,10 +130,20 @@ def steer_move(task: str, wanted: Wanted | str | None, meta: str = DEFAULT_URL) 
         if not running:
             hint = f"start it: tieout run {task}; tieout task drop {task} removes what it left at its endpoints"
             raise UsageError(f"nothing runs the task {task}", hint)
-        return store.jobs.set_wanted(running[0].id, asked)
+        job = store.jobs.set_wanted(running[0].id, asked)
+        status = _status(store, task) if asked is Wanted.STOP else None
+    control = MoveControl(task, "run" if asked is None else asked.value, job.id)
+    if status is None:
+        return control
+    return replace(
+        control,
+        left_behind=status.left_behind,
+        log_kept_bytes=status.log_kept_bytes,
+        log_limit=status.log_limit,
+    )
 
 
-def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> None:
+def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> DroppedTask:
     """Removes what a task left on both sides and in the meta store; its target tables stay."""
     from tieout.connectors.registry import open_source, open_target
     from tieout.runtime.lease import take_task
@@ -142,3 +156,4 @@ def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> None:
         target.drop_task(take_task(target, request.task))
         open_source(parse_url(request.source)).drop_task(request.task)
         store.moves.forget(request.task)
+    return DroppedTask(request.task)

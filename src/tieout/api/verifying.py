@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import asdict
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from tieout.api.sessions import SparkSettings, session_of
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.meta import DEFAULT_URL, open_store
 from tieout.model.defaults import CONNECTIONS, LISTED_DIFFERENCES
+from tieout.model.documents import request_document
 from tieout.model.preflight import Forecast, Preflight
 from tieout.model.progress_events import Listener, Progress, silence
 from tieout.model.redaction import values_hidden
@@ -114,11 +114,6 @@ def run_verification(
 
 def _connections(url: EndpointUrl) -> int:
     return url.connections or DEFAULT_CONNECTIONS
-
-
-def request_document(request: VerifyRequest, shown: tuple[str, str]) -> dict[str, Any]:
-    """The request as kept with its job: without secrets."""
-    return {**asdict(request), "source": shown[0], "target": shown[1]}
 
 
 def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:

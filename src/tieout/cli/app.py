@@ -7,6 +7,7 @@ import typer
 from tieout.cli import (
     check,
     config,
+    control,
     demo,
     failures,
     init,
@@ -15,7 +16,6 @@ from tieout.cli import (
     repair,
     run,
     status,
-    steering,
     task,
     verify,
     version,
@@ -37,9 +37,9 @@ app.command("verify")(verify.verify)
 app.command("check")(check.check)
 app.command("run")(run.run)
 app.command("status")(status.status)
-app.command("pause")(steering.pause)
-app.command("resume")(steering.resume)
-app.command("stop")(steering.stop)
+app.command("pause")(control.pause)
+app.command("resume")(control.resume)
+app.command("stop")(control.stop)
 app.add_typer(task.app, name="task")
 app.add_typer(repair.app, name="repair")
 app.add_typer(jobs.app, name="jobs")

@@ -12,6 +12,7 @@ from tieout.cli.job_values import LISTED, TABLES, job_values, table_values
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.cli.telling import Telling
+from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.model.defaults import LISTED_JOBS
 from tieout.report.render import OutputFormat
@@ -108,8 +109,11 @@ def resume(
     from tieout.cli.verification import run_and_tell
 
     here, telling = place(config, meta, master), Telling(output, quiet, verbose)
-    if api.show_job(job, here.meta).job.kind == "check":
-        return resume_check(here, job, source, telling)
+    found = api.show_job(job, here.meta).job
+    if found.kind == "check":
+        if target is not None:
+            raise UsageError(f"job {found.id} is a check: it has one database", "give it as --source")
+        return resume_check(here, found.id, source, telling)
     job_id, request = resumed_request(here, job, (source, target))
     return run_and_tell(request, here, telling, resume=job_id)
 

@@ -42,3 +42,4 @@ Master = Annotated[
         rich_help_panel=_COMMON,
     ),
 ]
+MovingTask = Annotated[str, typer.Argument(metavar="TASK", help="A task of the configuration.", show_default=False)]

@@ -7,13 +7,10 @@ from typing import Annotated
 import typer
 
 from tieout.cli import options as common
-from tieout.cli.move_words import TABLES, status_values, table_values
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.errors import UsageError
 from tieout.report.render import OutputFormat
-
-_LISTED = ("task", "state", "position", "changes", "rows_per_second", "updated_at", "message")
 
 OneTask = Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task; all of them unless given.")]
 
@@ -28,13 +25,13 @@ def status(
 ) -> None:
     """Tells what the movers of tasks do, and how far they are."""
     from tieout import api
-    from tieout.report.listing import write_listing, write_record
+    from tieout.report.move_status import write_status, write_statuses
 
     here = place(config, meta)
     if task is None:
-        rows = [status_values(found) for found in api.move_statuses(here.meta)]
+        statuses = api.move_statuses(here.meta)
         with result_stream() as stream:
-            write_listing(_LISTED, rows, output, stream)
+            write_statuses(statuses, output, stream)
         return
     # What a source keeps for a mover that is gone, only the source knows.
     source = here.settings.move_request(task).source if task in here.settings.tasks else None
@@ -42,11 +39,4 @@ def status(
     if found is None:
         raise UsageError(f"the task {task} was never run", f"start it: tieout run {task}")
     with result_stream() as stream:
-        if output is not OutputFormat.TEXT:
-            write_record(found, output, stream)
-            return
-        write_record(status_values(found), output, stream)
-        stream.write("\n")
-        write_listing(TABLES, [table_values(table) for table in found["tables"]], output, stream)
-        for remark in found["remarks"]:
-            stream.write(f"{remark}\n")
+        write_status(found, output, stream)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from tieout.cli import options as common
-from tieout.cli.move_words import MovingTask
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.report.render import OutputFormat
@@ -26,7 +25,7 @@ def list_(
     from tieout.report.listing import write_listing
 
     here = place(config, meta, required=True)
-    states = {status["task"]: status["state"] for status in api.move_statuses(here.meta)}
+    states = {status.task: status.state for status in api.move_statuses(here.meta)}
     rows = [
         {"task": name, "delivery": task.delivery, "state": states.get(name)}
         for name, task in here.settings.tasks.items()
@@ -37,7 +36,7 @@ def list_(
 
 @app.command("drop")
 def drop(
-    task: MovingTask,
+    task: common.MovingTask,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
@@ -46,8 +45,9 @@ def drop(
 ) -> None:
     """Removes what a task left on both sides: slot, publication, progress, stages. The moved tables stay."""
     from tieout import api
+    from tieout.report.move_status import write_dropped
 
     here = place(config, meta, required=True)
-    api.drop_move(here.settings.move_request(task), here.meta)
+    dropped = api.drop_move(here.settings.move_request(task), here.meta)
     with result_stream() as stream:
-        stream.write(f"{task} has left nothing but its tables\n")
+        write_dropped(dropped, output, stream)

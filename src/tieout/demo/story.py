@@ -7,13 +7,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tieout import api
 from tieout.demo.data import create_shop
 from tieout.demo.faults import Fault, inject_faults, trace
 from tieout.demo.selling import selling
 from tieout.exit_codes import ExitCode
+from tieout.model.move_status import MoveStatus
 from tieout.model.moves import Delivery
 from tieout.model.requests import MoveRequest, VerifyRequest
 from tieout.model.results import Verdict, VerificationResult
@@ -95,14 +96,13 @@ class Stage:
         request = MoveRequest("demo", self.source, self.target, delivery=Delivery.EXACTLY_ONCE)
         with selling(self.directory / "source.db") as close:
 
-            def tell(status: dict[str, Any]) -> None:
-                if all(table["chunks_done"] == table["chunks"] for table in status["tables"]):
+            def tell(status: MoveStatus) -> None:
+                if status.is_copied:
                     close()
 
             status = api.run_move(request, spark=self.spark, meta=self.meta, tell=tell, until_caught_up=True)
         api.drop_move(request, self.meta)
-        rows = sum(table["rows_copied"] for table in status["tables"])
-        return Moved(rows, status["changes"], time.monotonic() - began)
+        return Moved(status.rows_copied, status.changes, time.monotonic() - began)
 
     def verify(self) -> VerificationResult:
         return api.run_verification(VerifyRequest(self.source, self.target), spark=self.spark, meta=self.meta)

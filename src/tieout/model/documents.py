@@ -17,6 +17,7 @@ from tieout.model.check_statements import Family
 from tieout.model.constraints import Enforcement
 from tieout.model.differences import Difference
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, Status
+from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, TableMoveStatus
 from tieout.model.repair_choices import remedy
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import TableResult, VerificationResult
@@ -187,6 +188,38 @@ def failure_from(document: Mapping[str, Any]) -> Failure:
         details=with_truncated(document["details"], truncated.get("details", {})),
         detected_at=None if detected is None else datetime.fromisoformat(detected),
     )
+
+
+def move_status_document(status: MoveStatus) -> dict[str, Any]:
+    """What `tieout status` and `tieout run` print, and what the meta store keeps."""
+    return {
+        "kind": "status",
+        **asdict(status),
+        "tables": [asdict(table) for table in status.tables],
+        "remarks": list(status.remarks),
+        "updated_at": status.updated_at.isoformat(),
+    }
+
+
+def move_status_from(document: Mapping[str, Any]) -> MoveStatus:
+    """What `move_status_document` was made of. An older program wrote fewer fields, a newer one perhaps more."""
+    known: dict[str, Any] = {name: document.get(name) for name in MoveStatus.__slots__}
+    known["tables"] = tuple(map(_table_status, document["tables"]))
+    known["remarks"] = tuple(document["remarks"])
+    known["updated_at"] = datetime.fromisoformat(document["updated_at"])
+    return MoveStatus(**known)
+
+
+def _table_status(document: Mapping[str, Any]) -> TableMoveStatus:
+    return TableMoveStatus(**{name: document[name] for name in TableMoveStatus.__slots__ if name in document})
+
+
+def control_document(control: MoveControl) -> dict[str, Any]:
+    return {"kind": "control", **asdict(control)}
+
+
+def dropped_document(dropped: DroppedTask) -> dict[str, Any]:
+    return {"kind": "dropped task", **asdict(dropped)}
 
 
 _NAMES = ("key", "columns", "exclude_columns", "exclude")

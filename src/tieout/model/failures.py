@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -147,6 +148,11 @@ class CheckReport:
         if Status.FAILURES in found:
             return CheckVerdict.FAILURES
         return CheckVerdict.CLEAN if found == {Status.OK} else CheckVerdict.UNVERIFIED
+
+    def to_json(self, indent: int | None = 2) -> str:
+        from tieout.model.documents import check_document  # they need each other
+
+        return json.dumps(check_document(self), indent=indent, ensure_ascii=False)
 
     @property
     def exit_code(self) -> ExitCode:

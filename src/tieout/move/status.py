@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from tieout.connectors.protocols.change_log import LogLag
 from tieout.meta.moves import Moves
+from tieout.model.documents import move_status_document
+from tieout.model.move_status import MoveStatus, TableMoveStatus
 from tieout.model.moves import Chunk, GivenUp, Transfer, Version
 from tieout.model.preflight import Retention
 from tieout.model.redaction import without_values
@@ -174,29 +175,29 @@ class StatusKeeper:
         span = self._rates[-1][0] - self._rates[0][0]
         return sum(rows for _, rows in self._rates[1:]) / span if span > 0 else 0.0
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "kind": "status",
-            "task": self.request.task,
-            "state": self.state,
-            "message": self._words(),
-            "delivery": self.request.delivery.value,
-            "position": self.position,
-            "consistent_from": self.consistent_from,
-            "changes": self.changes,
-            "rows_per_second": round(self.rows_per_second, 1),
-            "newest_commit": self.newest,
-            "lag_seconds": _rounded(self.lag_seconds),
-            "lag_bytes": self.lag and self.lag.behind,
-            "log_kept_bytes": self.log_kept_bytes,
-            "log_limit": self.retention and self.retention.limit,
-            "log_warning": self.retention and self.retention.warning_words(self.lag_seconds or 0.0),
-            "left_behind": self.retention and self.retention.left,
-            "seconds_left": _rounded(self.seconds_left),
-            "tables": [vars(table) for table in self.tables.values()],
-            "remarks": self.remarks,
-            "updated_at": datetime.fromtimestamp(time.time(), UTC).isoformat(),
-        }
+    def status(self) -> MoveStatus:
+        lag, kept = self.lag, self.retention
+        return MoveStatus(
+            task=self.request.task,
+            state=self.state,
+            message=self._words(),
+            delivery=self.request.delivery.value,
+            position=self.position,
+            consistent_from=self.consistent_from,
+            changes=self.changes,
+            rows_per_second=round(self.rows_per_second, 1),
+            newest_commit=self.newest,
+            lag_seconds=_rounded(self.lag_seconds),
+            lag_bytes=None if lag is None else lag.behind,
+            log_kept_bytes=self.log_kept_bytes,
+            log_limit=None if kept is None else kept.limit,
+            log_warning=None if kept is None else kept.warning_words(self.lag_seconds or 0.0),
+            left_behind=None if kept is None else kept.left,
+            seconds_left=_rounded(self.seconds_left),
+            tables=tuple(TableMoveStatus(**vars(table)) for table in self.tables.values()),
+            remarks=tuple(self.remarks),
+            updated_at=datetime.fromtimestamp(time.time(), UTC),
+        )
 
     def _words(self) -> str | None:
         """Why it is as it is, and what is left behind: who looks at one line sees that, too."""
@@ -213,7 +214,7 @@ class StatusKeeper:
 
     def _tell(self, *, now: bool = False) -> None:
         if now or time.monotonic() - self._told > _EVERY:
-            self.moves.tell(self.job_id, self.request.task, self.document())
+            self.moves.tell(self.job_id, self.request.task, move_status_document(self.status()))
             self._told = time.monotonic()
 
 

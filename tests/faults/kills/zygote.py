@@ -84,6 +84,7 @@ def _move(asked: dict[str, Any]) -> dict[str, Any]:
     from pyspark.sql import SparkSession
 
     from tieout import api
+    from tieout.model.documents import move_status_document
     from tieout.model.moves import Delivery
     from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
@@ -101,7 +102,8 @@ def _move(asked: dict[str, Any]) -> dict[str, Any]:
         Delivery(asked["delivery"]),
         options=MoveOptions(**asked["options"]),
     )
-    return api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])
+    status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])
+    return move_status_document(status)
 
 
 def _answer(words: dict[str, Any]) -> None:

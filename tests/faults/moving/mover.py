@@ -22,6 +22,7 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from tieout import api
+from tieout.model.documents import move_status_document
 from tieout.model.requests import MoveOptions, MoveRequest
 from tieout.model.moves import Delivery
 from tieout.model.requests import TableRequest
@@ -48,7 +49,7 @@ request = MoveRequest(
 )
 try:
     status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])
-    print(json.dumps(status), flush=True)
+    print(json.dumps(move_status_document(status)), flush=True)
     code = 0
 except BaseException:
     traceback.print_exc()

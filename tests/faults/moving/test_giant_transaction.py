@@ -37,7 +37,7 @@ def most(process):
         pass
     return 0
 
-print(status["changes"], max(most(process) for process in Path("/proc").glob("[0-9]*")))
+print(status.changes, max(most(process) for process in Path("/proc").glob("[0-9]*")))
 """
 
 

@@ -13,6 +13,7 @@ from tests.integration.failover.own_servers import until
 from tieout import api
 from tieout.errors import UsageError
 from tieout.meta import Wanted
+from tieout.model.documents import move_status_document
 from tieout.model.moves import Delivery
 from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
@@ -69,11 +70,13 @@ class Task:
 
     def run(self) -> dict[str, Any]:
         """Until it has caught up."""
-        return api.run_move(self.request, spark=self.spark, meta=self.meta, until_caught_up=True)
+        status = api.run_move(self.request, spark=self.spark, meta=self.meta, until_caught_up=True)
+        return move_status_document(status)
 
     def state(self) -> str | None:
         """What its mover says of itself."""
-        return (api.move_status(self.request.task, self.meta) or {}).get("state")
+        status = api.move_status(self.request.task, self.meta)
+        return None if status is None else status.state
 
     def reading_from(self, source: Server) -> Task:
         return replace(self, source=source)

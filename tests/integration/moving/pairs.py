@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tieout import api
+from tieout.model.documents import move_status_document
 from tieout.model.moves import Delivery
 from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
@@ -56,7 +57,14 @@ class Moving:
 
     def run(self, tell: Callable[[dict[str, Any]], None] = lambda status: None) -> dict[str, Any]:
         """Until all is applied that was in the log when copying ended."""
-        return api.run_move(self.request, spark=self.spark, meta=self.meta, tell=tell, until_caught_up=True)
+        status = api.run_move(
+            self.request,
+            spark=self.spark,
+            meta=self.meta,
+            tell=lambda status: tell(move_status_document(status)),
+            until_caught_up=True,
+        )
+        return move_status_document(status)
 
     def drop(self) -> None:
         api.drop_move(self.request, self.meta)

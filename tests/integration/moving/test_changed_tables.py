@@ -48,7 +48,7 @@ def test_a_column_that_is_added_while_the_table_is_copied(moving: Moving, monkey
     asked = begin(moving)
     status = api.move_status(asked.request.task, asked.meta)
     assert status is not None
-    stopped = {table["source"].rpartition(".")[2]: table["stopped"] for table in status["tables"]}
+    stopped = {table.source.rpartition(".")[2]: table.stopped for table in status.tables}
     assert "got a column b while it was copied" in stopped["one"]
     assert stopped["two"] is None
 
@@ -87,9 +87,9 @@ def test_a_task_whose_tables_are_all_stopped(mariadb_to_postgres: Moving) -> Non
         assert error.value.hint == "drop the task and begin anew"
         status = api.move_status(asked.request.task, asked.meta)
         assert status is not None
-        assert status["state"] == "failed"
-        assert all(table["stopped"] for table in status["tables"])
-        assert len(status["tables"]) == 2
+        assert status.state == "failed"
+        assert all(table.stopped for table in status.tables)
+        assert len(status.tables) == 2
 
 
 def stopped_by(moving: Moving, *statements: str, table: str = ONE) -> dict[str, str | None]:
@@ -159,7 +159,7 @@ def test_a_key_that_is_dropped(mariadb_to_postgres: Moving) -> None:
 
     def stopped() -> list[str | None]:
         status = api.move_status(asked.request.task, asked.meta)
-        return [table["stopped"] for table in status["tables"]] if status else []
+        return [table.stopped for table in status.tables] if status else []
 
     with followed(asked):
         moving.source.execute("ALTER TABLE one DROP PRIMARY KEY")

@@ -16,6 +16,7 @@ from tests.variants import later
 from tieout import api
 from tieout.errors import FencedError, TieoutError, UsageError
 from tieout.meta import Wanted
+from tieout.model.documents import move_status_document
 
 if TYPE_CHECKING:
     from tests.servers.server import Database
@@ -122,7 +123,7 @@ def _run_elsewhere(asked: Moving, ended: list[BaseException]) -> None:
     """With a meta store that does not know of the first mover. If it runs, why, is what the target says."""
     before = asked.target.rows(f"SELECT * FROM {_kept(asked, 'progress')}")
     status = api.run_move(asked.request, spark=asked.spark, meta=f"{asked.meta}.other", until_caught_up=True)
-    raise AssertionError(f"it ran: {status['state']}; it found {before}, and the first one ended so: {ended}")
+    raise AssertionError(f"it ran: {status.state}; it found {before}, and the first one ended so: {ended}")
 
 
 def _take_over(moving: Moving) -> None:
@@ -141,7 +142,8 @@ def _follow(asked: Moving, ended: list[BaseException]) -> None:
 
 
 def _told(asked: Moving) -> dict[str, Any]:
-    return api.move_status(asked.request.task, asked.meta) or {}
+    status = api.move_status(asked.request.task, asked.meta)
+    return {} if status is None else move_status_document(status)
 
 
 def _until(condition: Callable[[], object], seen: Callable[[], object], seconds: float = 40) -> None:

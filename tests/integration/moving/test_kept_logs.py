@@ -149,7 +149,7 @@ def test_a_source_that_can_not_be_asked(moving: Moving) -> None:
     away = re.sub(r":\d+/", ":1/", moving.source.url)
     status = api.move_status(moving.request.task, moving.meta, source=away)
     assert status is not None
-    assert status["remarks"][-1].startswith("what the source keeps for the task is not known: ")
+    assert status.remarks[-1].startswith("what the source keeps for the task is not known: ")
 
 
 def test_an_sqlite_file_keeps_changes_without_limit(sqlite_db: Callable[[str], SqliteDatabase], tmp_path: Path) -> None:

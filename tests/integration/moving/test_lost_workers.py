@@ -54,7 +54,7 @@ def _lose_stream(moving: Moving) -> None:
         until(_stream_readers)
         for pid in _stream_readers():
             os.kill(pid, signal.SIGKILL)
-        until(lambda: (api.move_status(moving.request.task, moving.meta) or {}).get("state") == "failed")
+        until(lambda: getattr(api.move_status(moving.request.task, moving.meta), "state", None) == "failed")
 
 
 def _stream_readers() -> list[int]:

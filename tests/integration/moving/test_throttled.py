@@ -174,8 +174,8 @@ def test_a_mover_waits_until_the_target_is_free(limit: str, mariadb_to_postgres:
         def watch(done: Event) -> None:
             while not done.wait(0.2):
                 found = api.move_status(moving.request.task, moving.meta)
-                if found is not None and found["state"] == "throttled" and not waited:
-                    waited.append(found["message"])
+                if found is not None and found.state == "throttled" and not waited:
+                    waited.append(found.message)
                     free()
 
         with in_background(watch):

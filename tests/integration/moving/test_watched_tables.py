@@ -11,6 +11,7 @@ from tests.integration.moving.troubles import arrived, followed, until
 from tests.integration.moving.two_tables import ONE, begin
 from tests.variants import later
 from tieout import api
+from tieout.model.documents import move_status_document
 
 PARTITIONED = f"{ONE} PARTITION BY RANGE (id)"
 LOW = "CREATE TABLE low PARTITION OF one FOR VALUES FROM (0) TO (10)"
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=Tr
 def status_of(moving: Moving) -> dict[str, Any]:
     status = api.move_status(moving.request.task, moving.meta)
     assert status is not None
-    return status
+    return move_status_document(status)
 
 
 def stopped(moving: Moving) -> dict[str, str | None]:

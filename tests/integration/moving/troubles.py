@@ -38,14 +38,14 @@ def followed(moving: Moving) -> Iterator[list[str]]:
 
     def run() -> None:
         try:
-            api.run_move(moving.request, spark=moving.spark, meta=moving.meta, tell=lambda s: states.append(s["state"]))
+            api.run_move(moving.request, spark=moving.spark, meta=moving.meta, tell=lambda s: states.append(s.state))
         except BaseException as error:
             errors.append(error)
 
     thread = Thread(target=run)
     thread.start()
     try:
-        until(lambda: errors or (api.move_status(moving.request.task, moving.meta) or {}).get("state") == "following")
+        until(lambda: errors or _state(moving) == "following")
         yield states
     finally:
         if thread.is_alive():
@@ -144,3 +144,8 @@ def outgrow_slot(database: Database) -> None:
     finally:
         database.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
         database.execute("SELECT pg_reload_conf()")
+
+
+def _state(moving: Moving) -> str | None:
+    status = api.move_status(moving.request.task, moving.meta)
+    return None if status is None else status.state

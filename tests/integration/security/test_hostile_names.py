@@ -118,7 +118,7 @@ class Hostile:
 
     def move(self) -> None:
         status = api.run_move(self.request, spark=self.spark, meta=self.meta, until_caught_up=True)
-        assert [table["stopped"] for table in status["tables"]] == [None] * len(self.tables), status
+        assert [table.stopped for table in status.tables] == [None] * len(self.tables), status
 
     def verify(self) -> VerificationResult:
         return api.verify(self.source.url, self.target.url, spark=self.spark, meta=self.meta, recheck_times=0)

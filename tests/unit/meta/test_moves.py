@@ -10,18 +10,25 @@ from tests.unit.meta.conftest import Child
 from tieout import api
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore, Wanted
+from tieout.model.documents import move_status_document
 
 TOLD: dict[str, Any] = {
     "kind": "status",
     "task": "shop",
     "state": "following",
     "message": None,
+    "delivery": "at-least-once",
     "position": "bin.1:4",
+    "consistent_from": None,
     "changes": 7,
     "rows_per_second": 3.0,
+    "newest_commit": None,
     "lag_seconds": 0.0,
     "lag_bytes": 0,
     "log_kept_bytes": 12,
+    "log_limit": None,
+    "log_warning": None,
+    "left_behind": None,
     "seconds_left": 0.0,
     "tables": [],
     "remarks": [],
@@ -45,7 +52,7 @@ def told(url: str) -> dict[str, Any]:
     found = api.move_status("shop", url)
     assert found is not None
     assert api.move_statuses(url) == [found]
-    return found
+    return move_status_document(found)
 
 
 def move(store: MetaStore) -> Job:
@@ -88,7 +95,7 @@ def test_a_verification_of_the_task_is_not_its_mover(store: MetaStore, url: str)
     mover = move(store)
     store.moves.tell(mover.id, "shop", TOLD)
     looked = store.jobs.create(JobKind.VERIFICATION, source="a", target="b", request={}, task="shop")
-    assert api.steer_move("shop", Wanted.STOP, url).id == mover.id
+    assert api.steer_move("shop", Wanted.STOP, url).job == mover.id
     store.jobs.stop(mover.id, JobState.INTERRUPTED)
     assert told(url)["state"] == "interrupted"
     with pytest.raises(UsageError, match="nothing runs the task shop"):

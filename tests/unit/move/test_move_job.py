@@ -55,7 +55,7 @@ def test_an_error_of_any_kind(
     def fail(*args: object, **options: object) -> None:
         told = api.move_status("shop", meta)
         assert told is not None
-        assert told["state"] == "starting"
+        assert told.state == "starting"
         raise error
 
     monkeypatch.setattr(job, "_move", fail)
@@ -63,7 +63,7 @@ def test_an_error_of_any_kind(
         job.run(lambda: pytest.fail("no session is asked for"))
     told = api.move_status("shop", meta)
     assert told is not None
-    assert (told["state"], told["message"]) == ("failed", words)
+    assert (told.state, told.message) == ("failed", words)
     (kept,) = job.store.jobs.list(task="shop")
     assert (kept.state, kept.error) == (JobState.FAILED, words)
 

@@ -86,25 +86,25 @@ def test_the_time_left_of_a_copy_is_never_negative(keeper: StatusKeeper, clock: 
 def test_lag_is_not_known_while_a_server_is_waited_for(keeper: StatusKeeper) -> None:
     keeper.looked(LogLag(0))
     keeper.become("waiting", "it restarts")
-    assert (keeper.document()["lag_seconds"], keeper.document()["lag_bytes"]) == (None, None)
+    assert (keeper.status().lag_seconds, keeper.status().lag_bytes) == (None, None)
     keeper.become("following")
     keeper.looked(LogLag(5))
-    assert keeper.document()["lag_bytes"] == 5
+    assert keeper.status().lag_bytes == 5
 
 
 def test_one_line_tells_of_tables_that_were_stopped(keeper: StatusKeeper) -> None:
     keeper.tables = {name: TableStatus(name, name) for name in ("a", "b", "c")}
-    assert keeper.document()["message"] is None
+    assert keeper.status().message is None
     keeper.given_up([GivenUp("b", None, "b is gone")])
-    assert keeper.document()["message"] == "1 of 3 tables stopped: b is gone"
+    assert keeper.status().message == "1 of 3 tables stopped: b is gone"
     keeper.become("waiting", "it restarts")
-    assert keeper.document()["message"] == "it restarts; 1 of 3 tables stopped"
+    assert keeper.status().message == "it restarts; 1 of 3 tables stopped"
 
 
 def test_what_changed_a_stopped_table_last_is_told(keeper: StatusKeeper) -> None:
     keeper.changed_before({"a.b": Version("0-1-7", 5)})
     keeper.given_up([GivenUp("b", "a.b", "b got a column"), GivenUp("c", None, "c is gone")])
-    assert [(table["transaction"], table["committed_at"]) for table in keeper.document()["tables"]] == [
+    assert [(table.transaction, table.committed_at) for table in keeper.status().tables] == [
         ("0-1-7", 5),
         (None, None),
     ]
@@ -117,5 +117,5 @@ def test_no_value_is_quoted_of_why_a_table_is_stopped(clock: Clock) -> None:
     keeper.given_up([GivenUp("a.b", "a.b", reason, ())])
     keeper.tables["a.c"] = TableStatus("a.c", "a.c")
     keeper.stopped(TableName("a", "c"), reason)
-    assert "4929" not in str(keeper.document())
+    assert "4929" not in str(keeper.status())
     assert keeper.tables["a.b"].stopped == keeper.tables["a.c"].stopped == "a.b: Incorrect value: ***"

@@ -1,16 +1,21 @@
-"""tieout pause, resume and stop: what is wanted of the process that runs a task."""
+"""tieout pause, resume and stop: what the process that runs a task should do."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from tieout.cli import options as common
-from tieout.cli.move_words import MovingTask, left_behind
 from tieout.cli.output import result_stream
 from tieout.cli.place import place
 from tieout.report.render import OutputFormat
 
+if TYPE_CHECKING:
+    from tieout.meta import Wanted
+
 
 def pause(
-    task: MovingTask,
+    task: common.MovingTask,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
@@ -18,11 +23,13 @@ def pause(
     verbose: common.Verbose = False,
 ) -> None:
     """Lets a running task rest: it keeps its place, and neither reads nor writes."""
-    _steer(task, "pause", f"{task} will pause; tieout resume {task} lets it go on", place(config, meta).meta)
+    from tieout.meta import Wanted
+
+    _control(task, Wanted.PAUSE, config, meta, output)
 
 
 def resume(
-    task: MovingTask,
+    task: common.MovingTask,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
@@ -30,11 +37,11 @@ def resume(
     verbose: common.Verbose = False,
 ) -> None:
     """Lets a paused task go on."""
-    _steer(task, None, f"{task} goes on", place(config, meta).meta)
+    _control(task, None, config, meta, output)
 
 
 def stop(
-    task: MovingTask,
+    task: common.MovingTask,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
@@ -42,20 +49,15 @@ def stop(
     verbose: common.Verbose = False,
 ) -> None:
     """Ends the process that runs a task, in order; tieout run goes on where it was."""
-    from tieout import api
-
-    here = place(config, meta)
-    _steer(task, "stop", f"{task} will stop; tieout run {task} goes on", here.meta)
-    told = api.move_status(task, here.meta)
-    with result_stream() as stream:
-        for line in left_behind(task, told or {}):
-            stream.write(f"{line}\n")
-
-
-def _steer(task: str, wanted: str | None, line: str, meta: str) -> None:
-    from tieout import api
     from tieout.meta import Wanted
 
-    api.steer_move(task, None if wanted is None else Wanted(wanted), meta)
+    _control(task, Wanted.STOP, config, meta, output)
+
+
+def _control(task: str, wanted: Wanted | None, config: Path | None, meta: str | None, output: OutputFormat) -> None:
+    from tieout import api
+    from tieout.report.move_status import write_control
+
+    control = api.steer_move(task, wanted, place(config, meta).meta)
     with result_stream() as stream:
-        stream.write(f"{line}\n")
+        write_control(control, output, stream)

@@ -1,0 +1,91 @@
+"""The status of a task: how far its mover is, and what the mover's process should do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tieout.exit_codes import ExitCode
+
+
+@dataclass(frozen=True, slots=True)
+class TableMoveStatus:
+    """One table of a task.
+
+    `transaction` is the last one of the source that changed the table of the target, and `committed_at` its time in
+    microseconds since 1970. `stopped` is why the mover no longer applies changes to it.
+    """
+
+    source: str
+    target: str | None
+    chunks: int = 0
+    chunks_done: int = 0
+    rows_copied: int = 0
+    rows_estimated: int | None = None
+    transaction: str | None = None
+    committed_at: int | None = None
+    stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MoveStatus:
+    """What a mover last reported of itself. Rates and lags are None when no mover runs.
+
+    `newest_commit` is the time of the last applied transaction, in microseconds since 1970. `left_behind` is what stays
+    at the source while no mover runs; `log_limit` says how long the source keeps its log.
+    """
+
+    task: str
+    state: str
+    message: str | None
+    delivery: str
+    position: str | None
+    consistent_from: str | None
+    changes: int
+    rows_per_second: float | None
+    newest_commit: int | None
+    lag_seconds: float | None
+    lag_bytes: int | None
+    log_kept_bytes: int | None
+    log_limit: str | None
+    log_warning: str | None
+    left_behind: str | None
+    seconds_left: float | None
+    tables: tuple[TableMoveStatus, ...]
+    remarks: tuple[str, ...]
+    updated_at: datetime
+
+    @property
+    def rows_copied(self) -> int:
+        return sum(table.rows_copied for table in self.tables)
+
+    @property
+    def is_copied(self) -> bool:
+        return all(table.chunks_done == table.chunks for table in self.tables)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """INCOMPLETE if a table was stopped: what is moved is right, but not all of it."""
+        return ExitCode.of_work(incomplete=any(table.stopped for table in self.tables))
+
+
+@dataclass(frozen=True, slots=True)
+class MoveControl:
+    """What somebody asked of the process that runs a task: `wanted` is pause, stop, or run (go on).
+
+    `left_behind`, `log_kept_bytes` and `log_limit` are those of the mover's status, for a mover that is to stop.
+    """
+
+    task: str
+    wanted: str
+    job: str
+    left_behind: str | None = None
+    log_kept_bytes: int | None = None
+    log_limit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedTask:
+    """A task of which nothing is left but the tables of its target."""
+
+    task: str
