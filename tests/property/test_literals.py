@@ -17,11 +17,12 @@ from tieout.connectors.postgres.arrays import array_literal
 from tieout.connectors.postgres.bc_dates import from_postgres, to_postgres
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.protocols.repair import Refused
-from tieout.connectors.sqlite.literals import SQLiteChangeDialect, real
+from tieout.connectors.sqlite.dialect import SQLiteDialect
+from tieout.connectors.sqlite.literals import real
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName
 
-MYSQL, POSTGRES, SQLITE = MySQLChangeDialect(Flavour.MARIADB), PostgresChangeDialect(), SQLiteChangeDialect()
+MYSQL, POSTGRES, SQLITE = MySQLChangeDialect(Flavour.MARIADB), PostgresChangeDialect(), SQLiteDialect()
 EVERY_TYPE = st.sampled_from(TypeName).map(lambda name: Column("c", LogicalType(name, name.value, precision=8)))
 
 texts = st.text() | st.text("'\"\\`;-/*#$0x%\n\0 ab")

@@ -9,7 +9,7 @@ import pytest
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql import errors as mysql
 from tieout.connectors.postgres import faults as postgres
-from tieout.connectors.sqlite import faults as sqlite
+from tieout.connectors.sqlite import errors as sqlite
 from tieout.errors import BusyError, EndpointError, MissingObjectError, ReadError
 from tieout.model.server_words import hidden
 

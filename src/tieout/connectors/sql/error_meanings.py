@@ -30,6 +30,7 @@ class ErrorMeaning:
     `busy`, and not contained in it: SQLite's "locked" is contention to a repair, and unreachable to a mover.
     `read_only`: the server accepts no changes. `collides`: another row has the same unique value.
     `inconclusive`: says nothing about the object that a statement was about (privileges, locks, memory, disk).
+    `fatal`: every other statement would fail, too (a damaged file, a closed connection), so a repair ends.
     """
 
     error: type[EndpointError] = ReadError
@@ -40,6 +41,7 @@ class ErrorMeaning:
     read_only: bool = False
     collides: bool = False
     inconclusive: bool = False
+    fatal: bool = False
 
     def for_reader(self, message: str) -> EndpointError:
         """The error of a verification, a check or a preflight."""
@@ -69,4 +71,6 @@ class ErrorMeaning:
             return AccessError(message, grant)
         if issubclass(self.error, UnreachableError | MissingObjectError | FullError):
             return self.for_reader(message)
+        if self.fatal:
+            return self.for_mover(message)
         return Refused(said, collides=self.collides)

@@ -1,16 +1,16 @@
-"""How SQLite quotes."""
+"""How SQLite quotes names, writes values and reads columns."""
 
 from __future__ import annotations
 
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql.select import Comparing
-from tieout.connectors.sqlite import quoting
+from tieout.connectors.sqlite import literals, quoting
 from tieout.model.canonical_kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 
 _NUMBERS = {Form.INTEGER, Form.DECIMAL, Form.FLOAT64}
-"""Forms in which whatever is no number is odd."""
+"""Forms in which a value that is not a number is odd."""
 
 
 class SQLiteDialect(Comparing):
@@ -30,18 +30,7 @@ class SQLiteDialect(Comparing):
         return column.column.type.name in numbers and column.kind.form in _NUMBERS
 
     def literal(self, column: Column, text: str) -> str:
-        if column.type.name is TypeName.BOOLEAN:
-            return "1" if text == "true" else "0"
-        if column.type.name in (TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT64) and _is_number(text):
-            return text
-        if column.type.name is TypeName.BINARY and text.startswith("0x"):
-            return quoting.octets(bytes.fromhex(text[2:]))
-        return quoting.coded_text(text.encode())
+        return literals.of_key(column, text)
 
-
-def _is_number(text: str) -> bool:
-    try:
-        plain = text.replace(".", "").replace("-", "").replace("e", "")
-        return float(text) is not None and plain.isascii() and plain.isdigit()
-    except ValueError:
-        return False
+    def value(self, column: Column, text: str) -> str:
+        return literals.of_new_value(column, text)

@@ -14,7 +14,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Capabilities
 from tieout.connectors.sql.keys import choose_key
 from tieout.connectors.sqlite.dialect import SQLiteDialect
-from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import SQLiteReader
 from tieout.errors import MissingObjectError

@@ -1,4 +1,8 @@
-"""Canonical text as SQLite literals. A value keeps its class, as far as its column's affinity lets it."""
+"""Values as SQLite literals: the only writer of them.
+
+A key is canonical text that is compared with a column, a new value is canonical text that is written to one, and a
+driver's value is written as it is. A value keeps its class, as far as its column's affinity lets it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ import sqlite3
 
 from tieout.connectors.protocols.repair import Refused
 from tieout.connectors.sqlite import quoting
-from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.model.tables import Column
 from tieout.model.types import TypeName
 
@@ -22,20 +25,49 @@ _BLOB = "\0blob "
 """How a blob is read where none is expected; the reader marks other classes among blobs alike."""
 
 
-class SQLiteChangeDialect(SQLiteDialect):
-    def value(self, column: Column, text: str) -> str:
-        name = column.type.name
-        if text.startswith(_BLOB):
-            return _blob(column, text.removeprefix(_BLOB))
-        if name is TypeName.BOOLEAN and text in _TRUTH:
-            return _TRUTH[text]
-        if name is TypeName.FLOAT64 and text in _INFINITY:
-            return _INFINITY[text]
-        if name in _NUMERIC and _NUMBER.fullmatch(text):
-            return _number(text)
-        if name is TypeName.BINARY:
-            return _bytes(column, text)
-        return _text(column, text)
+def of_key(column: Column, text: str) -> str:
+    if column.type.name is TypeName.BOOLEAN:
+        return "1" if text == "true" else "0"
+    if column.type.name in (TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT64) and _is_number(text):
+        return text
+    if column.type.name is TypeName.BINARY and text.startswith("0x"):
+        return quoting.octets(bytes.fromhex(text[2:]))
+    return quoting.coded_text(text.encode())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        plain = text.replace(".", "").replace("-", "").replace("e", "")
+        return float(text) is not None and plain.isascii() and plain.isdigit()
+    except ValueError:
+        return False
+
+
+def of_driver_value(value: object) -> str:
+    """A value of any class, as it is."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return quoting.octets(value)
+    if isinstance(value, str):
+        return quoting.coded_text(value.encode("utf-8", "surrogateescape"))
+    return real(value) if isinstance(value, float) else repr(value)
+
+
+def of_new_value(column: Column, text: str) -> str:
+    """Raises Refused if no literal of SQLite is this value."""
+    name = column.type.name
+    if text.startswith(_BLOB):
+        return _blob(column, text.removeprefix(_BLOB))
+    if name is TypeName.BOOLEAN and text in _TRUTH:
+        return _TRUTH[text]
+    if name is TypeName.FLOAT64 and text in _INFINITY:
+        return _INFINITY[text]
+    if name in _NUMERIC and _NUMBER.fullmatch(text):
+        return _number(text)
+    if name is TypeName.BINARY:
+        return _bytes(column, text)
+    return _text(column, text)
 
 
 def _number(text: str) -> str:
@@ -83,7 +115,7 @@ def _blob(column: Column, digits: str) -> str:
     try:
         return quoting.octets(bytes.fromhex(digits))
     except ValueError:
-        raise Refused(f"column {column.name}: {digits[:40]!r} is no binary value") from None
+        raise Refused(f"column {column.name}: {digits[:40]!r} is not a binary value") from None
 
 
 def _text(column: Column, text: str) -> str:

@@ -1,16 +1,112 @@
-"""Connections to SQLite files, for reading unless asked for more."""
+"""Connections to SQLite files, and the session that writes to them or asks about definitions."""
 
 from __future__ import annotations
 
+import math
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.check import Trouble
+from tieout.connectors.sql.error_meanings import ErrorMeaning
+from tieout.connectors.sql.placeholders import with_question_marks
+from tieout.connectors.sql.session import Purpose, ServerError, SqlSession
+from tieout.connectors.sqlite import quoting
+from tieout.connectors.sqlite.dialect import SQLiteDialect
+from tieout.connectors.sqlite.errors import MAY_WRITE, OF_APPLICATION, explain
+from tieout.model.tables import TableName
 
 IS_TEXT = "tieout_is_text"
 """A function of every connection: whether bytes are text in an encoding that Python knows."""
+
+WAIT_SECONDS = 300
+"""How long a mover waits for a lock: a file has one writer at a time, and a chunk may be large."""
+
+_LOCK = " FOR UPDATE"
+
+
+class SQLiteSession(SqlSession):
+    """Has one function more than SQLite: tieout_sign, which tells -0.0 from 0.0.
+
+    `settings` are pragmas. Sessions for reading can't write to the file.
+    """
+
+    grant = MAY_WRITE
+
+    def __init__(
+        self, url: EndpointUrl, purpose: Purpose, settings: Sequence[str], *, wait_seconds: float = 10
+    ) -> None:
+        def open_file() -> sqlite3.Connection:
+            connection = connect(url, writable=purpose is not Purpose.READ, wait_seconds=wait_seconds)
+            connection.create_function("tieout_sign", 1, lambda number: math.copysign(1, number))
+            for setting in settings:
+                connection.execute(f"PRAGMA {setting}")
+            return connection
+
+        super().__init__(url, SQLiteDialect(), purpose, open_file)
+
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        return (sqlite3.Error,)
+
+    def explain(self, error: Exception) -> ServerError:
+        return explain(error)
+
+    def run(self, statement: str, parameters: Sequence[Any]) -> sqlite3.Cursor:
+        # Rows need no lock of their own: whoever is in a transaction is the file's only writer.
+        statement = statement.removesuffix(_LOCK)
+        cursor: sqlite3.Cursor = self.connection.execute(
+            with_question_marks(statement) if parameters else statement, list(parameters)
+        )
+        return cursor
+
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Runs a statement, whose placeholders are ?, for each row."""
+        with self.translated():
+            return int(self.connection.executemany(statement, rows).rowcount)
+
+    def table(self, name: TableName) -> str:
+        """Without a schema: there is only one, and CREATE INDEX takes none before its table."""
+        return self.dialect.quote(name.name)
+
+    def text(self, value: str) -> str:
+        return quoting.text(value)
+
+    def begin(self) -> None:
+        # As a writer from the start: a transaction that has read can't begin to write after another one wrote.
+        self.execute("BEGIN IMMEDIATE")
+
+    def objection(self, meaning: ErrorMeaning, said: str) -> Trouble:
+        return objection(meaning, said)
+
+
+def objection(meaning: ErrorMeaning, said: str) -> Trouble:
+    """What SQLite has against a statement about a definition."""
+    if meaning is OF_APPLICATION:
+        return Trouble(f"{said}, which may be the application's own", telling=False)
+    return Trouble(said, telling=not meaning.inconclusive)
+
+
+def mover_session(url: EndpointUrl, wait_seconds: float = WAIT_SECONDS) -> SQLiteSession:
+    # Tables are not written in the order of their foreign keys, and the source has carried out its cascades.
+    return SQLiteSession(url, Purpose.MOVE, ["foreign_keys = OFF"], wait_seconds=wait_seconds)
+
+
+def schema_session(url: EndpointUrl) -> SQLiteSession:
+    """For questions about definitions: SQLite passes over what it does not understand, and the rest can be read."""
+    return SQLiteSession(url, Purpose.READ, ["writable_schema = ON"])
+
+
+@contextmanager
+def transaction(url: EndpointUrl, wait_seconds: float = WAIT_SECONDS) -> Iterator[SQLiteSession]:
+    """A mover's session that makes all its changes when the block ends, or none."""
+    with closing(mover_session(url, wait_seconds)) as session:
+        session.begin()
+        yield session
+        session.commit()
 
 
 def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = 10) -> sqlite3.Connection:

@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Scan
-from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
+from tieout.connectors.protocols.repair import Reference, Refused, Row
 from tieout.connectors.sql import dml, select
-from tieout.connectors.sqlite.faults import error_name, translated
-from tieout.connectors.sqlite.literals import SQLiteChangeDialect
-from tieout.connectors.sqlite.session import connect
+from tieout.connectors.sql.session import Purpose
+from tieout.connectors.sql.writer import SqlWriter
+from tieout.connectors.sqlite.dialect import SQLiteDialect
+from tieout.connectors.sqlite.session import SQLiteSession
 from tieout.connectors.sqlite.snapshot import array_of
-from tieout.errors import AccessError, WriteError
 from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.keys import Key
-from tieout.model.server_words import told
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
-_DIALECT = SQLiteChangeDialect()
-
+_DIALECT = SQLiteDialect()
 
 _REFERENCES = """
 SELECT m.name, f.id, f."from", f."to", f.on_delete FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
-WHERE m.type = 'table' AND f."table" = ? COLLATE NOCASE ORDER BY m.name, f.id, f.seq"""
-
-_ENDS_IT = ("disk I/O error", "disk is full", "malformed", "not a database", "closed database")
+WHERE m.type = 'table' AND f."table" = %s COLLATE NOCASE ORDER BY m.name, f.id, f.seq"""
 
 
 def open_writer(url: EndpointUrl) -> SQLiteWriter:
-    with translated(url):
-        connection = connect(url, writable=True)
-        # Off unless asked for, and then nothing would hold rows that refer to others together.
-        connection.execute("PRAGMA foreign_keys = ON")
-        return SQLiteWriter(url, connection)
+    # Off by default, and then nothing would keep together rows that refer to one another.
+    return SQLiteWriter(SQLiteSession(url, Purpose.REPAIR, ["foreign_keys = ON"]))
 
 
 class SQLiteStatements:
@@ -64,11 +56,9 @@ class SQLiteStatements:
         return dml.delete(_DIALECT, table, key, unless)
 
 
-class SQLiteWriter:
-    def __init__(self, url: EndpointUrl, connection: sqlite3.Connection) -> None:
-        self.url = url
-        self.statements = SQLiteStatements()
-        self._connection = connection
+class SQLiteWriter(SqlWriter):
+    def __init__(self, session: SQLiteSession) -> None:
+        super().__init__(session, SQLiteStatements())
 
     def exact(self, column: Column) -> Kind:
         """The value as it is, whatever the column was declared as."""
@@ -76,7 +66,7 @@ class SQLiteWriter:
 
     def references(self, table: Table) -> Sequence[Reference]:
         grouped: dict[tuple[Any, ...], list[tuple[str, str | None]]] = defaultdict(list)
-        for child, number, column, to, rule in self._all(_REFERENCES, [table.name.name]):
+        for child, number, column, to, rule in self.session.rows(_REFERENCES, [table.name.name]):
             grouped[child, number, rule].append((column, to))
         return [
             Reference(
@@ -92,61 +82,26 @@ class SQLiteWriter:
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
         """Nothing to lock: a transaction of ours is the only one that writes."""
-        rows = self._all(select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
+        rows = self.session.rows(select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
         if rows:
             arrays = [array_of(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, names=[f"c{place}" for place in range(len(arrays))])
 
     def begin(self, *, deferred: bool = False) -> None:
-        self._run("BEGIN IMMEDIATE")
+        super().begin()
         if deferred:
-            self._run("PRAGMA defer_foreign_keys = ON")
+            self.session.execute("PRAGMA defer_foreign_keys = ON")
 
     def execute(self, statement: str) -> int:
-        self._run("SAVEPOINT tieout")
         try:
-            return self._run(statement)
-        except Refused:
-            self._run("ROLLBACK TO SAVEPOINT tieout")
-            raise
+            return super().execute(statement)
         finally:
             with suppress(Exception):  # gone, if the whole transaction is
-                self._connection.execute("RELEASE SAVEPOINT tieout")
+                self.session.execute("RELEASE SAVEPOINT tieout")
 
     def commit(self) -> None:
         try:
-            self._run("COMMIT")
+            super().commit()
         except Refused:
             self.rollback()  # a transaction whose COMMIT was refused stays open
             raise
-
-    def rollback(self) -> None:
-        with suppress(Exception):
-            self._connection.execute("ROLLBACK")
-
-    def close(self) -> None:
-        with suppress(Exception):
-            self._connection.close()
-
-    def _run(self, statement: str) -> int:
-        with self._answered():
-            return self._connection.execute(statement).rowcount
-
-    def _all(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._answered():
-            return self._connection.execute(statement, parameters).fetchall()
-
-    @contextmanager
-    def _answered(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            text, said = str(error), told(str(error), error_name(error))
-            if "locked" in text or "busy" in text:
-                raise TryAgain(said) from None
-            if "readonly" in text:
-                hint = "let this user write to the file and to its directory"
-                raise AccessError(f"{self.url.redacted()}: {said}", hint) from None
-            if any(words in text for words in _ENDS_IT):
-                raise WriteError(f"{self.url.redacted()}: {said}") from None
-            raise Refused(said, collides="UNIQUE constraint" in text) from None

@@ -11,7 +11,7 @@ from tieout.connectors.sqlite.capture.described import Captured, captured
 from tieout.connectors.sqlite.capture.tables import ANNOUNCED, CHANGES, READERS, SEEN, SHAPES, WANTED
 from tieout.connectors.sqlite.capture.triggers import names, triggers
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
-from tieout.connectors.sqlite.move.session import SQLiteSession, transaction
+from tieout.connectors.sqlite.session import SQLiteSession, transaction
 from tieout.errors import LogLostError
 from tieout.model.positions import Position
 from tieout.model.row_changes import ChangeKind

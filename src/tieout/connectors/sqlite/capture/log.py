@@ -27,9 +27,8 @@ from tieout.connectors.sqlite.capture.tables import (
     tail,
 )
 from tieout.connectors.sqlite.capture.tables import Rows as Asked
-from tieout.connectors.sqlite.faults import translated
-from tieout.connectors.sqlite.move.session import WAIT_SECONDS
-from tieout.connectors.sqlite.session import connect
+from tieout.connectors.sqlite.errors import translated
+from tieout.connectors.sqlite.session import WAIT_SECONDS, connect
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.positions import Position
 from tieout.model.row_changes import Begin, ChangeKind, Commit, LogItem, LogTable, Reached, Rows

@@ -16,6 +16,7 @@ from tieout.connectors.sql import select
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.index_scan import ScanPath
 from tieout.connectors.sql.values import ScanValues
+from tieout.connectors.sqlite import literals
 from tieout.connectors.sqlite.check.catalog import (
     address_of,
     indexes_of,
@@ -28,13 +29,13 @@ from tieout.connectors.sqlite.check.constraint_query import find_violations
 from tieout.connectors.sqlite.check.constraints import constraints_of
 from tieout.connectors.sqlite.check.engine_checker import integrity_check
 from tieout.connectors.sqlite.check.imposters import Imposters
-from tieout.connectors.sqlite.check.lookup import SQLiteLookup, literal
+from tieout.connectors.sqlite.check.lookup import SQLiteLookup
 from tieout.connectors.sqlite.check.schema.inspector import inspect
 from tieout.connectors.sqlite.check.tree_order import KeyColumn, TreePath
 from tieout.connectors.sqlite.check.value_rules import rules_of
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
-from tieout.connectors.sqlite.faults import MALFORMED, translated
+from tieout.connectors.sqlite.errors import MALFORMED, translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.errors import ReadError
@@ -153,7 +154,7 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
         return is_without_rowid(self._endpoint, table) or is_rowid(table)
 
     def literal(self, column: Column, value: object) -> str | None:
-        return literal(value)
+        return literals.of_driver_value(value)
 
     def canonical(self, column: Column, value: object) -> str | None:
         return decode(scan_column(column).kind, array_of(scan_column(column), [value])).text(0)

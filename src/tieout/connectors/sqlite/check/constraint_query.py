@@ -15,7 +15,7 @@ from tieout.connectors.sql.constraint_sql import Asked, question, unaskable
 from tieout.connectors.sqlite.check.catalog import address_of, indexes_of, is_without_rowid, rows_alone, scan_column
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
-from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.errors import TieoutError

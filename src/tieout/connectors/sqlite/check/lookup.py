@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -15,9 +14,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql import select
-from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.dialect import SQLiteDialect
-from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.errors import UnsupportedError
@@ -123,19 +121,6 @@ class SQLiteLookup:
 
     def _through(self, index: IndexInfo) -> str:
         return f"INDEXED BY {_quote(index.name)}"
-
-
-def literal(value: object) -> str:
-    """A value of any class, as it is."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return quoting.octets(value)
-    if isinstance(value, str):
-        return quoting.coded_text(value.encode("utf-8", "surrogateescape"))
-    if isinstance(value, float) and math.isinf(value):
-        return "9e999" if value > 0 else "-9e999"
-    return repr(value)
 
 
 def _tuples(values: Sequence[Literals]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
@@ -18,49 +17,46 @@ from tieout.connectors.protocols.repair import (
     refused_if_in_the_way,
 )
 from tieout.connectors.sql import dml
+from tieout.connectors.sql.session import Purpose
 from tieout.connectors.sqlite import quoting
-from tieout.connectors.sqlite.faults import translated
-from tieout.connectors.sqlite.literals import SQLiteChangeDialect
-from tieout.connectors.sqlite.session import connect
+from tieout.connectors.sqlite.dialect import SQLiteDialect
+from tieout.connectors.sqlite.session import SQLiteSession
 from tieout.connectors.sqlite.writer import SQLiteWriter
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 
-_DIALECT = SQLiteChangeDialect()
+_DIALECT = SQLiteDialect()
 _ROWID = LogicalType(TypeName.INTEGER, "rowid", 64)
 _ROWID_NAMES = ("rowid", "_rowid_", "oid")
 
-_PARENT = 'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq'
+_PARENT = 'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(%s) ORDER BY id, seq'
 _TRIGGERS = """
-SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
+SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s COLLATE NOCASE ORDER BY name"""
 _EVENT = re.compile(
     r"""\s*CREATE\s+TRIGGER\s+(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^]]*\]|[^\s"'`\[]+)\s*"""
     r"(?:BEFORE\s|AFTER\s|INSTEAD\s+OF\s)?\s*(INSERT|UPDATE|DELETE)\b",
     re.IGNORECASE,
 )
-_KEY = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"
+_KEY = "SELECT name FROM pragma_table_info(%s) WHERE pk > 0 ORDER BY pk"
 
 
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> SQLiteRepairer:
-    with translated(url):
-        connection = connect(url, writable=True)
-        connection.execute(f"PRAGMA foreign_keys = {'ON' if lawful else 'OFF'}")
-        connection.execute(f"PRAGMA ignore_check_constraints = {'OFF' if lawful else 'ON'}")
-        # Or a row whose entry is missing could not be deleted. The schema itself is not written to.
-        connection.execute("PRAGMA writable_schema = ON")
-    return SQLiteRepairer(url, connection)
+    settings = [
+        f"foreign_keys = {'ON' if lawful else 'OFF'}",
+        f"ignore_check_constraints = {'OFF' if lawful else 'ON'}",
+        # Without it, a row whose index entry is missing could not be deleted. The schema itself is not written to.
+        "writable_schema = ON",
+    ]
+    return SQLiteRepairer(SQLiteSession(url, Purpose.REPAIR, settings))
 
 
 class SQLiteRepairer(SQLiteWriter):
     rewritten_by = ("UPDATE",)
 
-    def __init__(self, url: EndpointUrl, connection: sqlite3.Connection) -> None:
-        super().__init__(url, connection)
-
     def triggers(self, table: Table) -> Sequence[Trigger]:
         """By the text of their definitions; of one that can't be read, every event is told."""
         found = []
-        for name, text in self._all(_TRIGGERS, [table.name.name]):
+        for name, text in self.session.rows(_TRIGGERS, [table.name.name]):
             event = _EVENT.match(text or "")
             found += [Trigger(name, each) for each in ([event[1].upper()] if event else ("INSERT", "UPDATE", "DELETE"))]
         return found
@@ -75,7 +71,9 @@ class SQLiteRepairer(SQLiteWriter):
     def known_from(self, table: Table, place: str) -> Row:
         """An INTEGER PRIMARY KEY is the rowid; without one, the place is the key."""
         if not self._is_without_rowid(table):
-            key = self._all("SELECT name, upper(type) FROM pragma_table_info(?) WHERE pk > 0", [table.name.name])
+            key = self.session.rows(
+                "SELECT name, upper(type) FROM pragma_table_info(%s) WHERE pk > 0", [table.name.name]
+            )
             return {str(key[0][0]): place} if len(key) == 1 and key[0][1] == "INTEGER" else {}
         parts = place.split(", ")
         return dict(zip(table.key, parts, strict=True)) if len(parts) == len(table.key) else {}
@@ -98,18 +96,18 @@ class SQLiteRepairer(SQLiteWriter):
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
         statement = duplicates_of(_DIALECT, table, columns, self.past_indexes(table))
-        return [tuple(map(str, row)) for row in self._all(statement)]
+        return [tuple(map(str, row)) for row in self.session.rows(statement)]
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
         """SQLite tells no name of a foreign key: it is called by its number, as fkN, or found by its columns."""
         found: dict[int, list[tuple[str, str, str | None]]] = {}
-        for number, parent, column, to in self._all(_PARENT, [table.name.name]):
+        for number, parent, column, to in self.session.rows(_PARENT, [table.name.name]):
             found.setdefault(number, []).append((parent, column, to))
         named = [parts for number, parts in found.items() if constraint == f"fk{number}"]
         alike = [parts for parts in found.values() if tuple(column for _, column, _ in parts) == tuple(columns)]
         for parts in named + alike:
             name = TableName(table.name.schema, parts[0][0])
-            key = [column for (column,) in self._all(_KEY, [name.name])]
+            key = [column for (column,) in self.session.rows(_KEY, [name.name])]
             to = tuple(to or key[place] for place, (_, _, to) in enumerate(parts))
             return Parent(name, tuple(column for _, column, _ in parts), to)
         return None
@@ -140,7 +138,7 @@ class SQLiteRepairer(SQLiteWriter):
 
     def run(self, statement: str) -> None:
         with refused_if_in_the_way():
-            self._run(statement)
+            self.session.execute(statement)
 
     def _is_without_rowid(self, table: Table) -> bool:
-        return self._all("SELECT wr FROM pragma_table_list(?)", [table.name.name]) == [(1,)]
+        return self.session.rows("SELECT wr FROM pragma_table_list(%s)", [table.name.name]) == [(1,)]

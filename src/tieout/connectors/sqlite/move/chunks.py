@@ -13,10 +13,9 @@ from tieout.connectors.protocols.move import TextOf, key_scan
 from tieout.connectors.sql import copy_text, select
 from tieout.connectors.sqlite.capture.tables import end
 from tieout.connectors.sqlite.dialect import SQLiteDialect
-from tieout.connectors.sqlite.faults import translated
-from tieout.connectors.sqlite.move.session import WAIT_SECONDS
+from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.move.texts import texts_of
-from tieout.connectors.sqlite.session import connect
+from tieout.connectors.sqlite.session import WAIT_SECONDS, connect
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moves import Held, Transfer
 

@@ -15,8 +15,8 @@ from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.connectors.sql.session import Session
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.move.ddl_same_engine import NAME
-from tieout.connectors.sqlite.move.session import SQLiteSession, transaction
 from tieout.connectors.sqlite.move.texts import Undecodable, rows_of
+from tieout.connectors.sqlite.session import SQLiteSession, mover_session, transaction
 from tieout.errors import UnsupportedError, WriteError
 from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
@@ -41,7 +41,7 @@ class SQLiteLoader:
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         lines = _read_ahead(lines)
-        with closing(SQLiteSession(self.url)) as session:
+        with closing(mover_session(self.url)) as session:
             progress = ProgressTables(session, SCHEMA, CLOCK)
             refuse_triggers(session, transfer.target.name)
             return write_chunk(

@@ -12,7 +12,7 @@ from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.connectors.sqlite.capture import capturing
 from tieout.connectors.sqlite.capture.described import refused
 from tieout.connectors.sqlite.capture.log import SQLiteLog
-from tieout.connectors.sqlite.faults import translated
+from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.move.chunks import SQLiteChunkSource
 from tieout.connectors.sqlite.move.ddl_same_engine import own_structure
 from tieout.connectors.sqlite.session import connect

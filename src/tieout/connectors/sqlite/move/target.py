@@ -12,7 +12,7 @@ from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
 from tieout.connectors.sqlite.capture.described import rowid_of
 from tieout.connectors.sqlite.move.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
-from tieout.connectors.sqlite.move.session import SQLiteSession
+from tieout.connectors.sqlite.session import mover_session
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Fence, Transfer
 from tieout.model.preflight import Problem, Severity
@@ -28,7 +28,7 @@ def open_target(url: EndpointUrl) -> SQLiteTarget:
 
 class SQLiteTarget(SqlTarget):
     def __init__(self, url: EndpointUrl) -> None:
-        super().__init__(lambda: SQLiteSession(url), SCHEMA, CLOCK)
+        super().__init__(lambda: mover_session(url), SCHEMA, CLOCK)
         self.url = url
 
     def prepare(self) -> None:

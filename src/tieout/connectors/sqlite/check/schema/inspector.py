@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
+from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Defect, Inspection
 from tieout.connectors.sqlite.check.schema.objects import Relation, relations, wanted
-from tieout.connectors.sqlite.check.schema.session import SchemaSession, schema_session
 from tieout.connectors.sqlite.check.schema.tables import look_at_foreign_keys, look_at_indexes, look_at_table
 from tieout.connectors.sqlite.check.schema.triggers import look_at_triggers
+from tieout.connectors.sqlite.session import SQLiteSession, schema_session
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
 
 def inspect(url: EndpointUrl, names: Collection[TableName] | None) -> list[Inspection]:
     """The definitions of these tables and of the views that read them; None: of all."""
-    with schema_session(url) as session:
+    with closing(schema_session(url)) as session:
         everything = relations(session)
         chosen = wanted(everything, names)
         for relation in chosen:
@@ -26,7 +27,7 @@ def inspect(url: EndpointUrl, names: Collection[TableName] | None) -> list[Inspe
         return [relation.inspection for relation in chosen]
 
 
-def _look_at(session: SchemaSession, relation: Relation, everything: dict[str, Relation]) -> None:
+def _look_at(session: SQLiteSession, relation: Relation, everything: dict[str, Relation]) -> None:
     if not relation.known:
         details = {
             "reason": f"SQLite {sqlite3.sqlite_version} does not understand its definition",

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tieout.connectors.protocols.check import Inspection
-from tieout.connectors.sqlite.check.schema.session import SchemaSession, quote
+from tieout.connectors.sqlite.quoting import name as quote
+from tieout.connectors.sqlite.session import SQLiteSession
 from tieout.connectors.sqlite.tokens import Token, name_of, tokens
 from tieout.model.tables import TableName
 
@@ -46,7 +47,7 @@ class Relation:
         return len(words) > 1 and words[1].says("VIRTUAL")
 
 
-def relations(session: SchemaSession) -> dict[str, Relation]:
+def relations(session: SQLiteSession) -> dict[str, Relation]:
     """By their names in lower case, as SQLite finds them."""
     rows = session.rows(_OBJECTS)
     known = {str(row[0]).casefold() for row in session.rows("SELECT name FROM pragma_table_list WHERE schema = 'main'")}

@@ -12,17 +12,20 @@ from typing import Any
 from tieout.connectors.protocols.check import Defect
 from tieout.connectors.sqlite.check.catalog import index_words
 from tieout.connectors.sqlite.check.schema.objects import Relation
-from tieout.connectors.sqlite.check.schema.session import SchemaSession, quote
+from tieout.connectors.sqlite.quoting import name as quote
+from tieout.connectors.sqlite.session import SQLiteSession
 from tieout.connectors.sqlite.tokens import Token, joined, name_of, split_at_commas, tokens
 from tieout.model.failures import FailureKind
 
 _KEYS = """
-SELECT i.name, x.name FROM pragma_index_list(?) AS i, pragma_index_xinfo(i.name) AS x
+SELECT i.name, x.name FROM pragma_index_list(%s) AS i, pragma_index_xinfo(i.name) AS x
 WHERE i."unique" AND NOT i.partial AND x.key"""
 
 
-def look_at_foreign_keys(session: SchemaSession, table: Relation, others: Mapping[str, Relation]) -> None:
-    rows = session.rows('SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq', table.name)
+def look_at_foreign_keys(session: SQLiteSession, table: Relation, others: Mapping[str, Relation]) -> None:
+    rows = session.rows(
+        'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(%s) ORDER BY id, seq', [table.name]
+    )
     for number, parts in groupby(rows, key=itemgetter(0)):
         table.inspection.looked_at["foreign keys"] += 1
         listed = list(parts)
@@ -36,13 +39,13 @@ def look_at_foreign_keys(session: SchemaSession, table: Relation, others: Mappin
 
 
 def _reason(
-    session: SchemaSession, parent: Relation | None, name: str, count: int, theirs: Sequence[str]
+    session: SQLiteSession, parent: Relation | None, name: str, count: int, theirs: Sequence[str]
 ) -> str | None:
     if parent is None:
         return f"there is no table {name}"
     if parent.is_view:
         return f"{name} is a view"
-    columns = session.rows("SELECT name, pk FROM pragma_table_xinfo(?)", name)
+    columns = session.rows("SELECT name, pk FROM pragma_table_xinfo(%s)", [name])
     primary = {column.casefold() for column, key in columns if key}
     if not theirs:
         return (
@@ -57,10 +60,10 @@ def _reason(
     )
 
 
-def _unique(session: SchemaSession, table: str) -> list[set[str]]:
+def _unique(session: SQLiteSession, table: str) -> list[set[str]]:
     """What unique indexes on whole columns have: one with an expression has a part without a name."""
     found = []
-    for _, parts in groupby(session.rows(_KEYS, table), key=itemgetter(0)):
+    for _, parts in groupby(session.rows(_KEYS, [table]), key=itemgetter(0)):
         names = [name for _, name in parts]
         if None not in names:
             found.append({name.casefold() for name in names})
@@ -70,8 +73,8 @@ def _unique(session: SchemaSession, table: str) -> list[set[str]]:
 _EXPRESSION = -2
 
 
-def look_at_indexes(session: SchemaSession, table: Relation) -> None:
-    known = {row[0] for row in session.rows("SELECT name FROM pragma_index_list(?)", table.name)}
+def look_at_indexes(session: SQLiteSession, table: Relation) -> None:
+    known = {row[0] for row in session.rows("SELECT name FROM pragma_index_list(%s)", [table.name])}
     for name, statement in table.indexes.items():
         table.inspection.looked_at["indexes"] += 1
         if name not in known:
@@ -85,10 +88,10 @@ def look_at_indexes(session: SchemaSession, table: Relation) -> None:
             table.inspection.defects.append(_wrong(name, reason, statement))
 
 
-def _taken_for_text(session: SchemaSession, name: str, statement: str) -> str | None:
+def _taken_for_text(session: SQLiteSession, name: str, statement: str) -> str | None:
     """A name in double quotes that is no column is a text to SQLite: the same for every row."""
     parts, _ = index_words(statement)
-    for place, number in session.rows("SELECT seqno, cid FROM pragma_index_xinfo(?) WHERE key", name):
+    for place, number in session.rows("SELECT seqno, cid FROM pragma_index_xinfo(%s) WHERE key", [name]):
         words = tokens(parts[place])
         if number == _EXPRESSION and len(words) == 1 and words[0].text.startswith('"'):
             return f"{parts[place]} is no column of the table: SQLite takes it for a text"
@@ -105,13 +108,13 @@ ROWS = 1000
 _KEYWORDS = ("NULL", "TRUE", "FALSE", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP")
 
 
-def look_at_table(session: SchemaSession, table: Relation) -> None:
+def look_at_table(session: SQLiteSession, table: Relation) -> None:
     trouble = session.trouble(f"EXPLAIN SELECT * FROM {table.quoted}")
     if trouble is not None:
         table.inspection.met(trouble, Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
     if trouble is not None or table.is_virtual:
         return
-    columns = session.rows("SELECT name, dflt_value, hidden, pk FROM pragma_table_xinfo(?)", table.name)
+    columns = session.rows("SELECT name, dflt_value, hidden, pk FROM pragma_table_xinfo(%s)", [table.name])
     for name, default, hidden, _ in columns:
         if default is not None:
             _default(session, table, name, default)
@@ -120,7 +123,7 @@ def look_at_table(session: SchemaSession, table: Relation) -> None:
     _sequence(session, table, columns)
 
 
-def _default(session: SchemaSession, table: Relation, column: str, text: str) -> None:
+def _default(session: SQLiteSession, table: Relation, column: str, text: str) -> None:
     table.inspection.looked_at["defaults"] += 1
     words = tokens(text)
     # A name that stands alone is no column here, but a text.
@@ -133,7 +136,7 @@ def _default(session: SchemaSession, table: Relation, column: str, text: str) ->
         table.inspection.met(trouble, defect)
 
 
-def _generated(session: SchemaSession, table: Relation, column: str) -> None:
+def _generated(session: SQLiteSession, table: Relation, column: str) -> None:
     table.inspection.looked_at["generated columns"] += 1
     text = next((text for name, text in _expressions(table) if name.casefold() == column.casefold()), None)
     if text is None:
@@ -166,7 +169,7 @@ def _grouped(part: list[Token]) -> Iterator[Token]:
             return
 
 
-def _sequence(session: SchemaSession, table: Relation, columns: list[tuple[Any, ...]]) -> None:
+def _sequence(session: SQLiteSession, table: Relation, columns: list[tuple[Any, ...]]) -> None:
     """SQLite takes the larger of both numbers: a number is handed out again only once its row is gone."""
     if not any(token.says("AUTOINCREMENT") for token in table.words):
         return
@@ -174,9 +177,9 @@ def _sequence(session: SchemaSession, table: Relation, columns: list[tuple[Any, 
     (column,) = (name for name, _, _, key in columns if key)
     # In one statement: of one moment.
     ((counted, largest),) = session.rows(
-        f"SELECT (SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?),"
+        f"SELECT (SELECT max(seq) FROM main.sqlite_sequence WHERE name = %s),"
         f" (SELECT max({quote(column)}) FROM {table.quoted} NOT INDEXED)",
-        table.name,
+        [table.name],
     )
     if largest is not None and (counted or 0) < largest:
         details = {"next": str((counted or 0) + 1), "column_has": str(largest), "sequence": "sqlite_sequence"}

@@ -8,7 +8,9 @@ from contextlib import closing, suppress
 
 from tieout.connectors.protocols.check import Defect, Trouble
 from tieout.connectors.sqlite.check.schema.objects import Relation
-from tieout.connectors.sqlite.check.schema.session import quote, trouble_of
+from tieout.connectors.sqlite.errors import explain
+from tieout.connectors.sqlite.quoting import name as quote
+from tieout.connectors.sqlite.session import objection
 from tieout.model.failures import FailureKind
 
 _OTHER_EVENT = "cannot modify"
@@ -45,13 +47,13 @@ def _compiled(copy: sqlite3.Connection, table: Relation, name: str, statement: s
     try:
         copy.execute(statement)
     except sqlite3.Error as error:
-        return trouble_of(str(error))
+        return objection(*explain(error))
     try:
         for event in _events(copy, table):
             with suppress(_AnotherEvent):
                 _explain(copy, event)
     except sqlite3.Error as error:
-        return trouble_of(str(error))
+        return objection(*explain(error))
     finally:
         copy.execute(f"DROP TRIGGER {quote(name)}")
     return None
