@@ -19,9 +19,8 @@ from tests.log_items import only_told
 from tests.servers.sqlite import SqliteDatabase
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint, open_source
-from tieout.connectors.sqlite.capture.log import SQLiteLog
-from tieout.connectors.sqlite.capture.real import real
-from tieout.connectors.sqlite.capture.tables import position
+from tieout.connectors.sqlite.capture.log import SQLiteLog, real
+from tieout.connectors.sqlite.capture.log_tables import position
 from tieout.errors import LogLostError
 from tieout.model.row_changes import Begin, ChangeKind, Commit, Rows
 from tieout.model.tables import TableName

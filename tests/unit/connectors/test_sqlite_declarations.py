@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.sqlite.check.constraints import Declared, declared_in
+from tieout.connectors.sqlite.check.catalog import Declared, declared_in
 
 COLUMNS = ("id", "a", "b", "check")
 

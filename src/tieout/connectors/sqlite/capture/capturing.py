@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.sqlite.capture import tables
-from tieout.connectors.sqlite.capture.described import Captured, captured
-from tieout.connectors.sqlite.capture.tables import ANNOUNCED, CHANGES, READERS, SEEN, SHAPES, WANTED
+from tieout.connectors.sqlite.capture import log_tables
+from tieout.connectors.sqlite.capture.captured_table import Captured, captured
+from tieout.connectors.sqlite.capture.log_tables import ANNOUNCED, CHANGES, READERS, SEEN, SHAPES, WANTED
 from tieout.connectors.sqlite.capture.triggers import names, triggers
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.session import SQLiteSession, transaction
@@ -23,7 +23,7 @@ BEGIN_ANEW = "drop the task and begin anew"
 def begin(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> Position:
     """Captures these tables from the position on that is returned."""
     with transaction(url) as session:
-        tables.create(session)
+        log_tables.create(session)
         _forget(session, task)
         capture = _Capture(url, session)
         capture.adapt()
@@ -32,7 +32,7 @@ def begin(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> Position:
                 capture.add(name.name)
             session.execute(f"INSERT INTO {WANTED} VALUES (?, ?)", [task, name.name])
         _note_schema(session)
-        begin = tables.end(session.rows)
+        begin = log_tables.end(session.rows)
         session.execute(f"INSERT INTO {READERS} VALUES (?, ?)", [task, begin.offset])
         return begin
 
@@ -40,7 +40,7 @@ def begin(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> Position:
 def upgrade(url: EndpointUrl) -> None:
     """Makes the tables that older versions did not have."""
     with transaction(url) as session:
-        tables.create(session)
+        log_tables.create(session)
         _note_schema(session)
 
 
@@ -68,7 +68,7 @@ def end(url: EndpointUrl, task: str) -> None:
         if session.rows(f"SELECT 1 FROM {READERS}"):
             _note_schema(session)
             return
-        for table in tables.TABLES:
+        for table in log_tables.TABLES:
             session.execute(f"DROP TABLE IF EXISTS {table}")
 
 
@@ -152,7 +152,7 @@ class _Capture:
         return shape, tuple(json.loads(columns))
 
     def _new_shape(self, name: str, columns: Sequence[str]) -> int:
-        tables.make_room(self._session, len(columns))
+        log_tables.make_room(self._session, len(columns))
         self._session.execute(
             f"INSERT INTO {SHAPES} (source_table, columns) VALUES (?, ?)", [name, json.dumps(columns)]
         )
@@ -161,7 +161,7 @@ class _Capture:
     def _announce(self, shape: int) -> None:
         """A change of its own: whoever reads gets to know it even if no row changes any more."""
         self._session.execute(f"INSERT INTO {CHANGES} (shape, kind) VALUES (?, ?)", [shape, ANNOUNCED])
-        ((number,),) = self._session.rows(tables.END)
+        ((number,),) = self._session.rows(log_tables.END)
         self._session.execute(f"UPDATE {SHAPES} SET since = ? WHERE shape = ?", [number, shape])
 
     def _make(self, table: Captured, shape: int) -> None:

@@ -13,8 +13,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.capture import capturing
-from tieout.connectors.sqlite.capture.real import real
-from tieout.connectors.sqlite.capture.tables import (
+from tieout.connectors.sqlite.capture.log_tables import (
     ANNOUNCED,
     CHANGES,
     READERS,
@@ -26,7 +25,7 @@ from tieout.connectors.sqlite.capture.tables import (
     proven,
     tail,
 )
-from tieout.connectors.sqlite.capture.tables import Rows as Asked
+from tieout.connectors.sqlite.capture.log_tables import Rows as Asked
 from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.session import WAIT_SECONDS, connect
 from tieout.errors import LogLostError, UnreachableError
@@ -218,3 +217,23 @@ def _rows(table: LogTable, kind: int, values: list[Any]) -> Rows:
     if kind == ChangeKind.UPDATE:
         return Rows(table, ChangeKind.UPDATE, [new], [old])
     return Rows(table, ChangeKind(kind), [old if kind == ChangeKind.DELETE else new])
+
+
+class Real(float):
+    """A REAL of SQLite: not the INTEGER of the same value, and 0.0 is not -0.0. Images are told apart by it."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Real) and self.hex() == other.hex()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(("real", self.hex()))
+
+
+def real(value: Any) -> Any:
+    """A value of an image: as it is, unless it is a float."""
+    return Real(value) if type(value) is float else value

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tieout.connectors.sqlite.capture.described import Captured
-from tieout.connectors.sqlite.capture.tables import CHANGES, REPLACED
+from tieout.connectors.sqlite.capture.captured_table import Captured
+from tieout.connectors.sqlite.capture.log_tables import CHANGES, REPLACED
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.model.row_changes import ChangeKind
 

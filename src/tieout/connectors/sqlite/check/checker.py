@@ -19,6 +19,7 @@ from tieout.connectors.sql.values import ScanValues
 from tieout.connectors.sqlite import literals
 from tieout.connectors.sqlite.check.catalog import (
     address_of,
+    constraints_of,
     indexes_of,
     is_rowid,
     is_without_rowid,
@@ -26,12 +27,11 @@ from tieout.connectors.sqlite.check.catalog import (
     scan_column,
 )
 from tieout.connectors.sqlite.check.constraint_query import find_violations
-from tieout.connectors.sqlite.check.constraints import constraints_of
 from tieout.connectors.sqlite.check.engine_checker import integrity_check
 from tieout.connectors.sqlite.check.imposters import Imposters
+from tieout.connectors.sqlite.check.key_order import KeyColumn, TreePath
 from tieout.connectors.sqlite.check.lookup import SQLiteLookup
-from tieout.connectors.sqlite.check.schema.inspector import inspect
-from tieout.connectors.sqlite.check.tree_order import KeyColumn, TreePath
+from tieout.connectors.sqlite.check.schema import inspect
 from tieout.connectors.sqlite.check.value_rules import rules_of
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint

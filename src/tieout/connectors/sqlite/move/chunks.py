@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import TextOf, key_scan
 from tieout.connectors.sql import copy_text, select
-from tieout.connectors.sqlite.capture.tables import end
+from tieout.connectors.sqlite.capture.log_tables import end
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.move.texts import texts_of

@@ -1,21 +1,101 @@
-"""Columns of tables: defaults and generated ones that fail, numbers that are behind; indexes that SQLite does not
-understand; foreign keys whose parent is gone, or has no such key.
-"""
+"""The tables and views of a file, with the statements that made them and all that is theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from tieout.connectors.protocols.check import Defect
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.check import Defect, Inspection, Trouble
 from tieout.connectors.sqlite.check.catalog import index_words
-from tieout.connectors.sqlite.check.schema.objects import Relation
+from tieout.connectors.sqlite.errors import explain
 from tieout.connectors.sqlite.quoting import name as quote
-from tieout.connectors.sqlite.session import SQLiteSession
+from tieout.connectors.sqlite.session import SQLiteSession, objection, schema_session
 from tieout.connectors.sqlite.tokens import Token, joined, name_of, split_at_commas, tokens
 from tieout.model.failures import FailureKind
+from tieout.model.tables import TableName
+
+_OBJECTS = """
+SELECT type, name, tbl_name, sql FROM main.sqlite_master
+WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND sql IS NOT NULL ORDER BY name"""
+
+SCHEMA = "main"
+
+
+@dataclass
+class Relation:
+    """A table or a view. `indexes` and `triggers`: the statements that made them, by their names.
+
+    `known`: SQLite understands its definition.
+    """
+
+    name: str
+    statement: str
+    is_view: bool
+    known: bool
+    inspection: Inspection
+    indexes: dict[str, str] = field(default_factory=dict)
+    triggers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def quoted(self) -> str:
+        return f"main.{quote(self.name)}"
+
+    @property
+    def words(self) -> list[Token]:
+        return tokens(self.statement)
+
+    @property
+    def is_virtual(self) -> bool:
+        words = [token for token in self.words if token.text != " "]
+        return len(words) > 1 and words[1].says("VIRTUAL")
+
+
+def relations(session: SQLiteSession) -> dict[str, Relation]:
+    """By their names in lower case, as SQLite finds them."""
+    rows = session.rows(_OBJECTS)
+    known = {str(row[0]).casefold() for row in session.rows("SELECT name FROM pragma_table_list WHERE schema = 'main'")}
+    found = {
+        name.casefold(): Relation(
+            name,
+            statement,
+            kind == "view",
+            name.casefold() in known,
+            Inspection(TableName(SCHEMA, name), "view" if kind == "view" else None),
+        )
+        for kind, name, _, statement in rows
+        if kind in ("table", "view")
+    }
+    for kind, name, owner, statement in rows:
+        relation = found.get(owner.casefold())
+        if relation is not None and kind == "index":
+            relation.indexes[name] = statement
+        elif relation is not None and kind == "trigger":
+            relation.triggers[name] = statement
+    return found
+
+
+def wanted(found: dict[str, Relation], names: Collection[TableName] | None) -> list[Relation]:
+    """Those of these names and the views that speak of them, or of such a view; all, if there are no names."""
+    if names is None:
+        return list(found.values())
+    chosen = {name.name.casefold() for name in names} & found.keys()
+    spoken = {
+        key: {name_of(token).casefold() for token in view.words if token.text.strip()}
+        for key, view in found.items()
+        if view.is_view
+    }
+    while True:
+        more = {key for key, words in spoken.items() if words & chosen} - chosen
+        if not more:
+            return [relation for key, relation in found.items() if key in chosen]
+        chosen |= more
+
 
 _KEYS = """
 SELECT i.name, x.name FROM pragma_index_list(%s) AS i, pragma_index_xinfo(i.name) AS x
@@ -185,3 +265,101 @@ def _sequence(session: SQLiteSession, table: Relation, columns: list[tuple[Any, 
         details = {"next": str((counted or 0) + 1), "column_has": str(largest), "sequence": "sqlite_sequence"}
         defect = Defect(FailureKind.SEQUENCE_BEHIND, details, (column,), place=f"column {column}")
         table.inspection.defects.append(defect)
+
+
+_OTHER_EVENT = "cannot modify"
+
+
+def look_at_triggers(tables: Iterable[Relation], all_of_them: Mapping[str, Relation]) -> None:
+    with_triggers = [table for table in tables if table.triggers]
+    if not with_triggers:
+        return
+    # An EXPLAIN that is kept for the next time does not notice that the schema has changed.
+    with closing(sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)) as copy:
+        for each in all_of_them.values():
+            # What can't be made is missing in the copy as it is in the file.
+            with suppress(sqlite3.Error):
+                copy.execute(each.statement)
+        made = {row[0].casefold() for row in copy.execute("SELECT name FROM pragma_table_list")}
+        for table in with_triggers:
+            if any(defect.part == (None, None, None) for defect in table.inspection.defects):
+                continue  # what is wrong is wrong with all that is its own
+            if table.name.casefold() not in made:
+                table.inspection.left_out.append("its triggers: a table like it could not be made")
+                continue
+            for name, statement in table.triggers.items():
+                table.inspection.looked_at["triggers"] += 1
+                trouble = _compiled(copy, table, name, statement)
+                if trouble is not None:
+                    details = {"reason": trouble.message}
+                    table.inspection.met(
+                        trouble, Defect(FailureKind.MISSING_REFERENCE, details, place=f"trigger {name}")
+                    )
+
+
+def _compiled(copy: sqlite3.Connection, table: Relation, name: str, statement: str) -> Trouble | None:
+    try:
+        copy.execute(statement)
+    except sqlite3.Error as error:
+        return objection(*explain(error))
+    try:
+        for event in _events(copy, table):
+            with suppress(_AnotherEvent):
+                _explain(copy, event)
+    except sqlite3.Error as error:
+        return objection(*explain(error))
+    finally:
+        copy.execute(f"DROP TRIGGER {quote(name)}")
+    return None
+
+
+class _AnotherEvent(Exception):
+    """A view that is changed by triggers, and not in this way."""
+
+
+def _explain(copy: sqlite3.Connection, event: str) -> None:
+    try:
+        copy.execute(f"EXPLAIN {event}").fetchall()
+    except sqlite3.Error as error:
+        if str(error).startswith(_OTHER_EVENT):
+            raise _AnotherEvent from None
+        raise
+
+
+def _events(copy: sqlite3.Connection, table: Relation) -> Iterator[str]:
+    """Statements that every trigger of the table is compiled for; an UPDATE names every column."""
+    name = quote(table.name)
+    columns = [row[0] for row in copy.execute("SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", [table.name])]
+    yield f"INSERT INTO {name} DEFAULT VALUES"
+    yield f"UPDATE {name} SET {', '.join(f'{quote(column)} = {quote(column)}' for column in columns)}"
+    yield f"DELETE FROM {name}"
+
+
+def inspect(url: EndpointUrl, names: Collection[TableName] | None) -> list[Inspection]:
+    """The definitions of these tables and of the views that read them; None: of all."""
+    with closing(schema_session(url)) as session:
+        everything = relations(session)
+        chosen = wanted(everything, names)
+        for relation in chosen:
+            _look_at(session, relation, everything)
+        look_at_triggers([relation for relation in chosen if relation.known], everything)
+        return [relation.inspection for relation in chosen]
+
+
+def _look_at(session: SQLiteSession, relation: Relation, everything: dict[str, Relation]) -> None:
+    if not relation.known:
+        details = {
+            "reason": f"SQLite {sqlite3.sqlite_version} does not understand its definition",
+            "definition": relation.statement,
+        }
+        relation.inspection.defects.append(Defect(FailureKind.ENGINE_FINDING, details))
+    elif relation.is_view:
+        relation.inspection.looked_at["definitions"] += 1
+        trouble = session.trouble(f"EXPLAIN SELECT * FROM {relation.quoted}")
+        if trouble is not None:
+            relation.inspection.met(trouble, Defect(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
+    else:
+        relation.inspection.looked_at["definitions"] += 1
+        look_at_table(session, relation)
+        look_at_indexes(session, relation)
+        look_at_foreign_keys(session, relation, everything)

@@ -1,1 +1,0 @@
-"""What is wrong in the definitions of an SQLite file."""
