@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from tieout.canonical import documents, numbers, temporal, texts
+from tieout.canonical import documents, numbers, temporal, text
 from tieout.canonical.fields import Field
 from tieout.model.canonical_kinds import Form, Kind
 
@@ -15,22 +15,22 @@ _DECODERS: dict[Form, Callable[[Kind, pa.Array], Field]] = {
     Form.INTEGER: numbers.integer,
     Form.DECIMAL: numbers.decimal,
     Form.NUMBER: numbers.number,
-    Form.SCALED_NUMBER: texts.scaled_number,
+    Form.SCALED_NUMBER: text.scaled_number,
     Form.FLOAT32: numbers.float32,
     Form.FLOAT64: numbers.float64,
-    Form.TEXT: texts.text,
-    Form.BYTES: texts.binary,
+    Form.TEXT: text.text,
+    Form.BYTES: text.binary,
     Form.DATE: temporal.date,
     Form.TIMESTAMP: temporal.timestamp,
     Form.TIME: temporal.time,
-    Form.UUID: texts.uuid,
+    Form.UUID: text.uuid,
     Form.JSON: documents.json_value,
     Form.ARRAY: documents.array_value,
     Form.JSON_ARRAY: documents.json_array_value,
-    Form.BITS: texts.text,
-    Form.SET: texts.set_members,
-    Form.INTERVAL: texts.text,
-    Form.OPAQUE: texts.text,
+    Form.BITS: text.text,
+    Form.SET: text.set_members,
+    Form.INTERVAL: text.text,
+    Form.OPAQUE: text.text,
 }
 
 

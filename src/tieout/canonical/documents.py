@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tieout.canonical.arrays import as_binary, odd_text, python_text, status_of
-from tieout.canonical.fields import ODD, Field
+from tieout.canonical.fields import ODD, Field, as_binary, odd_text, python_text, status_of
 from tieout.model.canonical_kinds import Kind
 
 _MAX_PLAIN_EXPONENT = 400

@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.canonical.arrays import (
+from tieout.canonical.fields import (
+    ODD,
+    Field,
     as_binary,
     is_bytes,
     is_textual,
@@ -20,7 +22,6 @@ from tieout.canonical.arrays import (
     status_of,
     to_numpy,
 )
-from tieout.canonical.fields import ODD, Field
 from tieout.model.canonical_kinds import MAX_DECIMAL_DIGITS, Kind, Tolerance
 
 _NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)

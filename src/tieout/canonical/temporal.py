@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tieout.canonical.arrays import is_bytes, is_textual, odd_text, status_of, to_numpy
-from tieout.canonical.fields import ODD, Field
+from tieout.canonical.fields import ODD, Field, is_bytes, is_textual, odd_text, status_of, to_numpy
 from tieout.model.canonical_kinds import Kind
 
 # numpy writes the year -43 with three digits, and a batch that holds infinity comes as numpy writes it.

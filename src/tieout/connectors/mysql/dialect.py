@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
-from tieout.connectors.sql.select import Comparing, reference
+from tieout.connectors.sql.dialect import Dialect
+from tieout.connectors.sql.select import reference
 from tieout.model.canonical_kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
@@ -37,7 +38,7 @@ _FOUND = {
 
 
 @dataclass(frozen=True)
-class MySQLDialect(Comparing):
+class MySQLDialect(Dialect):
     """`safe` renders more in SQL: what a driver failed on once is read as plain text or bytes. `raw` renders less:
     for a driver that hands out the bytes that the server sends, however many they are.
     """

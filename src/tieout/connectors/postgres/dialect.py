@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.bc_dates import to_postgres
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
+from tieout.connectors.sql.dialect import Dialect
 from tieout.connectors.sql.select import aggregate, reference
 from tieout.model.canonical_kinds import Form
 from tieout.model.tables import Column, TableName
@@ -75,7 +76,7 @@ _COUNT = "pg_catalog.count(*)"
 _AND = "OPERATOR(pg_catalog.||)"
 
 
-class PostgresDialect:
+class PostgresDialect(Dialect):
     def quote(self, name: str) -> str:
         return quoting.name(name)
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from tieout.connectors.protocols.endpoint import Scan
-from tieout.connectors.sql import select
+from tieout.connectors.sql.dialect import Dialect
 from tieout.connectors.sql.internal_tables import QUARANTINE
 from tieout.model.canonical_kinds import Kind
 from tieout.model.keys import Key
@@ -197,7 +197,7 @@ def named_sequence(shown: str) -> TableName:
     return found
 
 
-def duplicates_of(dialect: select.Dialect, table: Table, columns: Sequence[str], through: str | None) -> str:
+def duplicates_of(dialect: Dialect, table: Table, columns: Sequence[str], through: str | None) -> str:
     """`through` forces a read of the rows themselves."""
     names = [dialect.quote(name) for name in columns]
     source = " ".join(filter(None, [dialect.table(table.name), through]))

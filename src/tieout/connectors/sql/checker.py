@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import Endpoint, ScanColumn
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations
-from tieout.connectors.sql.select import Dialect
+from tieout.connectors.sql.dialect import Dialect
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
 

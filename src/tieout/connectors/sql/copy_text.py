@@ -15,7 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.canonical.arrays import joined
+from tieout.canonical.fields import joined
+from tieout.model.tables import Column
+from tieout.model.types import TypeName
 
 _ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
 _NULL = "\\N"
@@ -65,3 +67,19 @@ def _plain(field: bytes) -> str | None:
     if field == b"\\N":
         return None
     return _ESCAPE.sub(lambda found: _PLAIN.get(found[1], found[1]), field.decode())
+
+
+MARK = "."
+"""What a text that is too long gets at its end: PostgreSQL cuts spaces off there, without a word, and no letters."""
+
+
+def most_letters(source: Column, target: Column) -> int | None:
+    """How many letters a text may have; None if none of the source's is longer than the target's may be."""
+    room, length = target.type.precision, source.type.precision
+    if not (source.type.name is target.type.name is TypeName.TEXT) or room is None:
+        return None
+    return None if length is not None and length <= room else room
+
+
+def marked(text: str, most: int) -> str:
+    return text + MARK if len(text) > most else text

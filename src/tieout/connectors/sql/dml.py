@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from tieout.connectors.protocols.repair import Reference, Row
-from tieout.model.tables import Column, Table, TableName
+from tieout.connectors.sql.dialect import Dialect
+from tieout.model.tables import Column, Table
 
 
-class ChangeDialect(Protocol):
-    def quote(self, name: str) -> str: ...
-
-    def table(self, name: TableName) -> str: ...
-
-    def value(self, column: Column, text: str) -> str:
-        """SQL that, assigned to or compared with the column, is this canonical text; Refused if there is none."""
-
-    def compared(self, column: Column, left: str, sign: str, right: str) -> str: ...
-
-
-def insert(dialect: ChangeDialect, table: Table, row: Row, *, override: str = "") -> str:
+def insert(dialect: Dialect, table: Table, row: Row, *, override: str = "") -> str:
     """`override` stands before VALUES."""
     written = _written(table, row)
     names = ", ".join(dialect.quote(column.name) for column in written)
@@ -28,20 +17,20 @@ def insert(dialect: ChangeDialect, table: Table, row: Row, *, override: str = ""
     return f"INSERT INTO {dialect.table(table.name)} ({names}) {override}VALUES ({values})"
 
 
-def update(dialect: ChangeDialect, table: Table, key: Row, row: Row, *, keep: Sequence[Column] = ()) -> str:
+def update(dialect: Dialect, table: Table, key: Row, row: Row, *, keep: Sequence[Column] = ()) -> str:
     """`keep` are columns that the engine would set by itself, unless told to leave them."""
     sets = [f"{dialect.quote(c.name)} = {_value(dialect, c, row[c.name])}" for c in _written(table, row)]
     sets += [f"{dialect.quote(c.name)} = {dialect.quote(c.name)}" for c in keep if c.name not in row]
     return f"UPDATE {dialect.table(table.name)} SET {', '.join(sets)} WHERE {_matches(dialect, table, key)}"
 
 
-def assign(dialect: ChangeDialect, table: Table, key: Row, values: Mapping[str, str]) -> str:
+def assign(dialect: Dialect, table: Table, key: Row, values: Mapping[str, str]) -> str:
     """Like an update, of values that are SQL."""
     sets = ", ".join(f"{dialect.quote(name)} = {value}" for name, value in values.items())
     return f"UPDATE {dialect.table(table.name)} SET {sets} WHERE {_matches(dialect, table, key)}"
 
 
-def delete(dialect: ChangeDialect, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
+def delete(dialect: Dialect, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
     conditions = [_matches(dialect, table, key), *(_not_referred_to(dialect, table, each) for each in unless)]
     return f"DELETE FROM {dialect.table(table.name)} WHERE {' AND '.join(conditions)}"
 
@@ -50,11 +39,11 @@ def _written(table: Table, row: Row) -> list[Column]:
     return [column for column in table.columns if column.name in row and not column.generated]
 
 
-def _value(dialect: ChangeDialect, column: Column, text: str | None) -> str:
+def _value(dialect: Dialect, column: Column, text: str | None) -> str:
     return "NULL" if text is None else dialect.value(column, text)
 
 
-def _matches(dialect: ChangeDialect, table: Table, key: Row) -> str:
+def _matches(dialect: Dialect, table: Table, key: Row) -> str:
     parts = []
     for name, text in key.items():
         assert text is not None, "a key with NULL finds no row"
@@ -63,7 +52,7 @@ def _matches(dialect: ChangeDialect, table: Table, key: Row) -> str:
     return " AND ".join(parts)
 
 
-def _not_referred_to(dialect: ChangeDialect, table: Table, reference: Reference) -> str:
+def _not_referred_to(dialect: Dialect, table: Table, reference: Reference) -> str:
     child = dialect.table(reference.child)
     if reference.child == table.name:
         # MySQL reads the table that it deletes from only through a derived one.
@@ -75,6 +64,3 @@ def _not_referred_to(dialect: ChangeDialect, table: Table, reference: Reference)
         for c, p in pairs
     )
     return f"NOT EXISTS (SELECT 1 FROM {child} AS tieout_child WHERE {same})"
-
-
-# In our sessions a backslash is a letter like any other.

@@ -5,50 +5,12 @@ Dialect's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.sql.key_decode import key_of
+from tieout.connectors.sql.dialect import Dialect
+from tieout.connectors.sql.rows_to_arrow import key_of
 from tieout.model.keys import Key, KeyRange
-from tieout.model.tables import Column, TableName
-
-
-class Dialect(Protocol):
-    """How an engine quotes, and how it renders a value in a form that its driver reads exactly.
-
-    Values stand in statements as literals, not as parameters: the Arrow drivers bind none. `literal`
-    therefore takes canonical text of any content and returns SQL that can't be broken out of.
-    """
-
-    def quote(self, name: str) -> str: ...
-
-    def table(self, name: TableName) -> str: ...
-
-    def wire(self, column: ScanColumn, reference: str) -> str: ...
-
-    def literal(self, column: Column, text: str) -> str: ...
-
-    def compared(self, column: Column, left: str, sign: str, right: str) -> str:
-        """Of two values that have the type of the column."""
-
-    def among(self, scan: Scan, column: Column, values: Sequence[str]) -> str:
-        """Whether the column has one of these."""
-
-    def finds(self, column: ScanColumn) -> bool:
-        """Whether a literal of a value's canonical text equals every spelling of that value in the column."""
-
-
-class Comparing:
-    """An engine in which a comparison means one thing alone."""
-
-    def quote(self, name: str) -> str:
-        raise NotImplementedError
-
-    def compared(self, column: Column, left: str, sign: str, right: str) -> str:
-        return f"{left} {sign} {right}"
-
-    def among(self, scan: Scan, column: Column, values: Sequence[str]) -> str:
-        return f"{self.quote(column.name)} IN ({', '.join(values)})"
 
 
 def select(dialect: Dialect, scan: Scan, condition: str) -> str:

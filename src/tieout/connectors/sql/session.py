@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Trouble
+from tieout.connectors.sql.dialect import Dialect
 from tieout.connectors.sql.error_meanings import ErrorMeaning
-from tieout.connectors.sql.select import Dialect
 from tieout.errors import UnreachableError
 from tieout.model.tables import TableName
 

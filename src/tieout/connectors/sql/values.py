@@ -12,6 +12,7 @@ from tieout.canonical.decode import decode
 from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, reading
 from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, ValueRule, shown_text
 from tieout.connectors.sql import select
+from tieout.connectors.sql.dialect import Dialect
 from tieout.errors import ReadError
 from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.keys import EVERYTHING, Key, KeyRange, ranges_between
@@ -33,7 +34,7 @@ class ScanValues:
     """
 
     reader: Reader
-    dialect: select.Dialect
+    dialect: Dialect
     table: Table
     rules: tuple[ValueRule, ...]
     key_columns: tuple[ScanColumn, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.sql.select import Comparing
+from tieout.connectors.sql.dialect import Dialect
 from tieout.connectors.sqlite import literals, quoting
 from tieout.model.canonical_kinds import Form
 from tieout.model.tables import Column, TableName
@@ -13,7 +13,7 @@ _NUMBERS = {Form.INTEGER, Form.DECIMAL, Form.FLOAT64}
 """Forms in which a value that is not a number is odd."""
 
 
-class SQLiteDialect(Comparing):
+class SQLiteDialect(Dialect):
     def quote(self, name: str) -> str:
         return quoting.name(name)
 

@@ -28,8 +28,7 @@ from tieout.connectors.protocols.paths import OwnCheck, Unreadable
 from tieout.connectors.sql import select
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.index_scan import ScanPath
-from tieout.connectors.sql.key_decode import canonical_text
-from tieout.connectors.sql.rows_to_arrow import batch_of
+from tieout.connectors.sql.rows_to_arrow import batch_of, canonical_text
 from tieout.connectors.sql.values import ScanValues
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key

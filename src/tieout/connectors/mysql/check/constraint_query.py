@@ -17,12 +17,11 @@ from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations, exact_columns, exact_key
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
-from tieout.connectors.sql.constraint_dialect import as_parent, named_source, plainly_grouped
-from tieout.connectors.sql.constraint_sql import Asked, question, unaskable
+from tieout.connectors.sql.constraints import ConstraintDialect, ConstraintScan, queries, refusal
 from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
-from tieout.model.tables import Column, Table, TableName
+from tieout.model.tables import Table, TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +65,7 @@ class MySQLAsking:
 
 
 @dataclass(frozen=True)
-class MySQLSpelling:
+class MySQLConstraints(ConstraintDialect):
     flavour: Flavour
 
     @property
@@ -76,18 +75,12 @@ class MySQLSpelling:
     def source(self, table: TableName, alias: str | None = None) -> str:
         return f"{self.indexed_source(table, alias)} USE INDEX ()"
 
-    def indexed_source(self, table: TableName, alias: str | None = None) -> str:
-        return named_source(self.dialect, table, alias)
-
     def is_null(self, expression: str) -> str:
         # IS NULL of a column that is NOT NULL is false before a row is read; a NULLIF may be NULL whatever is in it.
         return f"(NULLIF({expression}, NULL) IS NULL)"
 
     def opaque(self, key: str) -> str:
         return f"COALESCE({key})"
-
-    def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
-        return plainly_grouped(columns, source, condition, keys)
 
     def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
         # Window functions sort, by the first max_sort_length bytes of a value; groups are made of whole values.
@@ -109,21 +102,6 @@ class MySQLSpelling:
             f"JOIN ({groups} HAVING COUNT(*) > 1) AS tieout ON {same} WHERE {condition}"
         )
 
-    def without_parent(self, constraint: ConstraintInfo) -> str:
-        assert constraint.reference is not None
-        return _without(self.source(constraint.reference.parent, "p"), constraint)
-
-    def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
-        assert constraint.reference is not None
-        return _without(self.indexed_source(constraint.reference.parent, "p"), constraint)
-
-    def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
-        return as_parent(self.dialect, compared, parent, child, value)
-
-
-def _without(parent: str, constraint: ConstraintInfo) -> str:
-    return f"NOT EXISTS (SELECT 1 FROM {parent} WHERE {' AND '.join(constraint.compared)})"
-
 
 def find_violations(
     endpoint: MySQLEndpoint, constraints: Sequence[ConstraintInfo], only: OnlyRows | None
@@ -131,12 +109,12 @@ def find_violations(
     (table, *_) = (constraint.table for constraint in constraints)
     names = dict.fromkeys(name for constraint in constraints for name in constraint.columns)
     known = [name for name in names if name in table.column_names]
-    asked = Asked(table, tuple(constraints), (), exact_key(table), tuple(exact_columns(table, known)), only)
+    asked = ConstraintScan(table, tuple(constraints), (), exact_key(table), tuple(exact_columns(table, known)), only)
     asking = MySQLAsking(endpoint.url, table)
-    spelling = MySQLSpelling(endpoint.flavour)
-    if reason := unaskable(spelling, asked):
+    dialect = MySQLConstraints(endpoint.flavour)
+    if reason := refusal(dialect, asked):
         return Unreadable(reason)
-    found = question(spelling, asked)
+    found = queries(dialect, asked)
     evidence = "the rows that were asked for"
     if only is None:
         statements = [statement for part in found.parts for statement in (part.probe, part.listing)]

@@ -22,8 +22,7 @@ from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import Unfound, UnfoundRows, Values
 from tieout.connectors.sql.index_scan import ScanPath
-from tieout.connectors.sql.key_decode import canonical_text
-from tieout.connectors.sql.rows_to_arrow import batch_of
+from tieout.connectors.sql.rows_to_arrow import batch_of, canonical_text
 from tieout.errors import UnsupportedError
 from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.tables import Column

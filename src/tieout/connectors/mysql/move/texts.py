@@ -14,7 +14,7 @@ from tieout.connectors.mysql.move.text_protocol_rows import RAW, Fields
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.move import TextOf
 from tieout.connectors.sql import copy_text
-from tieout.connectors.sql.char_overflow import MARK, marked, most_letters
+from tieout.connectors.sql.copy_text import MARK, marked, most_letters
 from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.moves import Transfer
 from tieout.model.tables import Column

@@ -24,8 +24,7 @@ from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import OwnCheck, Unreadable
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
-from tieout.connectors.sql.key_decode import canonical_text
-from tieout.connectors.sql.rows_to_arrow import batch_of
+from tieout.connectors.sql.rows_to_arrow import batch_of, canonical_text
 from tieout.model.tables import Column, Table, TableName
 
 _CATALOG = CatalogQueries(indexes_of, constraints_of, find_violations)

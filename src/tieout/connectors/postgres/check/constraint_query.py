@@ -19,11 +19,10 @@ from tieout.connectors.protocols.check import IndexColumn
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import OnlyRows, Part, Unreadable, Violations, exact_columns, exact_key
 from tieout.connectors.sql.connection_cache import lease
-from tieout.connectors.sql.constraint_dialect import as_parent, named_source, numbered
-from tieout.connectors.sql.constraint_sql import EVERY_ROW, Asked, question, unaskable
+from tieout.connectors.sql.constraints import EVERY_ROW, ConstraintDialect, ConstraintScan, queries, refusal
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo
-from tieout.model.tables import Column, TableName
+from tieout.model.tables import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +77,7 @@ class PostgresAsking:
 
 
 @dataclass(frozen=True)
-class PostgresSpelling:
+class PostgresConstraints(ConstraintDialect):
     """`whole` are parents that are partitioned: of others, those that inherit have no part in a reference."""
 
     whole: frozenset[TableName] = frozenset()
@@ -88,7 +87,7 @@ class PostgresSpelling:
         return _DIALECT
 
     def source(self, table: TableName, alias: str | None = None) -> str:
-        return f"{'' if table in self.whole else 'ONLY '}{named_source(self.dialect, table, alias)}"
+        return f"{'' if table in self.whole else 'ONLY '}{self.named_source(table, alias)}"
 
     def indexed_source(self, table: TableName, alias: str | None = None) -> str:
         return self.source(table, alias)
@@ -107,32 +106,18 @@ class PostgresSpelling:
         fenced = f"SELECT {each} FROM {source} WHERE {condition} OFFSET 0"
         return f"SELECT {columns} FROM ({fenced}) AS k GROUP BY {', '.join(names)}"
 
-    def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
-        return numbered(self.dialect, columns, source, condition, keys)
-
-    def without_parent(self, constraint: ConstraintInfo) -> str:
-        assert constraint.reference is not None
-        source = self.source(constraint.reference.parent, "p")
-        return f"NOT EXISTS (SELECT 1 FROM {source} WHERE {' AND '.join(constraint.compared)})"
-
-    def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
-        return self.without_parent(constraint)
-
-    def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
-        return as_parent(_DIALECT, compared, parent, child, value)
-
 
 def find_violations(
     endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo], only: OnlyRows | None
 ) -> Violations | Unreadable:
     (table, *_) = (constraint.table for constraint in constraints)
     values = _values(endpoint, constraints)
-    asked = Asked(table, tuple(constraints), (_ADDRESS,), exact_key(table), values, only)
+    asked = ConstraintScan(table, tuple(constraints), (_ADDRESS,), exact_key(table), values, only)
     asking = PostgresAsking(endpoint.url, through_indexes=only is not None)
-    spelling = _spelling(endpoint, constraints)
-    if reason := unaskable(spelling, asked):
+    dialect = _dialect(endpoint, constraints)
+    if reason := refusal(dialect, asked):
         return Unreadable(reason)
-    found = question(spelling, asked, _ranges(endpoint, table.name, only))
+    found = queries(dialect, asked, _ranges(endpoint, table.name, only))
     evidence = "the rows that were asked for"
     if only is None:
         try:
@@ -164,10 +149,10 @@ def _named(column: IndexColumn) -> ScanColumn:
     return ScanColumn(replace(column.read.column, name=column.name), column.read.kind, column.read.expression)
 
 
-def _spelling(endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo]) -> PostgresSpelling:
+def _dialect(endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo]) -> PostgresConstraints:
     parents = {constraint.reference.parent for constraint in constraints if constraint.reference is not None}
     kinds = {parent: endpoint.all(_RELATION_KIND, [parent.schema, parent.name])[0][0] for parent in parents}
-    return PostgresSpelling(frozenset(parent for parent, kind in kinds.items() if kind == "p"))
+    return PostgresConstraints(frozenset(parent for parent, kind in kinds.items() if kind == "p"))
 
 
 def _ranges(endpoint: PostgresEndpoint, table: TableName, only: OnlyRows | None) -> list[str]:

@@ -26,7 +26,7 @@ from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.wal import write_ahead_log
 from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
 from tieout.connectors.sql import copy_text, select
-from tieout.connectors.sql.char_overflow import MARK, marked, most_letters
+from tieout.connectors.sql.copy_text import MARK, marked, most_letters
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moves import Held, Transfer
 from tieout.model.positions import Position

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations
-from tieout.connectors.sql.constraint_dialect import named_source, numbered, plainly_grouped
-from tieout.connectors.sql.constraint_sql import Asked, question, unaskable
+from tieout.connectors.sql.constraints import ConstraintDialect, ConstraintScan, queries, refusal
 from tieout.connectors.sqlite.check.catalog import address_of, indexes_of, is_without_rowid, rows_alone, scan_column
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
@@ -50,7 +49,7 @@ class SQLiteAsking:
 
 
 @dataclass(frozen=True)
-class SQLiteSpelling:
+class SQLiteConstraints(ConstraintDialect):
     """`alone` has for each table what forces a read of the table itself."""
 
     alone: Mapping[TableName, str]
@@ -62,9 +61,6 @@ class SQLiteSpelling:
     def source(self, table: TableName, alias: str | None = None) -> str:
         return f"{self.indexed_source(table, alias)} {self.alone[table]}"
 
-    def indexed_source(self, table: TableName, alias: str | None = None) -> str:
-        return named_source(_DIALECT, table, alias)
-
     def is_null(self, expression: str) -> str:
         # IS NULL of a column that is NOT NULL is false before a row is read.
         return f"(typeof({expression}) = 'null')"
@@ -72,12 +68,6 @@ class SQLiteSpelling:
     def opaque(self, key: str) -> str:
         # Else rows that come in the order of the key would not be sorted, and what is out of order not be found.
         return f"+{key}"
-
-    def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
-        return plainly_grouped(columns, source, condition, keys)
-
-    def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
-        return numbered(_DIALECT, columns, source, condition, keys)
 
     def without_parent(self, constraint: ConstraintInfo) -> str:
         assert constraint.reference is not None
@@ -87,11 +77,6 @@ class SQLiteSpelling:
         # With a condition SQLite makes a list of its own. Without one it would look into an index, whatever it is told.
         complete = " AND ".join(f"NOT {self.is_null(each)}" for each in theirs)
         return f"({', '.join(mine)}) NOT IN (SELECT {', '.join(theirs)} FROM {parent} WHERE {complete})"
-
-    def without_indexed_parent(self, constraint: ConstraintInfo) -> str:
-        assert constraint.reference is not None
-        parent = self.indexed_source(constraint.reference.parent, "p")
-        return f"NOT EXISTS (SELECT 1 FROM {parent} WHERE {' AND '.join(constraint.compared)})"
 
     def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
         # Numbers alone are sought so, which no collation changes; and the column's own affinity finds them in texts.
@@ -104,12 +89,12 @@ def find_violations(
     (table, *_) = (constraint.table for constraint in constraints)
     address = () if is_without_rowid(endpoint, table) else address_of(endpoint, table)
     key = tuple(scan_column(table.column(name)) for name in table.key)
-    asked = Asked(table, tuple(constraints), address, key, _values(endpoint, constraints), only)
+    asked = ConstraintScan(table, tuple(constraints), address, key, _values(endpoint, constraints), only)
     try:
-        spelling = SQLiteSpelling(_alone(endpoint, constraints))
-        if reason := unaskable(spelling, asked):
+        dialect = SQLiteConstraints(_alone(endpoint, constraints))
+        if reason := refusal(dialect, asked):
             return Unreadable(reason)
-        found = question(spelling, asked)
+        found = queries(dialect, asked)
         evidence = "the rows that were asked for"
         if only is None:
             statements = [statement for part in found.parts for statement in (part.probe, part.listing)]

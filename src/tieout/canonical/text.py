@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.canonical.arrays import as_binary, is_bytes, joined, odd_text, python_text, status_of
-from tieout.canonical.fields import ODD, PRESENT, Field
+from tieout.canonical.fields import ODD, PRESENT, Field, as_binary, is_bytes, joined, odd_text, python_text, status_of
 from tieout.model.canonical_kinds import Kind
 
 
