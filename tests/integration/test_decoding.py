@@ -499,14 +499,14 @@ def test_a_slot_that_was_dropped(t: Followed) -> None:
     drop(t)
     drop(t)
     for use in (lambda: t.between(t.at, upto), lambda: t.log.confirm(upto), lambda: slot.lag(t.log.url, t.log.slot)):
-        with pytest.raises(LogLostError, match=rf'"{t.log.slot}" does not exist .*begin anew'):
+        with pytest.raises(LogLostError, match=rf'"{t.log.slot}" does not exist .*start over'):
             use()
 
 
 def test_a_publication_that_was_dropped(t: Followed) -> None:
     t.database.execute(f'DROP PUBLICATION "{t.log.publication}"')
     t.database.execute("INSERT INTO t VALUES (1, 'a')")
-    with pytest.raises(LogLostError, match=r"publication .* does not exist .*begin anew"):
+    with pytest.raises(LogLostError, match=r"publication .* does not exist .*start over"):
         t.told()
 
 

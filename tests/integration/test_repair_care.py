@@ -354,6 +354,24 @@ def test_one_at_a_time_and_only_where_it_was_planned(files: Pair, sqlite_db: Cal
     assert files.apply().equal
 
 
+def test_a_full_disk_of_postgresql_ends_the_repair(pg_db: Any, pg_db_b: Any, tmp_path: Path) -> None:
+    """No row is to blame for it: without room the server would refuse every other row, too."""
+    pair = Pair.of(pg_db, pg_db_b, tmp_path)
+    pair.both("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+    pair.source.execute("INSERT INTO t VALUES (1, 1), (2, 2)")
+    pair.target.execute(
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
+    )
+    pair.target.execute("CREATE TRIGGER no_room BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION full_disk()")
+    pair.compare("t")
+    pair.plan()
+    with pytest.raises(FullError, match="could not extend file"):
+        pair.apply()
+    pair.target.execute("DROP TRIGGER no_room ON t")
+    assert pair.apply().equal
+
+
 def test_a_user_who_may_not_write(mariadb_pair: Pair) -> None:
     pair = mariadb_pair
     pair.both("CREATE TABLE t (id INT PRIMARY KEY)")

@@ -273,6 +273,17 @@ def test_what_one_may_not_read_is_not_checked_and_no_failure(pg_db: Database) ->
     assert "permission denied for sequence t_id_seq" in str(checked[0].result.reason)
 
 
+def test_a_default_that_writes_is_not_checked_and_no_failure(pg_db: Database) -> None:
+    """A check reads only: that the session refuses a change says nothing about the definition."""
+    pg_db.execute("CREATE SEQUENCE s")
+    pg_db.execute("CREATE FUNCTION next() RETURNS bigint IMMUTABLE LANGUAGE sql AS $$ SELECT nextval('public.s') $$")
+    pg_db.execute("CREATE TABLE t (id int PRIMARY KEY, n bigint DEFAULT next())")
+    checked = definitions(pg_db.url)
+    assert found(checked) == set()
+    assert statuses(checked)["public.t"] == "not_checked"
+    assert "read-only transaction" in str(checked[0].result.reason)
+
+
 def test_objects_whose_rows_are_lost_from_the_catalog(pg_db: Database) -> None:
     pg_db.execute("""
         CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';

@@ -8,7 +8,7 @@ import pytest
 
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql import errors as mysql
-from tieout.connectors.postgres import faults as postgres
+from tieout.connectors.postgres import errors as postgres
 from tieout.connectors.sqlite import errors as sqlite
 from tieout.errors import BusyError, EndpointError, MissingObjectError, ReadError
 from tieout.model.server_words import hidden
@@ -35,7 +35,8 @@ PLACE = "postgresql://me@host:5432/shop"
 )
 def test_postgres(text: str, state: str | None, kind: type[EndpointError], shown: str) -> None:
     with hidden():
-        error = postgres.translate(parse_url(PLACE), text, state)
+        error = postgres.READER.of(postgres.ServerError(parse_url(PLACE), text, state))
+    assert isinstance(error, EndpointError)
     assert (type(error), error.message) == (kind, f"{PLACE}: {shown}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -12,14 +12,13 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.bc_dates import from_postgres
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
-from tieout.connectors.postgres.faults import first_line, translate, translated
+from tieout.connectors.postgres.errors import REPAIR, translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import connect, set_path, users_path
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.repair import Reference, Refused, Row, TryAgain
+from tieout.connectors.protocols.repair import Reference, Refused, Row
 from tieout.connectors.sql import dml, select
 from tieout.connectors.sql.rows_to_arrow import batch_of
-from tieout.errors import AccessError, MissingObjectError, UnreachableError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key
 from tieout.model.tables import Column, Table, TableName
@@ -52,10 +51,6 @@ JOIN pg_class p ON p.oid = c.confrelid JOIN pg_namespace q ON q.oid = p.relnames
 WHERE c.contype = 'f' AND c.conparentid = 0 AND q.nspname = %s AND p.relname = %s ORDER BY 2, 3, 1"""
 
 _RULES = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
-
-_CONTENTION = ("40001", "40P01", "55P03")
-_COLLISIONS = ("23505", "23P01")
-_READ_ONLY = "25006"
 
 _MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
@@ -176,29 +171,9 @@ class PostgresWriter:
         with self._answered():
             return list(self._connection.execute(statement, parameters).fetchall())
 
-    @contextmanager
-    def _answered(self) -> Iterator[None]:
+    def _answered(self) -> AbstractContextManager[None]:
         """What the server objects to is Refused; what has nothing to do with the statement stays an error."""
-        import psycopg
-
-        try:
-            yield
-        except psycopg.Error as error:
-            state = error.sqlstate
-            if state is None or self._connection.closed:
-                hint = "the server closed the connection"
-                raise UnreachableError(f"{self.url.redacted()}: {first_line(str(error), state)}", hint) from None
-            if state in _CONTENTION:
-                raise TryAgain(first_line(str(error), state)) from None
-            fault = translate(self.url, str(error), state)
-            if state == _READ_ONLY:
-                raise AccessError(fault.message, "the server takes no changes") from None
-            if isinstance(fault, AccessError):
-                hint = "GRANT the user SELECT, INSERT, UPDATE and DELETE on the tables to be repaired"
-                raise AccessError(fault.message, hint) from None
-            if isinstance(fault, UnreachableError | MissingObjectError):
-                raise fault from None
-            raise Refused(first_line(str(error), state), collides=state in _COLLISIONS) from None
+        return translated(self.url, REPAIR, self._connection)
 
 
 class _RowDialect(PostgresDialect):

@@ -8,13 +8,11 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.faults import first_line, translated
+from tieout.connectors.postgres.errors import DAMAGE, first_line, translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
 from tieout.model.tables import TableName
 
-_DAMAGE = ("XX", "22")
-"""Classes of SQLSTATE that tell of the data: what is corrupt, and values that can't be."""
 _NAME = "amcheck"
 _ABSENT = "amcheck is not installed: CREATE EXTENSION amcheck, as a superuser"
 _DIALECT = PostgresDialect()
@@ -76,7 +74,7 @@ class _Amcheck:
         except psycopg.Error as error:
             if self._connection.closed:
                 raise
-            if not (error.sqlstate or "").startswith(_DAMAGE):
+            if not (error.sqlstate or "").startswith(DAMAGE):
                 self._left_out.append(f"{what}: {first_line(str(error), error.sqlstate)} (run again)")
                 return None
             self._findings.append(OwnFinding(first_line(str(error), error.sqlstate), index=index))

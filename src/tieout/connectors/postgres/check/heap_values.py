@@ -14,7 +14,14 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.heap import HEAP_ONLY, block_parts
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.faults import first_line, translated
+from tieout.connectors.postgres.errors import (
+    DATETIME_OUT_OF_RANGE,
+    ENDED_FROM_OUTSIDE,
+    INVALID_ENCODING,
+    MADE_BY_A_VALUE,
+    first_line,
+    translated,
+)
 from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, Unreadable, ValueRule, shown_text
@@ -32,9 +39,10 @@ _MOST_ITEMS = 2048
 """Rows in a page, at the most: one of 32 kB has room for 1,200."""
 # Without it, a scan of all of the table would stand in for one of a few blocks.
 _SETTINGS = {**HEAP_ONLY, "enable_seqscan": "off"}
-_BY_STATE = {"22021": FailureKind.INVALID_ENCODING, "22008": FailureKind.VALUE_OUT_OF_RANGE}
-_OF_THE_DATA = ("22", "23", "2F", "38", "39", "54", "P0", "XX")
-"""Classes of errors that a value can make. A statement that was cancelled, or a server that went away, is none."""
+_BY_STATE = {
+    INVALID_ENCODING: FailureKind.INVALID_ENCODING,
+    DATETIME_OUT_OF_RANGE: FailureKind.VALUE_OUT_OF_RANGE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +182,7 @@ class HeapValues:
                 return list(connection.execute(statement).fetchall())
             except psycopg.Error as error:
                 state = error.sqlstate or ""
-                if not state.startswith(_OF_THE_DATA):
+                if not state.startswith(MADE_BY_A_VALUE):
                     raise
                 failed = CantRead(_BY_STATE.get(state), first_line(str(error), error.sqlstate))
         raise failed
@@ -217,7 +225,7 @@ def _refused(connection: Any, statement: str) -> str | None:
     try:
         connection.execute(f"EXPLAIN {statement}")
     except psycopg.Error as error:
-        if (error.sqlstate or "").startswith(("08", "57")):
+        if (error.sqlstate or "").startswith(ENDED_FROM_OUTSIDE):
             raise
         return first_line(str(error), error.sqlstate)
     return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.errors import translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import connect, users_path
 from tieout.connectors.postgres.writer import PostgresWriter

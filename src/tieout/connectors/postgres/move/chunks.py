@@ -21,7 +21,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.copy_lines import copied_lines
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.faults import translated
+from tieout.connectors.postgres.errors import translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.wal import write_ahead_log
 from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.faults import first_line
+from tieout.connectors.postgres.errors import DOES_NOT_FIT, first_line
 from tieout.connectors.postgres.move.session import PostgresSession
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.sql.ddl import spelled
@@ -20,8 +20,6 @@ from tieout.model.server_words import are_hidden
 from tieout.model.tables import TableName
 
 SCHEMA = "_tieout"
-_NO_FIT = ("22", "23")
-"""SQLSTATEs of values that are no values of a column, or not allowed in it."""
 _LINE = re.compile(r'COPY [^,:"]+, (line \d+(?:, column [^,:"]+)?)')
 
 UNSYNCED = "SET LOCAL synchronous_commit = off"
@@ -94,7 +92,7 @@ def _named(where: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        if (error.sqlstate or "")[:2] not in _NO_FIT:
+        if not (error.sqlstate or "").startswith(DOES_NOT_FIT):
             raise
         # COPY wide, line 1, column born: "0000-00-00"
         place = _place(scrub(" ".join((error.diag.context or "").split())))

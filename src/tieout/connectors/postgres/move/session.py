@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.faults import first_line, lost_in_function, translate
+from tieout.connectors.postgres.errors import MOVER, translated
 from tieout.connectors.postgres.session import connect
-from tieout.errors import AccessError, BusyError, EndpointError, ReadError, UnreachableError, WriteError
+from tieout.errors import WriteError
 from tieout.model.tables import TableName
-
-_BUSY = ("40001", "40P01", "55P03", "57014", "53000", "53200", "53400")
-"""What another try may get through: locks, a statement that somebody cancelled, a server without memory."""
-_READ_ONLY = "25006"
 
 
 class PostgresSession:
@@ -75,26 +71,6 @@ class PostgresSession:
         with suppress(Exception):
             self.connection.close()
 
-    @contextmanager
-    def answered(self) -> Iterator[None]:
+    def answered(self) -> AbstractContextManager[None]:
         """Driver errors inside become EndpointErrors: one line, no password."""
-        import psycopg
-
-        try:
-            yield
-        except psycopg.Error as error:
-            raise lost_in_function(self.url, error) or self._fault(str(error), error.sqlstate) from None
-
-    def _fault(self, text: str, state: str | None) -> EndpointError:
-        connection = getattr(self, "connection", None)
-        if connection is not None and (state is None or connection.closed):
-            return UnreachableError(f"{self.url.redacted()}: {first_line(text, state)}", "the connection was lost")
-        fault = translate(self.url, text, state)
-        if state in _BUSY:
-            return BusyError(fault.message)
-        if state == _READ_ONLY:
-            return AccessError(fault.message, "the server takes no changes")
-        if type(fault) is UnreachableError:
-            # What a verification is told to do, a mover does by itself.
-            return UnreachableError(fault.message, (fault.hint or "").removesuffix("; run again with --resume"))
-        return WriteError(fault.message, fault.hint) if type(fault) is ReadError else fault
+        return translated(self.url, MOVER, getattr(self, "connection", None))

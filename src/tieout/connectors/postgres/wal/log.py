@@ -9,11 +9,11 @@ from itertools import chain, islice
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.errors import LOG, SLOT_REFUSES, START_OVER, translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.wal import table_baseline, write_ahead_log
 from tieout.connectors.postgres.wal.copying import copied
 from tieout.connectors.postgres.wal.decoder import Decoder, begins
-from tieout.connectors.postgres.wal.faults import REFUSED, START_ANEW, log_faults
 from tieout.connectors.postgres.wal.pgoutput import Batch
 from tieout.connectors.postgres.wal.slot import slot_state, when_free
 from tieout.connectors.protocols.change_log import LogLag, Watched
@@ -118,7 +118,7 @@ class PostgresLog:
 
     def _lost(self, after: Position, why: str) -> LogLostError:
         where = f"{self.url.redacted()}: the log does not go on behind {after}: {why}"
-        return LogLostError(where, f"the server was put back to an earlier copy, or failed over: {START_ANEW}")
+        return LogLostError(where, f"the server was put back to an earlier copy, or failed over: {START_OVER}")
 
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
         now = self.now()
@@ -185,7 +185,7 @@ class PostgresLog:
             connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self.slot, str(position)])
         except psycopg.Error as error:
             # A slot never moves backwards: another connection may have moved it further.
-            if error.sqlstate != REFUSED or not self._is_confirmed(connection, position):
+            if error.sqlstate != SLOT_REFUSES or not self._is_confirmed(connection, position):
                 raise
 
     def _is_confirmed(self, connection: Any, position: Position) -> bool:
@@ -224,20 +224,23 @@ class PostgresLog:
         end = write_ahead_log.end(connection)
         if end.place < position.place:
             where = f"{self.url.redacted()}: the log ends at {end}, before {position}"
-            raise LogLostError(where, f"this is another server, or one that was restored: {START_ANEW}")
+            raise LogLostError(where, f"this is another server, or one that was restored: {START_OVER}")
 
     def _require_kept(self, connection: Any, after: Position) -> None:
         state = slot_state(connection, self.url, self.slot)
         if state.wal_status == "lost":
             where = f'{self.url.redacted()}: the log that replication slot "{self.slot}" needs was removed'
-            raise LogLostError(where, f"{START_ANEW}; max_slot_wal_keep_size bounds what is kept")
+            raise LogLostError(where, f"{START_OVER}; max_slot_wal_keep_size bounds what is kept")
         if after.place < state.confirmed.place:
             where = f'{self.url.redacted()}: replication slot "{self.slot}" begins at {state.confirmed}, behind {after}'
-            raise LogLostError(where, START_ANEW)
+            raise LogLostError(where, START_OVER)
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        with log_faults(self.url), lease(("decoding", self.url), lambda: connect(self.url, "tieout log")) as connection:
+        with (
+            translated(self.url, LOG),
+            lease(("decoding", self.url), lambda: connect(self.url, "tieout log")) as connection,
+        ):
             yield connection
 
 

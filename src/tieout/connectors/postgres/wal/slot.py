@@ -14,9 +14,16 @@ from typing import Any, TypeVar
 import stamina
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.errors import (
+    DUPLICATE_OBJECT,
+    SLOT,
+    SLOT_IN_USE,
+    START_OVER,
+    UNDEFINED_OBJECT,
+    translated,
+)
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.wal import write_ahead_log
-from tieout.connectors.postgres.wal.faults import DUPLICATE, IN_USE, START_ANEW, UNDEFINED, slot_faults
 from tieout.connectors.postgres.wal.publication import publish, unpublish
 from tieout.connectors.postgres.wal.write_ahead_log import IDENTITY
 from tieout.errors import LogLostError, UsageError
@@ -48,7 +55,7 @@ def slot_state(connection: Any, url: EndpointUrl, slot: str) -> SlotState:
     """LogLostError if there is no such slot."""
     row = connection.execute(_STATE, [slot]).fetchone()
     if row is None or row[0] is None:
-        raise LogLostError(f'{url.redacted()}: replication slot "{slot}" does not exist', START_ANEW)
+        raise LogLostError(f'{url.redacted()}: replication slot "{slot}" does not exist', START_OVER)
     confirmed, restart, wal_status, active, retained, log = row
     return SlotState(
         Position(confirmed).of_log(log),
@@ -76,7 +83,7 @@ def when_free(use: Callable[[], T]) -> T:
 
 
 def _in_use(error: Exception) -> bool:
-    return getattr(error, "sqlstate", None) == IN_USE
+    return getattr(error, "sqlstate", None) == SLOT_IN_USE
 
 
 # idle_replication_slot_timeout came with PostgreSQL 18.
@@ -114,7 +121,7 @@ def _limit(megabytes: int, idle: str | None) -> tuple[str, Problem | None]:
     if megabytes >= _LITTLE:
         return limit, None
     message = f"the log is kept for {megabytes:,} MB (max_slot_wal_keep_size)"
-    fix = "set it to as much as is written while no mover runs: else the task has to begin anew"
+    fix = "set it to as much as is written while no mover runs: else the task has to start over"
     return limit, Problem(Severity.NOTE, message, fix)
 
 
@@ -124,7 +131,7 @@ def _danger(slot: str, status: str | None) -> Problem | None:
         return Problem(Severity.NOTE, message, "run the mover now, and raise max_slot_wal_keep_size")
     if status in ("lost", None):
         message = f"the server has removed log that the task needs (replication slot {slot})"
-        return Problem(Severity.NOTE, message, "changes are lost: drop the task, empty its tables and begin anew")
+        return Problem(Severity.NOTE, message, START_OVER)
     return None
 
 
@@ -166,7 +173,7 @@ def _create_slot(connection: Any, slot: str) -> None:
     try:
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
     except psycopg.Error as error:
-        if error.sqlstate != DUPLICATE:
+        if error.sqlstate != DUPLICATE_OBJECT:
             raise
         if connection.execute(_IS_OURS, [slot]).fetchone() != (True,):
             hint = "choose another name for the slot"
@@ -179,11 +186,11 @@ def _drop_slot(connection: Any, slot: str) -> None:
     try:
         connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
     except psycopg.Error as error:
-        if error.sqlstate != UNDEFINED:
+        if error.sqlstate != UNDEFINED_OBJECT:
             raise
 
 
 @contextmanager
 def _session(url: EndpointUrl) -> Iterator[Any]:
-    with slot_faults(url), connect(url, "tieout log") as connection:
+    with translated(url, SLOT), connect(url, "tieout log") as connection:
         yield connection

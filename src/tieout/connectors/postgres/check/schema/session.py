@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.faults import first_line, plain_line, translated
+from tieout.connectors.postgres.errors import CONNECTION_ENDED, first_line, meaning_of, plain_line, translated
 from tieout.connectors.postgres.session import connect
 from tieout.connectors.protocols.check import Trouble
 
@@ -25,10 +25,6 @@ _SETTINGS = {
     "lock_timeout": "5s",
     "statement_timeout": "60s",
 }
-
-_LOST = ("08", "57P")
-# Rights, locks and time, room, other transactions; and pages that can't be read, which other checks are about.
-_NOT_TELLING = ("42501", "55P03", "57014", "53", "40", "58", "XX001", "XX002")
 
 
 @contextmanager
@@ -51,7 +47,7 @@ class SchemaSession:
         try:
             return self.rows(statement, *parameters)
         except psycopg.Error as error:
-            if self.connection.closed or str(error.sqlstate).startswith(_LOST):
+            if self.connection.closed or str(error.sqlstate).startswith(CONNECTION_ENDED):
                 raise
             return trouble_of(str(error), error.sqlstate)
 
@@ -68,7 +64,7 @@ class SchemaSession:
             if result.status != pq.ExecStatus.COMMAND_OK:
                 state = result.error_field(pq.DiagnosticField.SQLSTATE)
                 text = result.error_message.decode("utf-8", "replace")
-                return Trouble(plain_line(text), _is_telling(state.decode() if state else None))
+                return Trouble(plain_line(text), not meaning_of(state.decode() if state else None).inconclusive)
         return [(result.fname(n).decode(), result.ftype(n)) for n in range(result.nfields)]
 
     def fails_to_compile(self, statement: str) -> Trouble | None:
@@ -88,11 +84,7 @@ class SchemaSession:
 
 
 def trouble_of(text: str, state: str | None) -> Trouble:
-    return Trouble(first_line(text, state), _is_telling(state))
-
-
-def _is_telling(state: str | None) -> bool:
-    return not str(state).startswith(_NOT_TELLING)
+    return Trouble(first_line(text, state), not meaning_of(state).inconclusive)
 
 
 def spread(found: Sequence[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ...]]]:
