@@ -18,7 +18,7 @@ from tests.integration.decoding.types import COLUMNS, OTHER_AS_TEXT, PREPARED
 from tests.log_items import only_told
 from tests.servers.postgres import start_postgres
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.wal import PostgresLog, slot
 from tieout.connectors.postgres.wal.publication import IdentityKind, ReplicaIdentity, identities
 from tieout.connectors.postgres.wal.readiness import log_problems

@@ -11,6 +11,7 @@ import pytest
 from tests.integration.repairing import Pair
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.registry import open_writer
+from tieout.connectors.sql.writer import SqlWriter
 from tieout.errors import AccessError, FullError, UsageError
 from tieout.meta import ChangeState, JobKind, RepairState
 from tieout.model.requests import TableRequest
@@ -181,7 +182,8 @@ def impatient_writer(url: EndpointUrl) -> Any:
         "postgresql": "SET lock_timeout = '100ms'",
         "sqlite": "PRAGMA busy_timeout = 50",
     }
-    writer._run(waits[url.scheme])  # type: ignore[attr-defined]
+    run = writer.session.execute if isinstance(writer, SqlWriter) else writer._run  # type: ignore[attr-defined]
+    run(waits[url.scheme])
     return writer
 
 

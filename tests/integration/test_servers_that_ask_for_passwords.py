@@ -14,7 +14,7 @@ from tieout.config.urls import parse_url
 from tieout.connectors.mysql import session as mysql
 from tieout.connectors.mysql import snapshot
 from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.postgres import session as postgres
+from tieout.connectors.postgres import connection as postgres
 from tieout.connectors.postgres.errors import translated
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.errors import TieoutError

@@ -17,8 +17,8 @@ from tests.servers.server import Database
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql import errors as mysql_errors
 from tieout.connectors.mysql import session as mysql
+from tieout.connectors.postgres import connection as postgres
 from tieout.connectors.postgres import errors as postgres_faults
-from tieout.connectors.postgres import session as postgres
 from tieout.errors import AccessError, ConfigError, TieoutError
 from tieout.meta import open_store
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.session import ALL_ROWS
 from tieout.connectors.mysql.tls import log_in
-from tieout.connectors.postgres.session import require_path
+from tieout.connectors.postgres.connection import require_path
 from tieout.errors import MetaStoreError
 from tieout.meta.faults import explained
 from tieout.meta.location import Location

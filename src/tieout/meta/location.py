@@ -10,7 +10,7 @@ from sqlalchemy import URL
 
 from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.connectors.postgres.session import PATH
+from tieout.connectors.postgres.connection import PATH
 from tieout.errors import ConfigError
 from tieout.model.defaults import CONNECT_SECONDS, META_URL
 

@@ -284,6 +284,12 @@ def test_a_default_that_writes_is_not_checked_and_no_failure(pg_db: Database) ->
     assert "read-only transaction" in str(checked[0].result.reason)
 
 
+def test_defaults_that_python_has_no_value_for(pg_db: Database) -> None:
+    pg_db.execute("CREATE TABLE t (a timestamptz DEFAULT 'infinity', b date DEFAULT '0044-03-15 BC')")
+    checked = definitions(pg_db.url)
+    assert (found(checked), statuses(checked)) == (set(), {"public.t": "ok"})
+
+
 def test_objects_whose_rows_are_lost_from_the_catalog(pg_db: Database) -> None:
     pg_db.execute("""
         CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';

@@ -12,8 +12,8 @@ from tieout.config.urls import parse_url
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.server_kind import Flavour
 from tieout.connectors.mysql.session import connect as connect_mysql
+from tieout.connectors.postgres.connection import connect as connect_postgres
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.session import connect as connect_postgres
 from tieout.connectors.protocols.endpoint import HashSpec, Scan
 from tieout.connectors.registry import open_endpoint
 from tieout.connectors.sql import select

@@ -11,14 +11,14 @@ from tests.integration.moving.pairs import Moving
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.move.session import MySQLSession
-from tieout.connectors.postgres.move.session import PostgresSession
+from tieout.connectors.postgres.session import mover_session
 from tieout.connectors.sql.target import SqlTarget
 from tieout.errors import BusyError
 from tieout.model.moves import Delivery
 
 
 def test_a_statement_that_somebody_cancels(pg_db: Database, mysql_db: Database) -> None:
-    with closing(PostgresSession(parse_url(pg_db.url))) as session, pytest.raises(BusyError, match="cancel"):
+    with closing(mover_session(parse_url(pg_db.url))) as session, pytest.raises(BusyError, match="cancel"):
         session.execute("SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(9)")
     with closing(MySQLSession(parse_url(mysql_db.url))) as session, pytest.raises(BusyError, match="interrupted"):
         session.execute("KILL QUERY CONNECTION_ID()")
@@ -27,7 +27,7 @@ def test_a_statement_that_somebody_cancels(pg_db: Database, mysql_db: Database) 
 def test_no_clock_ends_a_merge(pg_db: Database, mysql_db: Database) -> None:
     pg_db.execute(f"ALTER DATABASE {pg_db.name} SET statement_timeout = 1000")
     pg_db.execute(f"ALTER DATABASE {pg_db.name} SET idle_in_transaction_session_timeout = 1000")
-    with closing(PostgresSession(parse_url(pg_db.url))) as session:
+    with closing(mover_session(parse_url(pg_db.url))) as session:
         assert session.rows("SHOW statement_timeout") == [("0",)]
         assert session.rows("SHOW idle_in_transaction_session_timeout") == [("0",)]
     mysql_db.server.execute(None, "SET GLOBAL max_statement_time = 5")

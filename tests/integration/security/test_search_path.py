@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tieout.config.urls import parse_url
-from tieout.connectors.postgres.move.session import PostgresSession
-from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.connection import connect
+from tieout.connectors.postgres.session import mover_session
 from tieout.connectors.postgres.writer import open_writer
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
@@ -49,7 +49,7 @@ def item(app: Database) -> Table:
 
 def test_every_session_begins_with_the_server_s_own_schema(app: Database) -> None:
     url = parse_url(app.url)
-    with closing(connect(url, "test")) as connection, closing(PostgresSession(url)) as session:
+    with closing(connect(url, "test")) as connection, closing(mover_session(url)) as session:
         assert connection.execute("SHOW search_path").fetchone() == ("pg_catalog,pg_temp",)
         assert session.rows("SHOW search_path") == [("pg_catalog,pg_temp",)]
 
@@ -67,14 +67,14 @@ def test_triggers_of_a_repaired_table_find_what_they_name(app: Database) -> None
     with closing(open_writer(parse_url(app.url))) as writer:
         writer.begin()
         writer.execute(writer.statements.insert(item(app), {"id": "7", "name": "x"}))
-        assert writer._all("SHOW search_path") == [("pg_catalog,pg_temp",)]
+        assert writer.session.rows("SHOW search_path") == [("pg_catalog,pg_temp",)]
         writer.commit()
-        assert writer._all("SHOW search_path") == [("pg_catalog,pg_temp",)]
+        assert writer.session.rows("SHOW search_path") == [("pg_catalog,pg_temp",)]
     assert app.rows("SELECT max(id) FROM app.log") == [(7,)]
 
 
 def test_a_function_that_finds_nothing_is_told_with_the_remedy(app: Database) -> None:
-    with closing(PostgresSession(parse_url(app.url))) as session:
+    with closing(mover_session(parse_url(app.url))) as session:
         with pytest.raises(MissingObjectError, match=r"is_live.*app\.fits.*SET search_path"):
             session.execute("INSERT INTO app.held VALUES (5)")
         app.execute("ALTER FUNCTION app.fits SET search_path = app")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+import psycopg
 import pytest
 
 from tieout.config.urls import parse_url
@@ -34,10 +35,10 @@ PLACE = "postgresql://me@host:5432/shop"
     ],
 )
 def test_postgres(text: str, state: str | None, kind: type[EndpointError], shown: str) -> None:
-    with hidden():
-        error = postgres.READER.of(postgres.ServerError(parse_url(PLACE), text, state))
-    assert isinstance(error, EndpointError)
-    assert (type(error), error.message) == (kind, f"{PLACE}: {shown}")
+    raised = type("Raised", (psycopg.Error,), {"sqlstate": state})
+    with hidden(), pytest.raises(EndpointError) as caught, postgres.translated(parse_url(PLACE)):
+        raise raised(text)
+    assert (type(caught.value), caught.value.message) == (kind, f"{PLACE}: {shown}")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tieout.config.urls import parse_url
-from tieout.connectors.postgres.session import PATH, libpq_url, require_path, set_path
+from tieout.connectors.postgres.connection import PATH, libpq_url, require_path, set_path
 from tieout.errors import UnsupportedError
 
 

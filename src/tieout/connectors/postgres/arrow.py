@@ -12,7 +12,7 @@ import adbc_driver_manager
 import adbc_driver_postgresql
 import pyarrow as pa
 
-from tieout.connectors.postgres.session import check_settings, set_path
+from tieout.connectors.postgres.connection import check_settings, set_path
 
 
 class ArrowConnection:

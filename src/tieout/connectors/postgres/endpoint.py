@@ -10,8 +10,8 @@ from timeit import repeat
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import PostgresReader
 from tieout.connectors.postgres.types import BY_CODE_POINT, RawType, logical_type, order_of
 from tieout.connectors.protocols.endpoint import Capabilities

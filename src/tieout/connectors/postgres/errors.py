@@ -1,26 +1,21 @@
 """PostgreSQL's errors as ours: one table by SQLSTATE, and one by words for errors that come without a SQLSTATE.
 
-`translated` is the only place that turns an error of a driver into one of ours. What it becomes depends on who asks:
-see the faces READER, MOVER, REPAIR, SLOT and LOG.
+`translated` makes EndpointErrors of what readers meet; a PostgresSession does it for its purpose, by the same tables.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
-
-import pyarrow as pa
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.sql.error_meanings import ErrorMeaning
+from tieout.connectors.sql.session import ServerError
 from tieout.errors import (
     AccessError,
     BusyError,
-    EndpointError,
     FullError,
     LogLostError,
     MissingObjectError,
@@ -32,7 +27,7 @@ _LOGIN = ErrorMeaning(AccessError, "check user and password in the URL")
 _NO_DATABASE = ErrorMeaning(MissingObjectError, "check the database name in the URL")
 _NO_OBJECT = ErrorMeaning(MissingObjectError, "check the names, or whether it was dropped meanwhile")
 _NO_HOST = ErrorMeaning(UnreachableError, "check the host in the URL")
-_CLOSED = ErrorMeaning(UnreachableError, "the server closed the connection", resumable=True)
+CLOSED = ErrorMeaning(UnreachableError, "the server closed the connection", resumable=True)
 _ENDED = ErrorMeaning(UnreachableError, "the server closed or refused the connection", resumable=True)
 _CONTENDED = ErrorMeaning(busy=True, contention=True, inconclusive=True)
 _SHORT_OF_MEMORY = ErrorMeaning(busy=True, inconclusive=True)
@@ -107,8 +102,8 @@ _BY_WORDS: Mapping[str, ErrorMeaning] = {
     "resolve host": _NO_HOST,
     "Connection refused": ErrorMeaning(UnreachableError, "is the server running, and is the port right?"),
     "timeout": ErrorMeaning(UnreachableError, "the server did not answer in time"),
-    "terminating connection": _CLOSED,
-    "closed the connection": _CLOSED,
+    "terminating connection": CLOSED,
+    "closed the connection": CLOSED,
     "connection": ErrorMeaning(UnreachableError, "check host and port in the URL"),
 }
 """For libpq at login, and for Arrow in the middle of a stream; the first words that fit count."""
@@ -119,7 +114,6 @@ SLOT_REFUSES = "55000"
 UNDEFINED_OBJECT = "42704"
 DUPLICATE_OBJECT = "42710"
 
-CONNECTION_ENDED = ("08", "57P")
 ENDED_FROM_OUTSIDE = ("08", "57")
 """The connection is gone, or somebody cancelled the statement."""
 MADE_BY_A_VALUE = ("22", "23", "2F", "38", "39", "54", "P0", "XX")
@@ -133,22 +127,25 @@ DATETIME_OUT_OF_RANGE = "22008"
 
 START_OVER = "changes are lost: drop the task, empty its tables and start over"
 _LOG_LOST = ErrorMeaning(LogLostError, START_OVER)
-_OF_SLOTS: Mapping[str, ErrorMeaning] = {
+NO_ROWS: Mapping[str, ErrorMeaning] = {}
+OF_SLOTS: Mapping[str, ErrorMeaning] = {
     SLOT_IN_USE: ErrorMeaning(BusyError, "end the other reader, or wait for it and try again"),
     "42501": ErrorMeaning(
         AccessError, "the user needs REPLICATION, CREATE on the database, and to own the tables that are followed"
     ),
 }
-_OF_LOGS: Mapping[str, ErrorMeaning] = {
-    **_OF_SLOTS,
+"""For whoever creates and drops slots: BusyError if another connection uses the slot."""
+OF_LOGS: Mapping[str, ErrorMeaning] = {
+    **OF_SLOTS,
     UNDEFINED_OBJECT: _LOG_LOST,
     SLOT_REFUSES: _LOG_LOST,
     "58P01": _LOG_LOST,  # a segment of the log was removed
 }
+"""For whoever reads a slot: also LogLostError if slot, publication or log are gone."""
 
 _NOT_FOUND = ("42883", "42P01", UNDEFINED_OBJECT, "3F000")
 _OWN_PATH = "give the function a search_path of its own: ALTER FUNCTION … SET search_path = …"
-_REPAIR_GRANT = "GRANT the user SELECT, INSERT, UPDATE and DELETE on the tables to be repaired"
+REPAIR_GRANT = "GRANT the user SELECT, INSERT, UPDATE and DELETE on the tables to be repaired"
 _STATE = re.compile(r"SQLSTATE:? ?([0-9A-Z]{5})\b")
 _SHORTEST = 2
 
@@ -160,99 +157,48 @@ def meaning_of(state: str | None) -> ErrorMeaning:
     return ErrorMeaning()
 
 
-@dataclass(frozen=True, slots=True)
-class ServerError:
-    """An error as a server or a driver reports it. `context`: in which function, for example."""
+def explain(
+    error: Exception, rows: Mapping[str, ErrorMeaning] = NO_ROWS, *, functions_have_our_path: bool = True
+) -> ServerError:
+    """Looks up an error of psycopg, ADBC, Arrow or the network. `rows` come before those of the common table.
 
-    url: EndpointUrl
-    text: str
-    state: str | None = None
-    context: str = ""
-
-    @property
-    def line(self) -> str:
-        return first_line(self.text, self.state)
-
-    @property
-    def message(self) -> str:
-        return f"{self.url.redacted()}: {self.line}"
-
-    @property
-    def meaning(self) -> ErrorMeaning:
-        if self.state:
-            return meaning_of(self.state)
-        return next((meaning for words, meaning in _BY_WORDS.items() if words in self.text), ErrorMeaning())
-
-    @property
-    def name_not_found_in_function(self) -> EndpointError | None:
-        """A user's function does not find what it names: in our sessions its search_path is pg_catalog alone."""
-        if self.state not in _NOT_FOUND or " function " not in self.context:
-            return None
-        place = "a function" if are_hidden() else first_line(self.context)  # it may be a statement, with values
-        return MissingObjectError(f"{self.message}, in {place}", _OWN_PATH)
-
-
-@dataclass(frozen=True)
-class Face:
-    """What one kind of connection makes of errors. `own` rows come before those of the common table."""
-
-    error: Callable[[ServerError], Exception]
-    own: Mapping[str, ErrorMeaning] = field(default_factory=dict)
-
-    def of(self, found: ServerError) -> Exception:
-        own = self.own.get(found.state or "")
-        return own.for_reader(found.message) if own is not None else self.error(found)
-
-
-def _for_reader(found: ServerError) -> Exception:
-    return found.name_not_found_in_function or found.meaning.for_reader(found.message)
-
-
-def _for_mover(found: ServerError) -> Exception:
-    return found.name_not_found_in_function or found.meaning.for_mover(found.message)
-
-
-def _for_repair(found: ServerError) -> Exception:
-    return found.meaning.for_repair(found.message, found.line, grant=_REPAIR_GRANT)
-
-
-READER = Face(_for_reader)
-MOVER = Face(_for_mover)
-REPAIR = Face(_for_repair)
-SLOT = Face(_for_reader, _OF_SLOTS)
-"""For whoever makes and drops slots: BusyError if the slot is in use."""
-LOG = Face(_for_reader, _OF_LOGS)
-"""For whoever reads a slot: also LogLostError if slot, publication or log are gone."""
+    A function of a user that does not find what it names has its own meaning, unless it runs with the user's own
+    search_path: in our sessions that is pg_catalog alone.
+    """
+    text = str(error)
+    state: str | None = getattr(error, "sqlstate", None)
+    line = first_line(text, state)
+    if state is not None and state in rows:
+        return ServerError(rows[state], line)
+    context = str(getattr(getattr(error, "diag", None), "context", None) or "")
+    if functions_have_our_path and state in _NOT_FOUND and " function " in context:
+        place = "a function" if are_hidden() else first_line(context)  # it may be a statement, with values
+        return ServerError(ErrorMeaning(MissingObjectError, _OWN_PATH), f"{line}, in {place}")
+    return ServerError(meaning_of(state) if state else _meaning_of_words(text), line)
 
 
 @contextmanager
-def translated(url: EndpointUrl, face: Face = READER, connection: Any = None) -> Iterator[None]:
-    """Driver errors inside become ours: one line, no password.
+def translated(url: EndpointUrl, rows: Mapping[str, ErrorMeaning] = NO_ROWS) -> Iterator[None]:
+    """Driver errors inside become EndpointErrors, as readers see them: one line, no password.
 
-    `connection`: the statements inside go through it alone. An error that leaves it closed, or comes without a
-    SQLSTATE, means that it was lost; errors that are not psycopg's have nothing to do with it.
+    `rows` say what some errors mean here: see OF_SLOTS and OF_LOGS.
     """
     import adbc_driver_manager
     import psycopg
+    import pyarrow as pa
 
     try:
         yield
-    except (psycopg.Error, adbc_driver_manager.Error) as error:
-        context = getattr(getattr(error, "diag", None), "context", None)
-        found = ServerError(url, str(error), getattr(error, "sqlstate", None), str(context or ""))
-        if connection is not None and (found.state is None or connection.closed):
-            raise UnreachableError(found.message, _CLOSED.hint) from None
-        raise face.of(found) from None
-    except (OSError, pa.ArrowException) as error:
-        if connection is not None:
-            raise
-        # What goes wrong in the middle of a stream comes through Arrow, which knows no SQLSTATE.
-        raise face.of(ServerError(url, str(error))) from None
+    except (psycopg.Error, adbc_driver_manager.Error, pa.ArrowException, OSError) as error:
+        meaning, said = explain(error, rows)
+        raise meaning.for_reader(f"{url.redacted()}: {said}") from None
     except UnicodeError:
-        if connection is not None:
-            raise
         # A host name that can't be encoded never reaches the resolver.
-        raise UnreachableError(f"{url.redacted()}: no such host", _NO_HOST.hint) from None
+        raise _NO_HOST.for_reader(f"{url.redacted()}: no such host") from None
+
+
+def _meaning_of_words(text: str) -> ErrorMeaning:
+    return next((meaning for words, meaning in _BY_WORDS.items() if words in text), ErrorMeaning())
 
 
 def first_line(text: str, state: str | None = None) -> str:

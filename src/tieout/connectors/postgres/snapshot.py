@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from tieout.codecs.postgres_pages.values import EPOCH_DAYS, EPOCH_MICROS
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.connection import connect, libpq_url, set_path, users_path
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.session import connect, libpq_url, set_path, users_path
 from tieout.connectors.protocols.endpoint import HashSpec, Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease

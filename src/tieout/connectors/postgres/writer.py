@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -11,14 +11,16 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.bc_dates import from_postgres
+from tieout.connectors.postgres.connection import set_path, users_path
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
-from tieout.connectors.postgres.errors import REPAIR, translated
+from tieout.connectors.postgres.errors import translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
-from tieout.connectors.postgres.session import connect, set_path, users_path
+from tieout.connectors.postgres.session import PostgresSession, repair_session
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.repair import Reference, Refused, Row
 from tieout.connectors.sql import dml, select
 from tieout.connectors.sql.rows_to_arrow import batch_of
+from tieout.connectors.sql.writer import SqlWriter
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key
 from tieout.model.tables import Column, Table, TableName
@@ -57,9 +59,7 @@ _MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
 def open_writer(url: EndpointUrl) -> PostgresWriter:
     with translated(url):
-        connection = connect(url, "tieout repair")
-        connection.execute("SET lock_timeout = '5s'")
-        return PostgresWriter(url, connection, users_path(url))
+        return PostgresWriter(repair_session(url), users_path(url))
 
 
 class PostgresStatements:
@@ -85,17 +85,15 @@ class PostgresStatements:
         return dml.delete(self._dialect, table, key, unless)
 
 
-class PostgresWriter:
+class PostgresWriter(SqlWriter):
     """What changes a row runs with users' search_path: so do the triggers and constraints of the table.
 
     Whatever is asked beside it does not, unless it holds SQL of users.
     """
 
-    def __init__(self, url: EndpointUrl, connection: Any, path: str) -> None:
-        self.url = url
+    def __init__(self, session: PostgresSession, path: str) -> None:
+        super().__init__(session, PostgresStatements())
         self._path = path
-        self.statements = PostgresStatements()
-        self._connection = connection
         self._dialect = _RowDialect()
 
     def exact(self, column: Column) -> Kind:
@@ -110,70 +108,50 @@ class PostgresWriter:
     def references(self, table: Table) -> Sequence[Reference]:
         return [
             Reference(name, TableName(schema, child), tuple(columns), tuple(to), _RULES[rule])
-            for name, schema, child, rule, columns, to in self._all(_REFERENCES, [table.name.schema, table.name.name])
+            for name, schema, child, rule, columns, to in self.session.rows(
+                _REFERENCES, [table.name.schema, table.name.name]
+            )
         ]
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
         statement = select.select(self._dialect, scan, select.among(self._dialect, scan, keys))
         with self._as_users() if of_users(scan) else nullcontext():
-            rows = self._all(statement + " FOR UPDATE" if lock else statement)
+            rows = self.session.rows(statement + " FOR UPDATE" if lock else statement)
         moments = {place for place, column in enumerate(scan.columns) if column.column.type.name in _MOMENTS}
         if moments:
             rows = [tuple(_moment(v) if place in moments else v for place, v in enumerate(row)) for row in rows]
         yield batch_of(rows, len(scan.columns))
 
     def begin(self, *, deferred: bool = False) -> None:
-        self._run("BEGIN")
+        super().begin()
         # At once, a refusal names the statement; at the end, it would name none.
-        self._run(f"SET CONSTRAINTS ALL {'DEFERRED' if deferred else 'IMMEDIATE'}")
+        self.session.execute(f"SET CONSTRAINTS ALL {'DEFERRED' if deferred else 'IMMEDIATE'}")
 
     def execute(self, statement: str) -> int:
         # Rolled back to there, the session has the path that it had.
-        self._run(f"SAVEPOINT tieout; {set_path(self._path)}")
+        self.session.execute(f"SAVEPOINT tieout; {set_path(self._path)}")
         try:
-            changed = self._run(statement)
+            changed = self.session.execute(statement)
         except Refused:
-            self._run("ROLLBACK TO SAVEPOINT tieout")
+            self.session.execute("ROLLBACK TO SAVEPOINT tieout")
             raise
-        self._run(f"RELEASE SAVEPOINT tieout; {set_path()}")
+        self.session.execute(f"RELEASE SAVEPOINT tieout; {set_path()}")
         return changed
 
     def commit(self) -> None:
-        with self._answered():
-            self._connection.execute(set_path(self._path))  # what was deferred runs now
-            if self._connection.execute("COMMIT").statusmessage != "COMMIT":
-                raise Refused("the server rolled the transaction back")
-            self._connection.execute(set_path())
-
-    def rollback(self) -> None:
-        with suppress(Exception):
-            self._connection.rollback()
-
-    def close(self) -> None:
-        with suppress(Exception):
-            self._connection.close()
+        self.session.execute(set_path(self._path))  # what was deferred runs now
+        super().commit()
+        self.session.execute(set_path())
 
     @contextmanager
     def _as_users(self) -> Iterator[None]:
-        self._run(set_path(self._path))
+        self.session.execute(set_path(self._path))
         try:
             yield
         finally:
             # In a transaction that failed it can't be said, and is so when that is rolled back.
             with suppress(Exception):
-                self._connection.execute(set_path())
-
-    def _run(self, statement: str) -> int:
-        with self._answered():
-            return int(self._connection.execute(statement).rowcount)
-
-    def _all(self, statement: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        with self._answered():
-            return list(self._connection.execute(statement, parameters).fetchall())
-
-    def _answered(self) -> AbstractContextManager[None]:
-        """What the server objects to is Refused; what has nothing to do with the statement stays an error."""
-        return translated(self.url, REPAIR, self._connection)
+                self.session.execute(set_path())
 
 
 class _RowDialect(PostgresDialect):

@@ -10,10 +10,10 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.catalog import indexes_of
 from tieout.connectors.postgres.check.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY, block_parts
+from tieout.connectors.postgres.connection import connect, libpq_url
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.check import IndexColumn
 from tieout.connectors.protocols.endpoint import ScanColumn

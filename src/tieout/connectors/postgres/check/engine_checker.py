@@ -7,9 +7,9 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import DAMAGE, first_line, translated
-from tieout.connectors.postgres.session import connect
 from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
 from tieout.model.tables import TableName
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.connection import connect, libpq_url
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.sql.connection_cache import lease
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

@@ -14,9 +14,9 @@ from tieout.config.endpoint_url import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.exported_snapshot import cursor_at
 from tieout.connectors.postgres.check.index_reader import pages_statement
+from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql.select import wires

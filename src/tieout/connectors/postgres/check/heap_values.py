@@ -13,6 +13,7 @@ from tieout.codecs.postgres_pages.heap_versions import OFFSETS
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.heap import HEAP_ONLY, block_parts
+from tieout.connectors.postgres.connection import connect, libpq_url
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import (
     DATETIME_OUT_OF_RANGE,
@@ -22,7 +23,6 @@ from tieout.connectors.postgres.errors import (
     first_line,
     translated,
 )
-from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, Unreadable, ValueRule, shown_text
 from tieout.connectors.sql.connection_cache import lease

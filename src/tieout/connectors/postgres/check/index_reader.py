@@ -14,8 +14,8 @@ from tieout.codecs.postgres_pages.tuples import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.btree_catalog import BTree, blocks_of, find_btree
+from tieout.connectors.postgres.connection import connect, libpq_url
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.session import connect, libpq_url
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.sql.connection_cache import lease
 from tieout.model.tables import TableName

@@ -15,9 +15,9 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.exported_snapshot import cursor_at
 from tieout.connectors.postgres.check.heap import ADDRESS, ADDRESS_SQL, HEAP_ONLY
+from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import ScanColumn

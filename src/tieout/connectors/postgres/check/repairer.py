@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.connection import users_path
 from tieout.connectors.postgres.errors import translated
 from tieout.connectors.postgres.literals import PostgresChangeDialect
-from tieout.connectors.postgres.session import connect, users_path
+from tieout.connectors.postgres.session import REPAIR_LOCK_WAIT, repair_session
 from tieout.connectors.postgres.writer import PostgresWriter
 from tieout.connectors.protocols.repair import (
     Parent,
@@ -66,9 +67,7 @@ WHERE c.contype = ANY(%s) AND c.conparentid = 0 AND c.conislocal
 
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> PostgresRepairer:
     with translated(url):
-        connection = connect(url, "tieout repair")
-        connection.execute("SET lock_timeout = '5s'")
-        repairer = PostgresRepairer(url, connection, users_path(url))
+        repairer = PostgresRepairer(repair_session(url), users_path(url))
     if not lawful:
         repairer.ask_no_trigger()
     return repairer
@@ -81,13 +80,13 @@ class PostgresRepairer(PostgresWriter):
     def ask_no_trigger(self) -> None:
         """Foreign keys are triggers. Who may not set this is held to them: `suspension` then takes them away."""
         try:
-            self._run("SET session_replication_role = replica")
+            self.session.execute("SET session_replication_role = replica")
         except AccessError:
             return
         self._suspended = ("c",)
 
     def triggers(self, table: Table) -> Sequence[Trigger]:
-        return [Trigger(*row) for row in self._all(_TRIGGERS, [table.name.schema, table.name.name])]
+        return [Trigger(*row) for row in self.session.rows(_TRIGGERS, [table.name.schema, table.name.name])]
 
     def place(self, table: Table) -> Column | None:
         return Column("ctid", LogicalType(TypeName.OPAQUE, "tid"), nullable=False, generated=True)
@@ -103,48 +102,48 @@ class PostgresRepairer(PostgresWriter):
 
     def read_no_index(self) -> None:
         for setting in _NO_INDEX:
-            self._run(f"SET LOCAL {setting} = off")
+            self.session.execute(f"SET LOCAL {setting} = off")
 
     def rebuilding(self, table: Table, index: str) -> Sequence[str]:
         return [f"REINDEX INDEX CONCURRENTLY {_DIALECT.table(TableName(table.name.schema, index))}"]
 
     def rebuild(self, table: Table, index: str) -> None:
         known = [table.name.schema, table.name.name, index]
-        before = {name for (name,) in self._all(_UNFINISHED, list(known))}
+        before = {name for (name,) in self.session.rows(_UNFINISHED, list(known))}
         try:
             self._rebuild(table, index)
         finally:
             # What a REINDEX that failed has built so far stays, invalid, and every write has to keep it up.
-            for (name,) in self._all(_UNFINISHED, list(known)):
+            for (name,) in self.session.rows(_UNFINISHED, list(known)):
                 if name not in before:
-                    self._run(f"DROP INDEX IF EXISTS {_DIALECT.table(TableName(table.name.schema, name))}")
+                    self.session.execute(f"DROP INDEX IF EXISTS {_DIALECT.table(TableName(table.name.schema, name))}")
 
     def _rebuild(self, table: Table, index: str) -> None:
         (concurrently,) = self.rebuilding(table, index)
         # It waits for transactions that may have seen the old index; nobody waits for it.
-        self._run("SET lock_timeout = '5min'")
+        self.session.execute("SET lock_timeout = '5min'")
         try:
-            self._run(concurrently)
+            self.session.execute(concurrently)
         except TryAgain as waiting:
             raise Refused(f"a transaction that began before did not end: {waiting}") from None
         except Refused as refusal:
             if "concurrently" not in refusal.message.lower():
                 raise
-            self._run("SET lock_timeout = '5s'")
+            self.session.execute(REPAIR_LOCK_WAIT)
             self.run(concurrently.replace(" CONCURRENTLY", ""))
         finally:
-            self._run("SET lock_timeout = '5s'")
+            self.session.execute(REPAIR_LOCK_WAIT)
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
         self.begin()
         try:
             self.read_no_index()
-            return [tuple(map(str, row)) for row in self._all(duplicates_of(_DIALECT, table, columns, None))]
+            return [tuple(map(str, row)) for row in self.session.rows(duplicates_of(_DIALECT, table, columns, None))]
         finally:
             self.rollback()
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
-        for schema, name, own, to in self._all(_PARENT, [table.name.schema, table.name.name, constraint]):
+        for schema, name, own, to in self.session.rows(_PARENT, [table.name.schema, table.name.name, constraint]):
             return Parent(TableName(schema, name), tuple(own), tuple(to))
         return None
 
@@ -159,7 +158,7 @@ class PostgresRepairer(PostgresWriter):
     def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         name, own = _DIALECT.table(table.name), _DIALECT.quote(column)
         if sequence is None:
-            ((sequence,),) = self._all("SELECT pg_get_serial_sequence(%s, %s)", [name, column])
+            ((sequence,),) = self.session.rows("SELECT pg_get_serial_sequence(%s, %s)", [name, column])
             if sequence is None:
                 raise Refused(f"{column} of {table.name} has no sequence")
         else:
@@ -180,7 +179,9 @@ class PostgresRepairer(PostgresWriter):
 
     def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
         """A constraint that the old row breaks is taken away and put back NOT VALID, which is then the truth of it."""
-        found = self._all(_DEFINITION, [list(self._suspended), table.name.schema, table.name.name, list(constraints)])
+        found = self.session.rows(
+            _DEFINITION, [list(self._suspended), table.name.schema, table.name.name, list(constraints)]
+        )
         if not found:
             return Suspension()
         alter = f"ALTER TABLE {_DIALECT.table(table.name)}"
@@ -197,4 +198,4 @@ class PostgresRepairer(PostgresWriter):
 
     def run(self, statement: str) -> None:
         with refused_if_in_the_way():
-            self._run(statement)
+            self.session.execute(statement)

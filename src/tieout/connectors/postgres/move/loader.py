@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.errors import DOES_NOT_FIT, first_line
-from tieout.connectors.postgres.move.session import PostgresSession
+from tieout.connectors.postgres.session import PostgresSession, mover_session
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
@@ -31,13 +31,13 @@ class PostgresLoader:
     url: EndpointUrl
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-        with closing(PostgresSession(self.url)) as session:
+        with closing(mover_session(self.url)) as session:
             with ProgressTables(session, SCHEMA, CLOCK).together(fence, "FOR SHARE"):
                 for statement in statements:
                     session.execute(spelled(session, statement, table, parent))
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
-        with closing(PostgresSession(self.url)) as session:
+        with closing(mover_session(self.url)) as session:
             progress = ProgressTables(session, SCHEMA, CLOCK)
             return write_chunk(
                 progress,
@@ -50,7 +50,7 @@ class PostgresLoader:
             )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        with closing(PostgresSession(self.url)) as session, stages_again():
+        with closing(mover_session(self.url)) as session, stages_again():
             if new:
                 assert stage.like is not None
                 # What is staged is read again from the log after a crash: it needs no log of its own, and nobody has
@@ -69,7 +69,7 @@ def load(
     statement = f"COPY {session.table(into)} ({', '.join(map(session.quote, names))}) FROM STDIN"
     where = f"{session.url.redacted()}: {transfer.target.name}"
     sent = 0
-    with session.answered(), _named(where):
+    with session.translated(), _named(where):
         cursor = session.connection.cursor()
         with cursor.copy(statement) as copy:
             for block in lines:

@@ -8,13 +8,13 @@ from hashlib import blake2s
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.errors import SLOT, translated
+from tieout.connectors.postgres.errors import OF_SLOTS, translated
 from tieout.connectors.postgres.move.added_column_defaults import given
 from tieout.connectors.postgres.move.chunks import PostgresChunkSource
 from tieout.connectors.postgres.move.ddl_same_engine import own_structure
 from tieout.connectors.postgres.move.sequences import wiring
-from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.wal import PostgresLog, slot
 from tieout.connectors.postgres.wal.readiness import log_problems, table_problems
 from tieout.connectors.postgres.wal.slot import retention
@@ -57,14 +57,14 @@ class PostgresSource:
             return given(connection, table, PostgresDialect().table(table.name), columns)
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
-        with translated(self.url, SLOT), connect(self.url, "tieout mover") as connection:
+        with translated(self.url, OF_SLOTS), connect(self.url, "tieout mover") as connection:
             return [
                 *log_problems(connection, _name(task)),
                 *(problem for table in tables for problem in table_problems(connection, table.name, table.key)),
             ]
 
     def retention(self, task: str) -> Retention:
-        with translated(self.url, SLOT), connect(self.url, "tieout mover") as connection:
+        with translated(self.url, OF_SLOTS), connect(self.url, "tieout mover") as connection:
             return retention(connection, _name(task), _name(task))
 
     def refuses(self, table: Table) -> str | None:

@@ -13,7 +13,7 @@ from tieout.connectors.postgres.move import gauges
 from tieout.connectors.postgres.move.ddl_from_other_engine import structure_of
 from tieout.connectors.postgres.move.loader import CLOCK, SCHEMA, UNSYNCED, PostgresLoader
 from tieout.connectors.postgres.move.readiness import target_problems
-from tieout.connectors.postgres.move.session import PostgresSession
+from tieout.connectors.postgres.session import mover_session
 from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
@@ -70,7 +70,7 @@ class PostgresTarget(SqlTarget):
     overriding: ClassVar[str] = "OVERRIDING SYSTEM VALUE "
 
     def __init__(self, url: EndpointUrl) -> None:
-        super().__init__(lambda: PostgresSession(url), SCHEMA, CLOCK, _TURN)
+        super().__init__(lambda: mover_session(url), SCHEMA, CLOCK, _TURN)
         self.url = url
 
     def leave(self) -> None:

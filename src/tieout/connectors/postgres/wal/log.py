@@ -9,8 +9,8 @@ from itertools import chain, islice
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.errors import LOG, SLOT_REFUSES, START_OVER, translated
-from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.connection import connect
+from tieout.connectors.postgres.errors import OF_LOGS, SLOT_REFUSES, START_OVER, translated
 from tieout.connectors.postgres.wal import table_baseline, write_ahead_log
 from tieout.connectors.postgres.wal.copying import copied
 from tieout.connectors.postgres.wal.decoder import Decoder, begins
@@ -238,7 +238,7 @@ class PostgresLog:
     @contextmanager
     def _connection(self) -> Iterator[Any]:
         with (
-            translated(self.url, LOG),
+            translated(self.url, OF_LOGS),
             lease(("decoding", self.url), lambda: connect(self.url, "tieout log")) as connection,
         ):
             yield connection

@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 import stamina
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.errors import (
     DUPLICATE_OBJECT,
-    SLOT,
+    OF_SLOTS,
     SLOT_IN_USE,
     START_OVER,
     UNDEFINED_OBJECT,
     translated,
 )
-from tieout.connectors.postgres.session import connect
 from tieout.connectors.postgres.wal import write_ahead_log
 from tieout.connectors.postgres.wal.publication import publish, unpublish
 from tieout.connectors.postgres.wal.write_ahead_log import IDENTITY
@@ -192,5 +192,5 @@ def _drop_slot(connection: Any, slot: str) -> None:
 
 @contextmanager
 def _session(url: EndpointUrl) -> Iterator[Any]:
-    with translated(url, SLOT), connect(url, "tieout log") as connection:
+    with translated(url, OF_SLOTS), connect(url, "tieout log") as connection:
         yield connection

@@ -20,10 +20,10 @@ _CHECK_TEXTS = "SELECT c.oid, pg_get_expr(c.conbin, c.conrelid) FROM pg_constrai
 
 def look_at_checks(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
     """Whether rows obey them is another check."""
-    rows = session.rows(_CHECKS, list(relations))
+    rows = session.rows(_CHECKS, [list(relations)])
     oids = [row[0] for row in rows]
-    failed = troubles(oids, lambda some: session.trouble(_CHECK_TEXTS, list(some)))
-    texts = dict(session.rows(_CHECK_TEXTS, [oid for place, oid in enumerate(oids) if place not in failed]))
+    failed = troubles(oids, lambda some: session.trouble(_CHECK_TEXTS, [list(some)]))
+    texts = dict(session.rows(_CHECK_TEXTS, [[oid for place, oid in enumerate(oids) if place not in failed]]))
     for place, (oid, owner, name) in enumerate(rows):
         table = relations[owner]
         table.inspection.looked_at["check constraints"] += 1
@@ -110,7 +110,7 @@ def look_at_expressions(
     """
     found = [
         _Expression(oid, relations[owner], column, generated, tree)
-        for oid, owner, column, generated, tree in session.rows(_EXPRESSIONS, list(relations))
+        for oid, owner, column, generated, tree in session.rows(_EXPRESSIONS, [list(relations)])
     ]
     for each in found:
         each.relation.inspection.looked_at["generated columns" if each.generated else "defaults"] += 1
@@ -134,9 +134,9 @@ def look_at_expressions(
 
 def _texts(session: SchemaSession, found: list[_Expression]) -> dict[int, str | Trouble]:
     oids = [each.oid for each in found]
-    failed = troubles(oids, lambda some: session.trouble(_TEXTS, list(some)))
+    failed = troubles(oids, lambda some: session.trouble(_TEXTS, [list(some)]))
     known: dict[int, str | Trouble] = {oids[place]: trouble for place, trouble in failed.items()}
-    known.update(session.rows(_TEXTS, [oid for oid in oids if oid not in known]))
+    known.update(session.rows(_TEXTS, [[oid for oid in oids if oid not in known]]))
     return known
 
 
@@ -155,14 +155,16 @@ def _not_computed(
     session: SchemaSession, expressions: list[_Expression], texts: Mapping[int, str]
 ) -> dict[int, Trouble]:
     called = sorted({oid for each in expressions for oid in each.called})
-    varying = {row[0] for row in session.rows(_VARYING, called)}
+    varying = {row[0] for row in session.rows(_VARYING, [called])}
     defaults = [
         each
         for each in expressions
         if not each.generated and not each.called & varying and not _OF_SESSION.search(each.tree)
     ]
     failed = troubles(
-        defaults, lambda some: session.trouble(f"SELECT {', '.join(f'({texts[each.oid]})' for each in some)}")
+        # Whether it is NULL: Python has no value for infinity, and for years before 1 and after 9999.
+        defaults,
+        lambda some: session.trouble(f"SELECT {', '.join(f'({texts[each.oid]}) IS NULL' for each in some)}"),
     )
     return {defaults[place].oid: trouble for place, trouble in failed.items()}
 

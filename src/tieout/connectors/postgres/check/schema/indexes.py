@@ -18,7 +18,7 @@ FROM pg_index i LEFT JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = 
 # REINDEX and DROP hold the index itself, CREATE INDEX only its table; who may not see which index is being made is
 # still told who makes one.
 _AT_WORK = """
-SELECT l.relation FROM pg_locks l WHERE l.locktype = 'relation' AND l.granted AND l.relation = ANY(%(indexes)s::oid[])
+SELECT l.relation FROM pg_locks l WHERE l.locktype = 'relation' AND l.granted AND l.relation = ANY(%s::oid[])
   AND l.mode IN ('ShareUpdateExclusiveLock', 'AccessExclusiveLock')
   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 UNION SELECT p.index_relid FROM pg_stat_progress_create_index p
@@ -50,7 +50,7 @@ FROM pg_index i WHERE i.indexrelid = ANY(%s::oid[]) AND pg_get_indexdef(i.indexr
 
 
 def look_at_indexes(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
-    rows = session.rows(_INDEXES, list(relations))
+    rows = session.rows(_INDEXES, [list(relations)])
     owners = {row[1]: (relations[row[0]], row[2]) for row in rows}
     _flags(session, owners, rows)
     wrong = _parts(session, owners)
@@ -65,7 +65,7 @@ _Owners = Mapping[int, tuple[Relation, str]]
 
 
 def _flags(session: SchemaSession, owners: _Owners, rows: list[tuple[Any, ...]]) -> None:
-    at_work = {row[0] for row in session.connection.execute(_AT_WORK, {"indexes": list(owners)}).fetchall()}
+    at_work = {row[0] for row in session.rows(_AT_WORK, [list(owners)])}
     for _, oid, name, valid, ready, live, kind in rows:
         if valid and ready and live:
             continue
@@ -86,7 +86,7 @@ def _flags(session: SchemaSession, owners: _Owners, rows: list[tuple[Any, ...]])
 def _parts(session: SchemaSession, owners: _Owners) -> dict[int, str]:
     """What is wrong with the columns of indexes, the first of each."""
     wrong: dict[int, str] = {}
-    for row in session.rows(_PARTS, list(owners)):
+    for row in session.rows(_PARTS, [list(owners)]):
         oid, place, number, column, dropped, stored, no_class, other_type, no_collation, wanted, found = row
         reason = None
         if number != 0 and column is None:
@@ -111,11 +111,11 @@ def _expressions(session: SchemaSession, owners: _Owners) -> None:
     oids = list(owners)
     failed = {
         oids[place]: trouble
-        for place, trouble in troubles(oids, lambda some: session.trouble(_DEFINITIONS, list(some))).items()
+        for place, trouble in troubles(oids, lambda some: session.trouble(_DEFINITIONS, [list(some)])).items()
     }
     sound = [oid for oid in oids if oid not in failed]
     queries = []
-    for oid, condition, _, expressions in session.rows(_DEFINITIONS, sound) if sound else []:
+    for oid, condition, _, expressions in session.rows(_DEFINITIONS, [sound]) if sound else []:
         if condition or expressions:
             columns = ", ".join(f"({each})" for each in expressions or ["1"])
             where = f" WHERE {condition}" if condition else ""

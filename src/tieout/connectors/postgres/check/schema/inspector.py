@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.check.schema.columns import look_at_checks, look_at_expressions, readable
@@ -14,7 +15,7 @@ from tieout.connectors.postgres.check.schema.references import (
     look_at_references,
 )
 from tieout.connectors.postgres.check.schema.sequences import look_at_sequences
-from tieout.connectors.postgres.check.schema.session import schema_session
+from tieout.connectors.postgres.check.schema.session import SchemaSession
 from tieout.connectors.postgres.check.schema.views import look_at_views, routines
 from tieout.connectors.protocols.check import Inspection
 from tieout.model.tables import TableName
@@ -22,7 +23,7 @@ from tieout.model.tables import TableName
 
 def inspect(url: EndpointUrl, names: Collection[TableName] | None) -> list[Inspection]:
     """The definitions of these objects and of the views that read them; None: of all."""
-    with schema_session(url) as session:
+    with closing(SchemaSession(url)) as session:
         found = relations(session, names)
         look_at_indexes(session, found)
         look_at_foreign_keys(session, found)

@@ -60,7 +60,7 @@ def relations(session: SchemaSession, names: Collection[TableName] | None) -> di
     if names is None:
         rows = session.rows(_ALL)
     else:
-        rows = session.rows(_NAMED, [name.schema for name in names], [name.name for name in names])
+        rows = session.rows(_NAMED, [[name.schema for name in names], [name.name for name in names]])
     return {
         oid: Relation(oid, kind, Inspection(TableName(schema, name), _WHAT.get(kind)))
         for oid, schema, name, kind in rows

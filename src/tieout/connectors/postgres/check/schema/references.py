@@ -43,7 +43,7 @@ WHERE f.contype = 'f' AND f.conrelid = ANY(%s::oid[]) ORDER BY f.conname"""
 
 
 def look_at_foreign_keys(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
-    for owner, name, parent, gone, columns, theirs, *facts in session.rows(_FOREIGN_KEYS, list(relations)):
+    for owner, name, parent, gone, columns, theirs, *facts in session.rows(_FOREIGN_KEYS, [list(relations)]):
         inspection = relations[owner].inspection
         inspection.looked_at["foreign keys"] += 1
         reason = _reason(parent, gone, theirs, facts)
@@ -106,28 +106,28 @@ WHERE o.owner = ANY(%s::oid[]) AND ({
 # What the rows of the catalogs themselves refer to; whoever edits the one forgets the other.
 _ROWS = """
 SELECT a.attrelid, 'column ' || a.attname, NULL, NULL, a.attname, 'pg_type', a.atttypid::int8, NULL::int
-  FROM pg_attribute a WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+  FROM pg_attribute a WHERE a.attrelid = ANY(%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
   AND NOT EXISTS (SELECT FROM pg_type t WHERE t.oid = a.atttypid)
 UNION ALL SELECT a.attrelid, 'column ' || a.attname, NULL, NULL, a.attname, 'pg_collation', a.attcollation::int8, NULL
-  FROM pg_attribute a WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+  FROM pg_attribute a WHERE a.attrelid = ANY(%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
   AND a.attcollation <> 0 AND NOT EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation)
 UNION ALL SELECT d.adrelid, 'column ' || d.adnum, NULL, NULL, NULL, 'pg_class', d.adrelid::int8, d.adnum
-  FROM pg_attrdef d WHERE d.adrelid = ANY(%(oids)s::oid[]) AND NOT EXISTS (SELECT FROM pg_attribute a
+  FROM pg_attrdef d WHERE d.adrelid = ANY(%s::oid[]) AND NOT EXISTS (SELECT FROM pg_attribute a
   WHERE a.attrelid = d.adrelid AND a.attnum = d.adnum AND NOT a.attisdropped)
 UNION ALL SELECT t.tgrelid, 'trigger ' || t.tgname, NULL, NULL, NULL, 'pg_proc', t.tgfoid::int8, NULL
-  FROM pg_trigger t WHERE t.tgrelid = ANY(%(oids)s::oid[])
+  FROM pg_trigger t WHERE t.tgrelid = ANY(%s::oid[])
   AND NOT EXISTS (SELECT FROM pg_proc p WHERE p.oid = t.tgfoid)
 UNION ALL SELECT i.inhrelid, NULL, NULL, NULL, NULL, 'pg_class', i.inhparent::int8, NULL
-  FROM pg_inherits i WHERE i.inhrelid = ANY(%(oids)s::oid[])
+  FROM pg_inherits i WHERE i.inhrelid = ANY(%s::oid[])
   AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = i.inhparent)
 UNION ALL SELECT c.oid, NULL, NULL, NULL, NULL, 'pg_class', c.reltoastrelid::int8, NULL
-  FROM pg_class c WHERE c.oid = ANY(%(oids)s::oid[]) AND c.reltoastrelid <> 0
+  FROM pg_class c WHERE c.oid = ANY(%s::oid[]) AND c.reltoastrelid <> 0
   AND NOT EXISTS (SELECT FROM pg_class t WHERE t.oid = c.reltoastrelid)
 UNION ALL SELECT c.oid, NULL, NULL, NULL, NULL, 'pg_namespace', c.relnamespace::int8, NULL
-  FROM pg_class c WHERE c.oid = ANY(%(oids)s::oid[])
+  FROM pg_class c WHERE c.oid = ANY(%s::oid[])
   AND NOT EXISTS (SELECT FROM pg_namespace n WHERE n.oid = c.relnamespace)
 UNION ALL SELECT c.oid, NULL, NULL, NULL, NULL, 'pg_am', c.relam::int8, NULL
-  FROM pg_class c WHERE c.oid = ANY(%(oids)s::oid[]) AND c.relam <> 0
+  FROM pg_class c WHERE c.oid = ANY(%s::oid[]) AND c.relam <> 0
   AND NOT EXISTS (SELECT FROM pg_am m WHERE m.oid = c.relam)"""
 
 _UNINDEXED = """
@@ -147,7 +147,7 @@ _NOUNS = {
 def look_at_references(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
     """Last: a part that something else was found of is not told of again."""
     oids = list(relations)
-    found = [*session.connection.execute(_ROWS, {"oids": oids}).fetchall(), *session.rows(_DEPENDENCIES, oids)]
+    found = [*session.rows(_ROWS, [oids] * _ROWS.count("%s")), *session.rows(_DEPENDENCIES, [oids])]
     for relation in relations.values():
         relation.inspection.looked_at["references"] += 1
     for owner, place, index, constraint, column, catalog, oid, number in found:

@@ -95,10 +95,10 @@ def _numberings(
             )
         else:
             taken[default.relation.oid, default.column] = oid
-    for owner, column, oid in session.rows(_IDENTITIES, list(relations)):
+    for owner, column, oid in session.rows(_IDENTITIES, [list(relations)]):
         taken[owner, column] = oid
-    sequences = {row[0]: row[1:] for row in session.rows(_SEQUENCES, sorted(set(taken.values())))}
-    for owner, column, parent in session.rows(_NUMBERED, sorted({owner for owner, _ in taken})):
+    sequences = {row[0]: row[1:] for row in session.rows(_SEQUENCES, [sorted(set(taken.values()))])}
+    for owner, column, parent in session.rows(_NUMBERED, [sorted({owner for owner, _ in taken})]):
         oid = taken.get((owner, column))
         # The rows of a partition are read with its parent's; those of some tables can't be read.
         if oid not in sequences or (parent, column) in taken or owner not in relations:
@@ -112,20 +112,20 @@ def _numberings(
 def _taken(session: SchemaSession, defaults: Sequence[Default]) -> Iterator[tuple[Default, int | None]]:
     """Defaults that are the next number of a sequence, with that; None: it is gone, and only its number is left."""
     named = [(each, match[1].replace("''", "'")) for each in defaults if (match := _NEXTVAL.fullmatch(each.text))]
-    known = dict(session.rows(_BY_NAME, sorted({name for _, name in named if not name.isdigit()})))
+    known = dict(session.rows(_BY_NAME, [sorted({name for _, name in named if not name.isdigit()})]))
     for default, name in named:
         yield default, known.get(name)
 
 
 def _behind(session: SchemaSession, numbering: _Numbering) -> Defect | Trouble | None:
     """The rows are read before the sequence: what a writer takes from it meanwhile puts it further, never back."""
-    before = session.tried(numbering.following)
+    before = session.attempt(numbering.following)
     if isinstance(before, Trouble):
         return before
-    largest = session.tried(numbering.furthest(_number(before)))
+    largest = session.attempt(numbering.furthest(_number(before)))
     if isinstance(largest, Trouble):
         return largest
-    after = session.tried(numbering.following)
+    after = session.attempt(numbering.following)
     if isinstance(after, Trouble):
         return after
     if largest[0][0] is None or not numbering.reaches(_number(after), _number(largest)):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.errors import CONNECTION_ENDED, first_line, meaning_of, plain_line, translated
-from tieout.connectors.postgres.session import connect
+from tieout.connectors.postgres.errors import meaning_of, plain_line
+from tieout.connectors.postgres.session import PostgresSession
 from tieout.connectors.protocols.check import Trouble
+from tieout.connectors.sql.session import Purpose
 
 TABLE_SCANS = {
     "statement_timeout": "10min",
@@ -27,33 +27,9 @@ _SETTINGS = {
 }
 
 
-@contextmanager
-def schema_session(url: EndpointUrl) -> Iterator[SchemaSession]:
-    with translated(url), closing(connect(url, "tieout check", _SETTINGS)) as connection:
-        yield SchemaSession(connection)
-
-
-@dataclass(frozen=True)
-class SchemaSession:
-    connection: Any
-
-    def rows(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        return list(self.connection.execute(statement, parameters or None).fetchall())
-
-    def tried(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | Trouble:
-        """The rows, or what the server has against it."""
-        import psycopg
-
-        try:
-            return self.rows(statement, *parameters)
-        except psycopg.Error as error:
-            if self.connection.closed or str(error.sqlstate).startswith(CONNECTION_ENDED):
-                raise
-            return trouble_of(str(error), error.sqlstate)
-
-    def trouble(self, statement: str, *parameters: Any) -> Trouble | None:
-        found = self.tried(statement, *parameters)
-        return found if isinstance(found, Trouble) else None
+class SchemaSession(PostgresSession):
+    def __init__(self, url: EndpointUrl) -> None:
+        super().__init__(url, Purpose.READ, "tieout check", _SETTINGS)
 
     def compiled(self, statement: str) -> list[tuple[str, int]] | Trouble:
         """Names and types of the columns that a query would have: it is parsed and its names are looked up."""
@@ -64,7 +40,7 @@ class SchemaSession:
             if result.status != pq.ExecStatus.COMMAND_OK:
                 state = result.error_field(pq.DiagnosticField.SQLSTATE)
                 text = result.error_message.decode("utf-8", "replace")
-                return Trouble(plain_line(text), not meaning_of(state.decode() if state else None).inconclusive)
+                return self.objection(meaning_of(state.decode() if state else None), plain_line(text))
         return [(result.fname(n).decode(), result.ftype(n)) for n in range(result.nfields)]
 
     def fails_to_compile(self, statement: str) -> Trouble | None:
@@ -75,16 +51,12 @@ class SchemaSession:
     def setting(self, **settings: str) -> Iterator[None]:
         """For the block only."""
         for name, value in settings.items():
-            self.rows("SELECT pg_catalog.set_config(%s, %s, false)", name, value)
+            self.rows("SELECT pg_catalog.set_config(%s, %s, false)", [name, value])
         try:
             yield
         finally:
             for name in settings:
-                self.connection.execute(f"RESET {name}")
-
-
-def trouble_of(text: str, state: str | None) -> Trouble:
-    return Trouble(first_line(text, state), not meaning_of(state).inconclusive)
+                self.execute(f"RESET {name}")
 
 
 def spread(found: Sequence[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ...]]]:

@@ -40,7 +40,7 @@ def routines(session: SchemaSession, names: Collection[TableName] | None) -> lis
     schemas = None if names is None else sorted({name.schema for name in names})
     found = [
         (row, Inspection(TableName(row[1], row[2]), _WHAT.get(row[3], "function")))
-        for row in session.rows(_ROUTINES, schemas, schemas)
+        for row in session.rows(_ROUTINES, [schemas, schemas])
     ]
     wanted = [(row, each) for row, each in found if names is None or each.name in names]
     everywhere = [schema for (schema,) in session.rows(_SCHEMAS)]
@@ -63,7 +63,7 @@ def _compile_trouble(session: SchemaSession, rows: Sequence[tuple[Any, ...]], pa
     """Whoever calls a function may have any search path: only a name that no schema has is missing."""
     with session.setting(search_path=quoting.names(path)):
         validator, oids = rows[0][5], f"pg_catalog.unnest(%s::{_OIDS})"
-        return session.trouble(f"SELECT {validator}(p.oid) FROM {oids} AS p(oid)", [row[0] for row in rows])
+        return session.trouble(f"SELECT {validator}(p.oid) FROM {oids} AS p(oid)", [[row[0] for row in rows]])
 
 
 def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequence[str]) -> Trouble | None:
@@ -71,7 +71,7 @@ def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequ
     if row[6] is None:
         return _compile_trouble(session, [row], [row[1], *everywhere])
     with session.setting(search_path=row[6]):
-        return session.trouble(f"SELECT {row[5]}(%s::pg_catalog.oid)", row[0])
+        return session.trouble(f"SELECT {row[5]}(%s::pg_catalog.oid)", [row[0]])
 
 
 _TEXTS = "SELECT v.oid, pg_get_viewdef(v.oid) FROM unnest(%s::oid[]) AS v(oid)"
@@ -94,10 +94,10 @@ def look_at_views(session: SchemaSession, relations: Mapping[int, Relation]) -> 
     """A rule is planned as it is kept; and its words are parsed anew, which finds columns that a plan does not miss."""
     views = [relation for relation in relations.values() if relation.is_view]
     oids = [view.oid for view in views]
-    unwritten = troubles(oids, lambda some: session.trouble(_TEXTS, list(some)))
-    texts = dict(session.rows(_TEXTS, [oid for place, oid in enumerate(oids) if place not in unwritten]))
-    columns = spread(session.rows(_COLUMNS, oids))
-    unread = {row[0] for row in session.rows(_EMPTY, oids)}
+    unwritten = troubles(oids, lambda some: session.trouble(_TEXTS, [list(some)]))
+    texts = dict(session.rows(_TEXTS, [[oid for place, oid in enumerate(oids) if place not in unwritten]]))
+    columns = spread(session.rows(_COLUMNS, [oids]))
+    unread = {row[0] for row in session.rows(_EMPTY, [oids])}
     for place, view in enumerate(views):
         view.inspection.looked_at["definitions"] += 1
         if view.oid in unread:
@@ -115,6 +115,6 @@ def _trouble(session: SchemaSession, view: Relation, text: str, columns: list[tu
         return Trouble(f"it has {len(columns)} columns, and what it reads has {len(found)}")
     for (_, kind), (name, own_kind, shown) in zip(found, columns, strict=True):
         if kind != own_kind:
-            ((real,),) = session.rows("SELECT format_type(%s, NULL)", kind)
+            ((real,),) = session.rows("SELECT format_type(%s, NULL)", [kind])
             return Trouble(f"its column {name} is of type {shown}, and what it reads gives {real}")
     return session.trouble(f"EXPLAIN SELECT * FROM {view.quoted}")

@@ -1,0 +1,163 @@
+"""Connections to PostgreSQL, all with the same session settings.
+
+They travel with the login. A pooler between us and the server may drop them, and all would seem well: a policy hides
+rows, and two tables that differ are equal; a session that should only read can write. So they are read back. To set
+them again would not do: behind a pooler the next statement, or the next user, may have another session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from math import ceil
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode
+
+from tieout.config.endpoint_url import DEFAULT_PORTS
+from tieout.config.secrets import scrub
+from tieout.config.tls import postgres_tls
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
+from tieout.errors import AccessError, UnsupportedError
+from tieout.model.defaults import CONNECT_SECONDS
+
+_GIVEN = re.compile(r"-c (\w+)=(\S*)")
+_TIME = re.compile(r"(\d+)(ms|s|min|h|d)?")
+_MILLISECONDS = {None: 1, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def check_settings(address: str, ask: Callable[[str], Any]) -> None:
+    """Compares what the address (`libpq_url`) asked for with what `ask`, which returns a query's row, is told."""
+    place, _, query = address.partition("?")
+    wanted = dict(_GIVEN.findall(parse_qs(query)["options"][0]))
+    found = ask("SELECT " + ", ".join(f"pg_catalog.current_setting({quoting.text(name)})" for name in wanted))
+    lacking = [name for name, value in zip(wanted, found, strict=True) if not _same(name, wanted[name], value)]
+    if lacking:
+        raise _refusal(scrub(place), {name: wanted[name] for name in lacking})
+
+
+def _refusal(place: str, lacking: Mapping[str, str]) -> AccessError:
+    listed = ", ".join(f"{name} = {value}" for name, value in lacking.items())
+    return AccessError(
+        f"{place}: the session did not get its settings ({listed}): a pooler may have dropped them",
+        "connect to the server itself, or ALTER ROLE … SET them for this user",
+    )
+
+
+def _same(name: str, wanted: str, found: str) -> bool:
+    if name == "DateStyle":
+        return found.partition(",")[0] == wanted
+    return _normal(wanted) == _normal(found)
+
+
+def _normal(value: str) -> str | int:
+    """Times in milliseconds; names without the quotes that the server may put around them."""
+    time = _TIME.fullmatch(value)
+    return int(time[1]) * _MILLISECONDS[time[2]] if time else value.replace('"', "").replace(" ", "").lower()
+
+
+PATH = "pg_catalog,pg_temp"
+"""The search_path of our sessions.
+
+A function or an operator that somebody made in another schema, for types that fit better than those of the server's
+own, would be called instead: with our user's rights.
+"""
+
+_SETTINGS: Mapping[str, str] = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "IntervalStyle": "iso_8601",
+    "extra_float_digits": "3",
+    "standard_conforming_strings": "on",
+    "bytea_output": "hex",
+    "lc_monetary": "C",
+    # Or NULL in an array is the text NULL, and XML has to be a whole document.
+    "array_nulls": "on",
+    "xmloption": "content",
+    # Types and definitions are compared as the server spells them.
+    "quote_all_identifiers": "off",
+    # A policy that hides rows from this user is an error, not a smaller table.
+    "row_security": "off",
+    # The load on a server is ours to bound, by connections; its own workers would come on top.
+    "max_parallel_workers_per_gather": "0",
+    # Compiled anew for each range, a query would take longer to compile than it saves.
+    "jit": "off",
+    "search_path": PATH,
+}
+
+
+def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None = None) -> str:
+    """The URL that libpq (psycopg and ADBC alike) connects with; `settings` of the session beside the usual ones.
+
+    What is None is left as the server has it.
+    """
+    user = quote(url.user or "", safe="")
+    password = f":{quote(url.password, safe='')}" if url.password is not None else ""
+    host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
+    params = postgres_tls(url)
+    params["application_name"] = application
+    params["client_encoding"] = "UTF8"
+    params["connect_timeout"] = str(max(1, ceil(url.connect_timeout or CONNECT_SECONDS)))
+    every = {**_SETTINGS, **_guards(url), **(settings or {})}
+    params["options"] = " ".join(f"-c {name}={value}" for name, value in every.items() if value is not None)
+    if "socket" in url.params:
+        host = quote(url.params["socket"], safe="")
+    login = f"{user}{password}@" if user else ""
+    database = quote(url.database or "", safe="")
+    port = url.port or DEFAULT_PORTS["postgresql"]
+    return f"postgresql://{login}{host}:{port}/{database}?{urlencode(params, quote_via=quote)}"
+
+
+def _guards(url: EndpointUrl) -> dict[str, str]:
+    """What keeps a session out of others' way."""
+    limits = {"lock_timeout": url.lock_timeout, "statement_timeout": url.statement_timeout}
+    guards = {name: f"{ceil(seconds * 1000)}ms" for name, seconds in limits.items() if seconds is not None}
+    return {**guards, "default_transaction_read_only": "on"} if url.read_only else guards
+
+
+def connect(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None = None) -> Any:
+    """A psycopg connection in autocommit mode, whose settings are known to be in force."""
+    connection = _connected(url, application, settings)
+    try:
+        address = libpq_url(url, application, settings)
+        check_settings(address, lambda query: connection.execute(query).fetchone())
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+PATH_STATEMENT = "SELECT pg_catalog.current_setting('search_path')"
+
+
+def require_path(found: str) -> None:
+    """Of a session that has just begun: something in between may have dropped its settings."""
+    if found != PATH:
+        raise UnsupportedError(
+            f"a session began with the search_path {found}, not with that it asked for",
+            "connect to the server itself, or let the pooler in between pass `options` on",
+        )
+
+
+def users_path(url: EndpointUrl) -> str:
+    """The search_path that this user's own SQL is meant for, behind what nobody can stand in for.
+
+    Whatever else is in a statement that runs with it says its schemas.
+    """
+    with closing(_connected(url, "tieout", {"search_path": None})) as connection:
+        own = str(connection.execute(PATH_STATEMENT).fetchone()[0]).strip()
+    return ", ".join(filter(None, ["pg_catalog", own, "pg_temp"]))
+
+
+def set_path(path: str = PATH) -> str:
+    """SQL. With nothing else said, that of our own statements."""
+    return f"SELECT pg_catalog.set_config('search_path', {quoting.text(path)}, false)"
+
+
+def _connected(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None) -> Any:
+    import psycopg
+
+    from tieout.connectors.postgres.cursors import NamesCursor
+
+    return psycopg.connect(libpq_url(url, application, settings), autocommit=True, cursor_factory=NamesCursor)
