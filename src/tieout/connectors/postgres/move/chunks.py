@@ -20,9 +20,9 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.connection import connect
-from tieout.connectors.postgres.copy_lines import copied_lines
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import translated
+from tieout.connectors.postgres.protocol.copy_lines import copied_lines
 from tieout.connectors.postgres.wal import write_ahead_log
 from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
 from tieout.connectors.sql import copy_text, select

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tieout.connectors.postgres.copy_out import copied_rows
+from tieout.connectors.postgres.protocol.copy_out import copied_rows
 
 _RECEIVE, _BLOCK = 1 << 20, 1 << 18
 _READY_BEGINS, _READY_BYTES = b"Z\0\0\0\5", 6

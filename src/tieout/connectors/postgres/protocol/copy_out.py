@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 ROWS = 2_000
 BYTES = 1 << 20
 
+_BINARY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_BINARY_TRAILER = b"\xff\xff"
+
 
 def copied_rows(connection: Any, statement: bytes) -> Iterator[list[memoryview]]:
     """The rows as they are sent, ROWS or BYTES of them at a time; the connection is of use again behind the last.
@@ -27,6 +30,20 @@ def copied_rows(connection: Any, statement: bytes) -> Iterator[list[memoryview]]
         if rows:
             yield rows
     _finish(connection)
+
+
+def copied_values(connection: Any, statement: bytes) -> Iterator[list[memoryview]]:
+    """The rows of a COPY … TO STDOUT (FORMAT binary) with one column, many at a time, without header and trailer."""
+    first = True
+    for rows in copied_rows(connection, statement):
+        if first:
+            # The header comes with the first row, or with the trailer.
+            rows[0] = rows[0][len(_BINARY_HEADER) :]
+            first = False
+        if rows[-1] == _BINARY_TRAILER:
+            rows.pop()
+        if rows:
+            yield rows
 
 
 def _start(connection: Any, statement: bytes) -> None:

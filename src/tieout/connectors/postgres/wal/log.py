@@ -11,8 +11,8 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.errors import OF_LOGS, SLOT_REFUSES, START_OVER, translated
+from tieout.connectors.postgres.protocol.copy_out import copied_values
 from tieout.connectors.postgres.wal import table_baseline, write_ahead_log
-from tieout.connectors.postgres.wal.copying import copied
 from tieout.connectors.postgres.wal.decoder import Decoder, begins
 from tieout.connectors.postgres.wal.pgoutput import Batch
 from tieout.connectors.postgres.wal.slot import slot_state, when_free
@@ -194,7 +194,7 @@ class PostgresLog:
     def _peek(self, connection: Any, after: Position, upto: Position, low: int) -> tuple[_Batches, _Batches]:
         """The first rows, and the others. The server decodes all, lets go of the slot, and then sends the first row."""
         self._require_kept(connection, after)
-        rows = copied(connection, self._statement(connection, upto, low))
+        rows = copied_values(connection, self._statement(connection, upto, low))
         return list(islice(rows, 1)), rows
 
     def _statement(self, connection: Any, upto: Position, low: int) -> bytes:

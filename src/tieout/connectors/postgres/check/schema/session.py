@@ -8,6 +8,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.errors import meaning_of, plain_line
+from tieout.connectors.postgres.protocol.describe import NotCompiled, described
 from tieout.connectors.postgres.session import PostgresSession
 from tieout.connectors.protocols.check import Trouble
 from tieout.connectors.sql.session import Purpose
@@ -31,17 +32,12 @@ class SchemaSession(PostgresSession):
     def __init__(self, url: EndpointUrl) -> None:
         super().__init__(url, Purpose.READ, "tieout check", _SETTINGS)
 
-    def compiled(self, statement: str) -> list[tuple[str, int]] | Trouble:
-        """Names and types of the columns that a query would have: it is parsed and its names are looked up."""
-        from psycopg import pq
-
-        server = self.connection.pgconn
-        for result in (server.prepare(b"", statement.encode()), server.describe_prepared(b"")):
-            if result.status != pq.ExecStatus.COMMAND_OK:
-                state = result.error_field(pq.DiagnosticField.SQLSTATE)
-                text = result.error_message.decode("utf-8", "replace")
-                return self.objection(meaning_of(state.decode() if state else None), plain_line(text))
-        return [(result.fname(n).decode(), result.ftype(n)) for n in range(result.nfields)]
+    def compiled(self, query: str) -> list[tuple[str, int]] | Trouble:
+        """The names and types of the columns that a query would have, or the server's objection to it."""
+        found = described(self.connection, query)
+        if isinstance(found, NotCompiled):
+            return self.objection(meaning_of(found.state), plain_line(found.text))
+        return found
 
     def fails_to_compile(self, statement: str) -> Trouble | None:
         found = self.compiled(statement)
