@@ -19,9 +19,9 @@ from tests.log_items import only_told
 from tests.servers.postgres import start_postgres
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.postgres.connection import connect
+from tieout.connectors.postgres.move.preflight import log_problems
 from tieout.connectors.postgres.wal import PostgresLog, slot
 from tieout.connectors.postgres.wal.publication import IdentityKind, ReplicaIdentity, identities
-from tieout.connectors.postgres.wal.readiness import log_problems
 from tieout.errors import AccessError, BusyError, LogLostError, UnreachableError, UnsupportedError, UsageError
 from tieout.model.positions import Position, lsn
 from tieout.model.row_changes import KEPT, Begin, Commit, LogItem, Rows

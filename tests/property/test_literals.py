@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from tieout.connectors.mysql.literals import MySQLChangeDialect
 from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.postgres.arrays import array_literal
-from tieout.connectors.postgres.bc_dates import from_postgres, to_postgres
-from tieout.connectors.postgres.literals import PostgresChangeDialect
+from tieout.connectors.postgres.dialect import PostgresChangeDialect
+from tieout.connectors.postgres.literals import array_literal, from_postgres, to_postgres
 from tieout.connectors.protocols.repair import Refused
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.literals import real

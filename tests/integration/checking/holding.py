@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
-from tieout.connectors.postgres.check.btree_catalog import BTree
-from tieout.connectors.postgres.check.index_reader import Entries, IndexReader
+from tieout.connectors.postgres.check.index_reader import BTree, Entries, IndexReader
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import open_endpoint
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn

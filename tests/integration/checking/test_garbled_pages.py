@@ -14,8 +14,7 @@ from tieout.codecs.postgres_pages.btree_pages import leaves
 from tieout.codecs.postgres_pages.numerics import numerics
 from tieout.codecs.postgres_pages.spans import Garbled, Spans
 from tieout.codecs.postgres_pages.tuples import decode
-from tieout.connectors.postgres.check.btree_catalog import BTree
-from tieout.connectors.postgres.check.index_reader import pages_statement
+from tieout.connectors.postgres.check.index_reader import BTree, pages_statement
 from tieout.errors import ReadError
 
 Pages = tuple[BTree, list[int], np.ndarray[Any, Any]]

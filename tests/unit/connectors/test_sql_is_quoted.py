@@ -24,9 +24,8 @@ QUOTING = {
     "connectors/sql/placeholders.py",
     "connectors/mysql/shown.py",
     "spark/wire.py",
-    # No SQL: elements of an array's text, Python that is generated, patterns, options of Java, what is told of a wrong
+    # No SQL: Python that is generated, patterns, options of Java, what is told of a wrong
     # CHECK statement.
-    "connectors/postgres/arrays.py",
     "connectors/mysql/binlog/decimals.py",
     "connectors/mysql/binlog/charset_codec.py",
     "connectors/mysql/binlog/forms.py",

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import cache
 from math import ceil
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, quote, urlencode
 
 from tieout.config.endpoint_url import DEFAULT_PORTS
@@ -19,6 +20,7 @@ from tieout.config.secrets import scrub
 from tieout.config.tls import postgres_tls
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
+from tieout.connectors.sql.placeholders import with_names
 from tieout.errors import AccessError, UnsupportedError
 from tieout.model.defaults import CONNECT_SECONDS
 
@@ -158,6 +160,18 @@ def set_path(path: str = PATH) -> str:
 def _connected(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None) -> Any:
     import psycopg
 
-    from tieout.connectors.postgres.cursors import NamesCursor
+    return psycopg.connect(libpq_url(url, application, settings), autocommit=True, cursor_factory=_cursor_class())
 
-    return psycopg.connect(libpq_url(url, application, settings), autocommit=True, cursor_factory=NamesCursor)
+
+@cache
+def _cursor_class() -> Any:
+    """psycopg's cursor for statements that have names of any content beside their %s."""
+    from psycopg import Cursor
+
+    class NamesCursor(Cursor[Any]):
+        def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+            if params is not None and isinstance(query, str):
+                query = with_names(query)
+            return super().execute(query, params, **options)
+
+    return NamesCursor

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.bc_dates import to_postgres
+from tieout.connectors.postgres import literals, quoting
+from tieout.connectors.postgres.literals import MOMENTS, NUMBER
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
+from tieout.connectors.protocols.repair import Refused
 from tieout.connectors.sql.dialect import Dialect
 from tieout.connectors.sql.select import aggregate, reference
+from tieout.errors import UnsupportedError
 from tieout.model.canonical_kinds import Form
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
@@ -27,7 +29,6 @@ _AS_TEXT = {
 }
 
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
-_MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
 # Not: what has no = (JSON, some opaque types); an array, whose canonical text is not PostgreSQL's; text beside
 # another type, which may spell a value in several ways.
@@ -42,7 +43,7 @@ _FOUND = {
     Form.TEXT: {TypeName.TEXT, TypeName.CHAR, TypeName.ENUM, TypeName.TIMETZ},
     Form.BYTES: {TypeName.BINARY},
     Form.DATE: {TypeName.DATE},
-    Form.TIMESTAMP: _MOMENTS,
+    Form.TIMESTAMP: MOMENTS,
     Form.TIME: {TypeName.TIME, TypeName.INTERVAL},
     Form.INTERVAL: {TypeName.INTERVAL},
     Form.UUID: {TypeName.UUID, TypeName.BINARY},
@@ -104,13 +105,7 @@ class PostgresDialect(Dialect):
         return f"CASE WHEN {reference} IS NOT NULL THEN {array}::{_TEXT} END"
 
     def literal(self, column: Column, text: str) -> str:
-        if column.type.name in _NUMERIC and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit():
-            return text
-        if column.type.name is TypeName.BINARY:
-            return quoting.octets(bytes.fromhex(text.removeprefix("0x").replace("-", "")))
-        if column.type.name in _MOMENTS:
-            text = to_postgres(text)
-        return quoting.text(text)
+        return literals.literal(column, text)
 
     def compared(self, column: Column, left: str, sign: str, right: str) -> str:
         schema = "pg_catalog" if column.operators is None else quoting.name(column.operators)
@@ -175,6 +170,30 @@ class PostgresDialect(Dialect):
         if name is TypeName.DECIMAL and column.kind.form is not Form.SCALED_NUMBER:
             return f"pg_catalog.trim_scale({value})::{_TEXT}"
         return f"{value}::{_TEXT}"
+
+
+_INTEGERS = ("smallint", "integer", "bigint")
+_INT8_DIGITS = 18
+_EXACT = ("text", "uuid", "date", "boolean", "bytea", "real", "double precision", *_INTEGERS)
+"""Types that have operators of their own, for two values of the same type."""
+
+
+class PostgresChangeDialect(PostgresDialect):
+    """For statements that change rows."""
+
+    def value(self, column: Column, text: str) -> str:
+        try:
+            return literals.literal(column, text)
+        except UnsupportedError as error:
+            raise Refused(error.message) from None
+
+    def compared(self, column: Column, left: str, sign: str, right: str) -> str:
+        """Plainly, where nobody can have made an operator that fits better than the server's own: people read it."""
+        is_own = column.operators is None and (
+            (column.type.native in _EXACT and right.startswith("'"))
+            or (column.type.native in _INTEGERS and NUMBER.fullmatch(right) is not None and len(right) <= _INT8_DIGITS)
+        )
+        return f"{left} {sign} {right}" if is_own else super().compared(column, left, sign, right)
 
 
 def of_users(scan: Scan) -> bool:

@@ -49,9 +49,14 @@ def unquoted(literal: str) -> str:
     return literal[1:-1].replace("''", "'") if literal.startswith("'") else literal
 
 
+def array_element(value: str) -> str:
+    """An element of an array's text."""
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def array_of_one(value: str) -> str:
     """The text of an array whose only element has this text."""
-    return text('{"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"}')
+    return text("{" + array_element(value) + "}")
 
 
 def shown(full: TableName) -> str:

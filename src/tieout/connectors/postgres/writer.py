@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.bc_dates import from_postgres
 from tieout.connectors.postgres.connection import set_path, users_path
-from tieout.connectors.postgres.dialect import PostgresDialect, of_users
+from tieout.connectors.postgres.dialect import PostgresChangeDialect, PostgresDialect, of_users
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.literals import PostgresChangeDialect
+from tieout.connectors.postgres.literals import MOMENTS, from_postgres
 from tieout.connectors.postgres.session import PostgresSession, repair_session
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.repair import Reference, Refused, Row
@@ -53,8 +52,6 @@ JOIN pg_class p ON p.oid = c.confrelid JOIN pg_namespace q ON q.oid = p.relnames
 WHERE c.contype = 'f' AND c.conparentid = 0 AND q.nspname = %s AND p.relname = %s ORDER BY 2, 3, 1"""
 
 _RULES = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
-
-_MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
 
 def open_writer(url: EndpointUrl) -> PostgresWriter:
@@ -117,7 +114,7 @@ class PostgresWriter(SqlWriter):
         statement = select.select(self._dialect, scan, select.among(self._dialect, scan, keys))
         with self._as_users() if of_users(scan) else nullcontext():
             rows = self.session.rows(statement + " FOR UPDATE" if lock else statement)
-        moments = {place for place, column in enumerate(scan.columns) if column.column.type.name in _MOMENTS}
+        moments = {place for place, column in enumerate(scan.columns) if column.column.type.name in MOMENTS}
         if moments:
             rows = [tuple(_moment(v) if place in moments else v for place, v in enumerate(row)) for row in rows]
         yield batch_of(rows, len(scan.columns))

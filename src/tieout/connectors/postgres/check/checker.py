@@ -13,19 +13,20 @@ from tieout.connectors.postgres.check.engine_checker import amcheck
 from tieout.connectors.postgres.check.exported_snapshot import Moment
 from tieout.connectors.postgres.check.heap import HeapPath, explain_heap
 from tieout.connectors.postgres.check.heap_values import HeapValues, heap_values
-from tieout.connectors.postgres.check.index_only import IndexOnlyScan, in_order, index_only
-from tieout.connectors.postgres.check.index_pages import IndexPages, index_pages
-from tieout.connectors.postgres.check.lookup import PostgresLookup, literal, parsed
+from tieout.connectors.postgres.check.index_paths import IndexOnlyScan, IndexPages, in_order, index_only, index_pages
+from tieout.connectors.postgres.check.lookup import PostgresLookup
 from tieout.connectors.postgres.check.schema.inspector import inspect
 from tieout.connectors.postgres.check.value_rules import rules_of
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
+from tieout.connectors.postgres.literals import log_literal
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import OwnCheck, Unreadable
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.rows_to_arrow import batch_of, canonical_text
 from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
 
 _CATALOG = CatalogQueries(indexes_of, constraints_of, find_violations)
 
@@ -110,10 +111,10 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
         return False
 
     def literal(self, column: Column, value: object) -> str | None:
-        return literal(value)
+        return log_literal(value)
 
     def canonical(self, column: Column, value: object) -> str | None:
-        return canonical_text(column, batch_of([[parsed(column, value)]], 1).column(0))
+        return canonical_text(column, batch_of([[_as_a_driver_gives_it(column, value)]], 1).column(0))
 
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> HeapValues | Unreadable:
         ((blocks, kind, _),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
@@ -138,3 +139,12 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
     def close(self) -> None:
         self.let_go()
         super().close()
+
+
+def _as_a_driver_gives_it(column: Column, value: object) -> object:
+    """A value of the log, which is text."""
+    if isinstance(value, str) and column.type.name is TypeName.BINARY:
+        return bytes.fromhex(value.removeprefix("\\x"))
+    if isinstance(value, str) and column.type.name is TypeName.BOOLEAN:
+        return value == "t"
+    return value

@@ -18,13 +18,13 @@ from tieout.connectors.postgres.check.heap import ADDRESS, ADDRESS_SQL, HEAP_ONL
 from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import translated
+from tieout.connectors.postgres.literals import log_literal
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql.select import reference, wires
 from tieout.errors import UnsupportedError
-from tieout.model.tables import Column, Table
-from tieout.model.types import TypeName
+from tieout.model.tables import Table
 
 _DIALECT = PostgresDialect()
 _BY_INDEX = {"enable_seqscan": "off"}
@@ -120,7 +120,7 @@ class PostgresLookup:
         places = {(c.name if c.expression is None else "", c.expression): n for n, c in enumerate(self.columns)}
         wanted = [places[c.read.name if c.read.expression is None else "", c.read.expression] for c in index.columns]
         for each in known:
-            yield tuple(literal(each[1 + place]) for place in wanted)
+            yield tuple(log_literal(each[1 + place]) for place in wanted)
 
     def _leading(self, index: IndexInfo, probe: Literals) -> str:
         """The rows that entries of these values lead to, with the values of the entries.
@@ -163,20 +163,6 @@ def _any(value: str) -> str:
     Of indexes that begin with another column that would take a sort, which is out of question.
     """
     return f"ANY ({quoting.array_of_one(quoting.unquoted(value))})"
-
-
-def parsed(column: Column, value: object) -> object:
-    """A value of the log, which is text, as a driver would give it."""
-    if isinstance(value, str) and column.type.name is TypeName.BINARY:
-        return bytes.fromhex(value.removeprefix("\\x"))
-    if isinstance(value, str) and column.type.name is TypeName.BOOLEAN:
-        return value == "t"
-    return value
-
-
-def literal(value: object) -> str:
-    """A value of the log, which is text, without a type: it takes that of what it is compared with."""
-    return "NULL" if value is None else quoting.text(str(value))
 
 
 def _before(index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[Literals]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.connection import users_path
+from tieout.connectors.postgres.dialect import PostgresChangeDialect
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.postgres.literals import PostgresChangeDialect
 from tieout.connectors.postgres.session import REPAIR_LOCK_WAIT, repair_session
 from tieout.connectors.postgres.writer import PostgresWriter
 from tieout.connectors.protocols.repair import (

@@ -5,24 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import OF_SLOTS, translated
-from tieout.connectors.postgres.move.added_column_defaults import given
 from tieout.connectors.postgres.move.chunks import PostgresChunkSource
 from tieout.connectors.postgres.move.ddl_same_engine import own_structure
+from tieout.connectors.postgres.move.preflight import log_problems, retention, table_problems
 from tieout.connectors.postgres.move.sequences import wiring
 from tieout.connectors.postgres.wal import PostgresLog, slot
-from tieout.connectors.postgres.wal.readiness import log_problems, table_problems
-from tieout.connectors.postgres.wal.slot import retention
 from tieout.connectors.sql.ddl import Structure, Wiring
+from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency
 from tieout.model.positions import Position
 from tieout.model.preflight import Problem, Retention
 from tieout.model.tables import Column, Table, TableName
+
+# PostgreSQL keeps what rows got in a column that was added apart from the column's default. The partitions of a
+# partitioned table have it. A table that was rewritten since has forgotten it.
+_MISSING = """
+WITH parts AS (SELECT %s::regclass AS oid UNION SELECT relid FROM pg_partition_tree(%s::regclass) WHERE isleaf)
+SELECT DISTINCT CASE WHEN a.atttypid = 'bool'::regtype THEN (a.attmissingval::text::bool[])[1]::text
+  ELSE quote_literal((a.attmissingval::text::text[])[1]) || '::' || format_type(a.atttypid, a.atttypmod) END
+FROM pg_attribute a WHERE a.attrelid IN (SELECT oid FROM parts) AND a.attname = %s AND a.atthasmissing"""
 
 
 def open_source(url: EndpointUrl) -> PostgresSource:
@@ -54,7 +61,8 @@ class PostgresSource:
         self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
     ) -> dict[str, str | None]:
         with translated(self.url), connect(self.url, "tieout mover") as connection:
-            return given(connection, table, PostgresDialect().table(table.name), columns)
+            quoted = PostgresDialect().table(table.name)
+            return {column.name: _given(connection, table, quoted, column) for column in columns}
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         with translated(self.url, OF_SLOTS), connect(self.url, "tieout mover") as connection:
@@ -87,3 +95,12 @@ def _name(task: str) -> str:
     """Slots have names of small letters, digits and _, and are a whole cluster's. Those of checks say so."""
     kind = "check_" if task.startswith("check:") else ""
     return f"tieout_{kind}{blake2s(task.encode(), digest_size=8).hexdigest()}"
+
+
+def _given(connection: Any, table: Table, quoted: str, column: Column) -> str | None:
+    found = [value for (value,) in connection.execute(_MISSING, [quoted, quoted, column.name]).fetchall()]
+    if len(found) == 1:
+        return str(found[0])
+    if found or (not column.generated and (column.default is not None or not column.nullable)):
+        raise UnsupportedError(f"{table.name}: what rows got in its new column {column.name} is not known")
+    return None

@@ -9,19 +9,19 @@ from typing import ClassVar
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.move import gauges
 from tieout.connectors.postgres.move.ddl_from_other_engine import structure_of
 from tieout.connectors.postgres.move.loader import CLOCK, SCHEMA, UNSYNCED, PostgresLoader
-from tieout.connectors.postgres.move.readiness import target_problems
+from tieout.connectors.postgres.move.preflight import target_problems
 from tieout.connectors.postgres.session import mover_session
 from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.session import Session
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import AccessError
 from tieout.model.moves import Transfer
-from tieout.model.preflight import Problem
+from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 
 _TURN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
@@ -105,16 +105,16 @@ class PostgresTarget(SqlTarget):
         return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
 
     def load_problem(self) -> Problem | None:
-        return gauges.load_problem(self.session)
+        return _load_problem(self.session)
 
     def lag_problem(self) -> Problem | None:
-        return gauges.lag_problem(self.session)
+        return _lag_problem(self.session)
 
     def load(self) -> int:
-        return gauges.load(self.session)
+        return _load(self.session)
 
     def replica_lag(self) -> float | None:
-        return gauges.replica_lag(self.session)
+        return _replica_lag(self.session)
 
     def last_rows(self) -> LastRows:
         return LastRows(self.session, self.progress, self)
@@ -217,3 +217,55 @@ class PostgresTarget(SqlTarget):
             [self.schema, prefix],
         )
         return [name for (name,) in found]
+
+
+# How busy the server is, and how far behind its replicas are. Who may not see what others do sees NULL, and no error: a
+# throttle that looks at it would never throttle.
+_MAY_LOOK = """SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), quote_ident(current_user),
+  current_setting('track_activities')::bool"""
+
+_LOAD = """SELECT count(*) FROM pg_stat_activity
+WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()"""
+
+# Who only keeps the log or copies files (pg_receivewal, pg_basebackup) replays nothing. The lag that was measured last
+# is still shown when all is replayed. While a replica catches up with what it missed, no lag is measured.
+_LAG = """SELECT max(CASE WHEN state IN ('startup', 'catchup') THEN 'Infinity'
+  WHEN replay_lsn >= pg_current_wal_lsn() THEN 0
+  ELSE coalesce(extract(epoch FROM replay_lag), 0) END)::float8
+FROM pg_stat_replication WHERE replay_lsn IS NOT NULL OR state IN ('startup', 'catchup')"""
+
+
+def _load_problem(session: Session) -> Problem | None:
+    ((may_look, user, tracked),) = session.rows(_MAY_LOOK)
+    if not may_look:
+        return _blind(f"user {user} may not see how many statements the server runs (max_load)", user)
+    if not tracked:
+        fix = "ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf()"
+        message = "track_activities is off: the server does not say how many statements it runs (max_load)"
+        return Problem(Severity.PREVENTS, message, fix)
+    return None
+
+
+def _lag_problem(session: Session) -> Problem | None:
+    ((may_look, user, _),) = session.rows(_MAY_LOOK)
+    if not may_look:
+        return _blind(f"user {user} may not see how far behind replicas are (max_replica_lag)", user)
+    if _replica_lag(session) is None:
+        message = "no replica streams from the server, so that no lag can be measured (max_replica_lag)"
+        return Problem(Severity.PREVENTS, message, "start the replica, or leave max_replica_lag out")
+    return None
+
+
+def _load(session: Session) -> int:
+    ((running,),) = session.rows(_LOAD)
+    return int(running)
+
+
+def _replica_lag(session: Session) -> float | None:
+    """Infinite while a replica catches up; None if none is connected."""
+    ((seconds,),) = session.rows(_LAG)
+    return seconds if seconds is None else float(seconds)
+
+
+def _blind(message: str, user: str) -> Problem:
+    return Problem(Severity.PREVENTS, message, f"GRANT pg_read_all_stats TO {user}")

@@ -9,10 +9,11 @@ from itertools import chain, islice
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.errors import OF_LOGS, SLOT_REFUSES, START_OVER, translated
 from tieout.connectors.postgres.protocol.copy_out import copied_values
-from tieout.connectors.postgres.wal import table_baseline, write_ahead_log
+from tieout.connectors.postgres.wal import publication, write_ahead_log
 from tieout.connectors.postgres.wal.decoder import Decoder, begins
 from tieout.connectors.postgres.wal.pgoutput import Batch
 from tieout.connectors.postgres.wal.slot import slot_state, when_free
@@ -111,7 +112,7 @@ class PostgresLog:
             raise self._lost(last, "nothing proves that it is the log of which rows were copied")
         upto = lsn(Position(where).offset + 1)
         self._require_end(connection, upto)
-        arguments = [self.slot, str(upto), self._published(connection), where, text]
+        arguments = [self.slot, str(upto), self._published, where, text]
         ((found,),) = when_free(lambda: connection.execute(_MESSAGE, arguments).fetchall())
         if not found:
             raise self._lost(last, "the message that was written there when rows were copied is gone")
@@ -158,7 +159,7 @@ class PostgresLog:
 
     def watched(self, tables: Sequence[TableName]) -> Watched:
         with self._connection() as connection:
-            return table_baseline.watched(connection, self.publication, tables)
+            return publication.watched(connection, self.publication, tables)
 
     def confirm(self, position: Position) -> None:
         """The server may let go of what lies before it; but for the last transaction that was read, which proves later
@@ -199,20 +200,15 @@ class PostgresLog:
 
     def _statement(self, connection: Any, upto: Position, low: int) -> bytes:
         """It tells from the slot's confirmed position on, and at most one transaction beyond `upto`."""
-        from psycopg import sql
-
-        slot, end, published, begin = map(
-            sql.Literal, (self.slot, str(upto), self._published(connection), str(lsn(max(0, low))))
-        )
         version, option = _MESSAGES
-        messages = sql.SQL(option if connection.info.server_version >= version else "")
-        return sql.SQL(_PEEK).format(slot, end, published, messages, begin).as_bytes(connection)
+        messages = option if connection.info.server_version >= version else ""
+        slot, end, published, begin = map(quoting.text, (self.slot, str(upto), self._published, str(lsn(max(0, low)))))
+        return _PEEK.format(slot, end, published, messages, begin).encode()
 
-    def _published(self, connection: Any) -> str:
+    @property
+    def _published(self) -> str:
         """A list of identifiers as SQL writes them, inside of a text."""
-        from psycopg import sql
-
-        return sql.Identifier(self.publication).as_string(connection)
+        return quoting.name(self.publication)
 
     def _require_same(self, position: Position, log: str) -> None:
         """What is different may be the same log all the same: who begins anew looks (resume)."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tieout.connectors.postgres.check.schema.objects import Relation
-from tieout.connectors.postgres.check.schema.session import SchemaSession
+from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession
 from tieout.connectors.protocols.check import Defect, Trouble, troubles
 from tieout.model.failures import FailureKind
 

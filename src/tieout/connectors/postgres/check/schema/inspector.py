@@ -6,16 +6,19 @@ from collections.abc import Collection
 from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.check.schema.columns import look_at_checks, look_at_expressions, readable
+from tieout.connectors.postgres.check.schema.columns import (
+    look_at_checks,
+    look_at_expressions,
+    look_at_sequences,
+    readable,
+)
 from tieout.connectors.postgres.check.schema.indexes import look_at_indexes
-from tieout.connectors.postgres.check.schema.objects import relations
+from tieout.connectors.postgres.check.schema.objects import SchemaSession, relations
 from tieout.connectors.postgres.check.schema.references import (
     indexes_of_nothing,
     look_at_foreign_keys,
     look_at_references,
 )
-from tieout.connectors.postgres.check.schema.sequences import look_at_sequences
-from tieout.connectors.postgres.check.schema.session import SchemaSession
 from tieout.connectors.postgres.check.schema.views import look_at_views, routines
 from tieout.connectors.protocols.check import Inspection
 from tieout.model.tables import TableName

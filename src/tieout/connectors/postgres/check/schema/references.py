@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.check.schema.objects import Relation
-from tieout.connectors.postgres.check.schema.session import SchemaSession
+from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession
 from tieout.connectors.protocols.check import Defect, Inspection
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName

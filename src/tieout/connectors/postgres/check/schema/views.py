@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tieout.connectors.postgres import quoting
-from tieout.connectors.postgres.check.schema.objects import Relation
-from tieout.connectors.postgres.check.schema.session import SchemaSession, spread
+from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession, spread
 from tieout.connectors.protocols.check import Defect, Inspection, Trouble, troubles
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
