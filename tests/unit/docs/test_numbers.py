@@ -26,8 +26,8 @@ MINUTE = STALE_AFTER.total_seconds() / 60
 TOLD = [
     ("explanation/how-verification-works.md", f"The first ranges have {defaults.FIRST_CHUNK_ROWS:,} rows"),
     ("explanation/how-verification-works.md", f"between\n{SMALLEST_CHUNK:,} and {LARGEST_CHUNK:,} rows"),
-    ("explanation/how-verification-works.md", f"one leaf (up to {LEAF_ROWS:,} rows or {ROOM >> 20} MB)"),
-    ("explanation/how-verification-works.md", f"each range hands at most {KEPT_PER_RANGE:,}"),
+    ("explanation/how-verification-works.md", f"one small key range (up to {LEAF_ROWS:,} rows or {ROOM >> 20} MB)"),
+    ("explanation/how-verification-works.md", f"each range passes at most {KEPT_PER_RANGE:,}"),
     ("explanation/how-verification-works.md", f"a heartbeat every {HEARTBEAT_SECONDS} seconds"),
     ("explanation/how-verification-works.md", f"silent for {'a minute' if MINUTE == 1 else f'{MINUTE} minutes'}"),
     ("explanation/how-verification-works.md", f"`--recheck-after` ({AFTER} s)"),
@@ -41,9 +41,9 @@ TOLD = [
     ("how-to/ci.md", f"a line every {LINES:g} seconds"),
     ("how-to/repair.md", f"transactions of {BATCH} rows"),
     ("reference/json.md", f"its first {FIRST_DIFFERENCES} differences"),
-    ("reference/json.md", f"A value of more than {LONGEST_KEPT:,} bytes"),
-    ("reference/json.md", f"{BEGINNING:,} characters of it are kept"),
-    ("reference/json.md", f"have taken {KEPT_BYTES >> 20} MB"),
+    ("reference/json.md", f"a value of more than {LONGEST_KEPT:,} bytes"),
+    ("reference/json.md", f"it keeps {BEGINNING:,} characters"),
+    ("reference/json.md", f"exceed {KEPT_BYTES >> 20} MB"),
     ("../README.md", f"`{DEFAULT_DELIVERY}` is the default"),
 ]
 
