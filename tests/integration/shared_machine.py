@@ -154,8 +154,8 @@ def stream(spark: Any, password: str) -> tuple[list[int], str, bytes]:
 
 
 def main() -> None:
+    from tieout.spark.executor_work import run_work, work_frame
     from tieout.spark.session import start_session
-    from tieout.spark.work import run_work, work_frame
 
     asked = json.load(sys.stdin)
     secrets, password = asked["secrets"], asked["password"]

@@ -17,10 +17,9 @@ from tieout import TieoutError, VerificationResult
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.tables import TableName
-from tieout.spark.frames import describe_frame
-from tieout.spark.hashable import hashable
-from tieout.spark.lanes import Lanes, bucket_sums
-from tieout.spark.wire import selected
+from tieout.spark.frames.endpoint import describe_frame
+from tieout.spark.frames.spark_hash import SparkHash, bucket_sums, hashable
+from tieout.spark.frames.values import selected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -88,7 +87,7 @@ def test_each_fault_alone_changes_the_digest_of_its_table(frames: tuple[DataFram
         columns = tuple(ScanColumn(c, common_kind(c.type, c.type)) for c in table.columns)  # type: ignore[arg-type]
         rows = selected(ours, Scan(table, columns)).withColumn("fault", fn.expr("(c0 + 10) div 100"))
         types = [field.dataType for field in theirs.schema.fields]
-        sums = bucket_sums(Lanes(Scan(table, columns), types, 42).hashed(rows), "fault", buckets=1)
+        sums = bucket_sums(SparkHash(Scan(table, columns), types, 42).hashed(rows), "fault", buckets=1)
         digests.append({row.fault: tuple(row)[2:] for row in sums.collect()})
     differing = {fault.name for number, fault in enumerate(FAULTS) if digests[0][number] != digests[1][number]}
     assert differing == {fault.name for fault in FAULTS if fault.found}

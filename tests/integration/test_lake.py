@@ -172,7 +172,7 @@ def test_what_is_a_table_of_a_path(
     spark: SparkSession, tmp_path: Path, files: dict[str, str], tables: set[str]
 ) -> None:
     from tieout.config.urls import parse_url
-    from tieout.spark.lake import open_lake
+    from tieout.spark.frames.lake import open_lake
 
     for name, content in files.items():
         path = tmp_path / "lake" / name

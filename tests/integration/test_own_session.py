@@ -83,8 +83,8 @@ def test_a_session_that_we_start_works_in_java_that_others_started(seen: dict[st
         ),
         (
             "of another version",
-            "Spark's Python processes have another version of tieout: there is no tieout.spark in it",
-            f"install the same for them, or {REMEDY}",
+            "Spark's Python processes have another version of tieout, which has no tieout.spark",
+            f"install the same version for them, or {REMEDY}",
         ),
         (
             "of another Python",
@@ -94,10 +94,10 @@ def test_a_session_that_we_start_works_in_java_that_others_started(seen: dict[st
         ("of no Python", "Spark can't start its Python processes: /nowhere/python can't be run", REMEDY),
         (
             "not ANSI",
-            "the Spark session has ANSI mode off: what it can't compute becomes NULL or a wrong value, and no error",
+            "the Spark session has ANSI mode off: it returns NULL or a wrong value where it should raise an error",
             "set spark.sql.ansi.enabled to true",
         ),
-        ("stopped", "the Spark session was stopped", "start a new one, and give that"),
+        ("stopped", "the Spark session was stopped", "start a new one and pass that"),
     ],
 )
 def test_what_is_wrong_with_a_session_is_said_in_a_line(

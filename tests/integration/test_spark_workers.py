@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 
-from tieout.spark.workers import map_batches
+from tieout.spark.executor_work import map_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

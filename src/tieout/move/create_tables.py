@@ -13,7 +13,7 @@ from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, Unholdable
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moves import Fence, Transfer
 from tieout.model.tables import Table, TableName
-from tieout.spark.work import run_work
+from tieout.spark.executor_work import run_work
 from tieout.tasks.routing import OURS, Route
 
 MAKE_IT = "make the table there, or leave it out"

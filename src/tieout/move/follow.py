@@ -29,9 +29,8 @@ from tieout.move.schema_changes import Trouble, TroubleFound
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import Staging
 from tieout.move.transformed_rows import staged_by
-from tieout.spark.interrupts import interruptible
+from tieout.spark.executor_work import interruptible, job_errors, run_work
 from tieout.spark.stream import Pace, stream_frame
-from tieout.spark.work import run_work, spark_errors
 
 _TRIES = 10
 
@@ -55,18 +54,18 @@ class LogBatches:
         return StageLogBatch(self.log, self.source, self.loader, tables, self.alike, after, upto)
 
     @property
-    def shaped(self) -> dict[int, StageTable]:
+    def transformed(self) -> dict[int, StageTable]:
         """The stages whose rows Spark works on, by the numbers that their stagers have."""
         return {number: stage for number, stage in enumerate(self.stages.values()) if stage.transfer.shape is not None}
 
     @property
     def cells(self) -> int:
-        widths = [len(stage.transfer.reads.columns) + len(STAGE_COLUMNS) for stage in self.shaped.values()]
+        widths = [len(stage.transfer.reads.columns) + len(STAGE_COLUMNS) for stage in self.transformed.values()]
         return max(widths, default=0)
 
     def staged(self, frame: DataFrame) -> DataFrame:
         """What comes of the work, once all is staged."""
-        return staged_by(frame, self.loader, self.shaped) if self.cells else frame
+        return staged_by(frame, self.loader, self.transformed) if self.cells else frame
 
 
 @dataclass
@@ -130,7 +129,7 @@ class Follower:
         if done(self._applied):
             return
         with ThreadPoolExecutor(1) as self._pool, tempfile.TemporaryDirectory(prefix="tieout-stream-") as directory:
-            with spark_errors():
+            with job_errors():
                 query = interruptible(self.spark, lambda: self._start(directory))
             ended = self._watch(query)
             try:
@@ -159,7 +158,7 @@ class Follower:
 
         def wait() -> None:
             try:
-                with spark_errors():
+                with job_errors():
                     query.awaitTermination()
                 ended.set_result(None)
             except Exception as error:
@@ -233,7 +232,7 @@ class Follower:
 
 
 def _staged(frame: DataFrame) -> LogBatchStaged | None:
-    with spark_errors():
+    with job_errors():
         rows = frame.collect()
     for row in rows:
         payload = pickle.loads(row.payload)

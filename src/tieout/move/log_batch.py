@@ -20,7 +20,7 @@ from tieout.model.tables import TableName
 from tieout.move import schema_changes
 from tieout.move.schema_changes import ColumnsChanged, TableChanged, Trouble, TroubleFound
 from tieout.move.staging import Behind, Stager, Staging
-from tieout.spark.work import Cells
+from tieout.spark.executor_work import Cells
 
 
 @dataclass(frozen=True, slots=True)

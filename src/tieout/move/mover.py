@@ -30,7 +30,7 @@ from tieout.move.schema_changes import Adapter, Incompatible, Trouble, TroubleFo
 from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.status import StatusKeeper
-from tieout.move.transformed_rows import run_shaped
+from tieout.move.transformed_rows import run_transformed
 from tieout.runtime.control import HoldingControl
 from tieout.runtime.dispatch import rate_of_a_task
 from tieout.runtime.throttle import Throttle
@@ -161,7 +161,7 @@ class Mover:
             self.tell(self.status)
             self.control.hold()
 
-        for run, wanted in ((run_plain, False), (run_shaped, True)):
+        for run, wanted in ((run_plain, False), (run_transformed, True)):
             copy_chunks(spark, [piece for piece in work if (piece.transfer.shape is not None) is wanted], run, copied)
 
     @property

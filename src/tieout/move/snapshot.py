@@ -16,7 +16,7 @@ from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.pace import paced
 from tieout.runtime.dispatch import slots
 from tieout.runtime.ranges import sampled_bounds
-from tieout.spark.work import Outcome, run_work
+from tieout.spark.executor_work import Outcome, run_work
 
 _MOST_BOUNDS = 100_000
 _A_WAVE = 12

@@ -18,7 +18,7 @@ from tieout.model.row_changes import KEPT, Begin, Image, LogTable, Rows
 from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
 from tieout.move.schema_changes import ColumnsChanged
 from tieout.move.snapshot_overlap import SnapshotOverlap
-from tieout.spark.work import Cells
+from tieout.spark.executor_work import Cells
 
 PIECE_ROWS, PIECE_BYTES = 200_000, 64 << 20
 """As many keys are held in memory, and about as many bytes; more are staged in several pieces."""

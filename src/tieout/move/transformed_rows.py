@@ -22,9 +22,8 @@ from tieout.model.tables import TableName
 from tieout.move.log_batch import LogBatchStaged
 from tieout.move.schema_changes import Trouble
 from tieout.move.snapshot import ChunkCopied, CopyChunk
-from tieout.spark.shaping import SHAPED, shaped
-from tieout.spark.work import SCHEMA, Cells, Outcome, run_work
-from tieout.spark.workers import map_batches
+from tieout.spark.executor_work import SCHEMA, Cells, Outcome, map_batches, run_work
+from tieout.spark.frames.transforms import TRANSFORMED, transformed
 
 _DELETE = str(int(ChangeKind.DELETE))
 
@@ -58,22 +57,22 @@ class ReadChunk:
             yield ChunkEnds()
 
 
-def run_shaped(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
+def run_transformed(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
     """Copies chunks through Spark, which works on their rows: each of them in one task."""
     transfers = list(dict.fromkeys(piece.transfer for piece in work))
     pieces = [ReadChunk(n, piece, transfers.index(piece.transfer)) for n, piece in enumerate(work)]
-    load = LoadShaped(work[0].loader, work[0].fence, [(piece.transfer, piece.chunk) for piece in work])
+    load = LoadTransformed(work[0].loader, work[0].fence, [(piece.transfer, piece.chunk) for piece in work])
     numbered = dict(enumerate(transfers))
 
     def then(frame: DataFrame) -> DataFrame:
-        return map_batches(shaped(frame, numbered), load.run, SCHEMA)
+        return map_batches(transformed(frame, numbered), load.run, SCHEMA)
 
     cells = max(len(transfer.reads.columns) for transfer in transfers)
     return [outcome for (outcome,) in run_work(spark, [[piece] for piece in pieces], cells=cells, then=then)]
 
 
 @dataclass(frozen=True)
-class LoadShaped:
+class LoadTransformed:
     """Writes chunks that were worked on, each in one transaction."""
 
     loader: Loader
@@ -99,11 +98,11 @@ class LoadShaped:
 def staged_by(frame: DataFrame, loader: Loader, stages: Mapping[int, StageTable]) -> DataFrame:
     """Changes in a frame of work with Cells, worked on and staged; a frame of SCHEMA."""
     transfers = {number: stage.transfer for number, stage in stages.items()}
-    return map_batches(shaped(frame, transfers, len(STAGE_COLUMNS)), StageShaped(loader, stages).run, SCHEMA)
+    return map_batches(transformed(frame, transfers, len(STAGE_COLUMNS)), StageTransformed(loader, stages).run, SCHEMA)
 
 
 @dataclass(frozen=True)
-class StageShaped:
+class StageTransformed:
     """Stages changes that were worked on. A row that does not pass is one that is deleted."""
 
     loader: Loader
@@ -120,7 +119,7 @@ class StageShaped:
                     yield _result(
                         work, self._counted(item, stages, staged) if wrong is None else _trouble(item, *wrong)
                     )
-                elif not isinstance(item, ShapedRows):
+                elif not isinstance(item, TransformedRows):
                     yield _result(work, item)
                 elif wrong is None:
                     stage, new = stages[item.number], not staged[item.number]
@@ -143,7 +142,7 @@ class StageShaped:
 
 
 @dataclass(frozen=True, slots=True)
-class ShapedRows:
+class TransformedRows:
     """Rows of a transfer, as columns: whether they pass, their texts, and what else came along."""
 
     number: int
@@ -155,7 +154,7 @@ def _trouble(log_batch: LogBatchStaged, table: TableName, error: TieoutError) ->
     return Trouble(table, str(error), log_batch.after) if isinstance(error, WriteError) else error
 
 
-def _changes(rows: ShapedRows, transfer: Transfer) -> list[pa.Array]:
+def _changes(rows: TransformedRows, transfer: Transfer) -> list[pa.Array]:
     passes, *columns = rows.columns
     kind = columns[-len(STAGE_COLUMNS)]
     held_back = pc.equal(passes, "false")
@@ -207,7 +206,7 @@ def _items(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
                 end += 1
             yield (
                 works[start].as_py(),
-                ShapedRows(number, _columns(batch.column(SHAPED).slice(start, end - start))),
+                TransformedRows(number, _columns(batch.column(TRANSFORMED).slice(start, end - start))),
             )
             start = end
 

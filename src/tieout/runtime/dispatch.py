@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from tieout.spark.work import Outcome, Work, run_work
+from tieout.spark.executor_work import Outcome, Work, run_work
 
 T = TypeVar("T")
 

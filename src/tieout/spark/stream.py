@@ -1,7 +1,7 @@
 """A change log as a Spark Structured Streaming source: its offsets are positions.
 
-What is done with the changes is done where they are read, by a piece of work for each part of the log; Spark gets
-what comes of it. Its checkpoint is worth nothing to us: the target knows how far it is.
+Each log batch is a piece of work, done where the changes are read; Spark gets its result. Spark's checkpoint is worth
+nothing to us: the target knows how far it is.
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ import pickle
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from py4j.clientserver import ClientServer
+from py4j.java_gateway import JavaObject
+from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
@@ -22,14 +28,12 @@ from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.errors import TieoutError
 from tieout.model.positions import Position
 from tieout.model.server_words import are_hidden, hidden
-from tieout.spark.callbacks import guard_callbacks
-from tieout.spark.work import Pieces, Work, read_pieces, schema_with
-from tieout.spark.workers import keep_what_is_loaded
+from tieout.spark.executor_work import Pieces, Work, keep_what_is_loaded, read_pieces, schema_with
 
 _OPTION = "secret.following"
 _POSITION = "position"
 _TROUBLE = "trouble"
-"""Of an offset that is none: why the log could not be asked for its end."""
+"""Marks an offset that holds an error instead: why the log's end could not be read."""
 _SOON, _LATE, _MOST_TIMES = 1.0, 4.0, 32
 
 
@@ -50,15 +54,15 @@ class Following(Protocol):
 
     @property
     def cells(self) -> int:
-        """How many columns there are to be for Cells."""
+        """How many columns the frame has for Cells."""
 
     def work(self, after: Position, upto: Position) -> Work: ...
 
 
 class Pace:
-    """How many bytes of a log to read at once: more while that takes no time, less when it takes long.
+    """How many bytes of a log to read at once: more while a batch takes no time, less when it takes long.
 
-    What takes time are changes; of a log that is full of other tables' there may be gigabytes without one.
+    Changes take time; a log that is full of other tables' changes may have gigabytes without one of ours.
     """
 
     def __init__(self, bytes_: int) -> None:
@@ -75,7 +79,7 @@ class Pace:
 
 
 def stream_frame(spark: SparkSession, following: Following) -> DataFrame:
-    """An endless frame of work.SCHEMA, with columns for Cells: what comes of the work, pickled."""
+    """An endless frame of executor_work.SCHEMA, with columns for Cells: the pickled results of the work."""
     guard_callbacks()
     spark.dataSource.register(ChangeSource)
     packed = base64.b64encode(pickle.dumps((are_hidden(), following))).decode("ascii")
@@ -83,7 +87,7 @@ def stream_frame(spark: SparkSession, following: Following) -> DataFrame:
 
 
 class ChangeSource(DataSource):
-    """The changes of a log, as far as they have been worked on."""
+    """The results of working on the changes of a log."""
 
     @classmethod
     def name(cls) -> str:
@@ -126,14 +130,14 @@ class _ChangeReader(DataSourceStreamReader):
         return {_POSITION: self._following.start.text}
 
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
-        # Asked every few milliseconds by Spark, the server shall not be.
+        # Spark asks every few milliseconds; the server should not have to answer that often.
         time.sleep(max(0.0, self._asked + self._following.poll_seconds - time.monotonic()))
         self._pace.went_on()
         try:
             with hidden(self._hides):
                 ends = self._following.log.ends(Position(start[_POSITION]), self._pace.bytes, 1)
         except TieoutError as error:
-            # Raised here, it would end the stream as words of Spark's, with a stack in them.
+            # Raised here, it would end the stream as an error of Spark's, with a stack trace in it.
             return {**start, _TROUBLE: base64.b64encode(pickle.dumps(error)).decode("ascii")}
         self._asked = 0.0 if ends else time.monotonic()
         return {_POSITION: ends[-1].text} if ends else start
@@ -149,3 +153,46 @@ class _ChangeReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_pieces(partition)
+
+
+_CLIENT = "cbClient"
+_OURS: WeakKeyDictionary[ClientServer, JavaObject] = WeakKeyDictionary()
+"""Java's end of the callbacks that each gateway was given here."""
+_GUARDING = Lock()
+
+
+def guard_callbacks() -> None:
+    """From now on Java has to send the token of the session's own connection when it calls into this process.
+
+    A stream hands its batches to Python through a port of this machine. pyspark lets anyone call there: when it gives
+    Java the port, py4j's copy of the client loses the token that both sides have (PythonClient.copyWith). Another
+    process that uses the same Java takes the callbacks away the same way, so each stream looks whether they are ours.
+    """
+    gateway = SparkContext._gateway
+    # Gateways of other kinds were made by a platform for its users; it answers for them.
+    if not isinstance(gateway, ClientServer) or gateway.java_parameters.auth_token is None:
+        return
+    with _GUARDING:
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+        if server.getCallbackClient() != _OURS.get(gateway):
+            _OURS[gateway] = _client(gateway, server, gateway.java_parameters.auth_token)
+            _set_client(gateway, server, _OURS[gateway])
+            gateway.python_parameters.auth_token = gateway.java_parameters.auth_token
+
+
+def _client(gateway: Any, server: Any, token: str) -> Any:
+    """A client like the one that py4j has, with the token and this process's port."""
+    java, known = gateway.jvm, server.getCallbackClient()
+    seconds = java.java.util.concurrent.TimeUnit.SECONDS
+    factory = java.javax.net.SocketFactory.getDefault()
+    address = gateway._callback_server.port, known.getAddress()
+    rest = server, known.isMemoryManagementEnabled(), known.getReadTimeout(), token
+    commands = server.getCustomCommands()
+    return java.py4j.PythonClient(server.getGateway(), commands, *address, 30, seconds, factory, *rest)
+
+
+def _set_client(gateway: Any, server: Any, client: Any) -> None:
+    field = server.getGateway().getClass().getDeclaredField(_CLIENT)
+    field.setAccessible(True)
+    field.set(server.getGateway(), client)

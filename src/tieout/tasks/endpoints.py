@@ -21,12 +21,12 @@ def open_any(url: EndpointUrl, session: Callable[[], SparkSession]) -> Endpoint:
     """Calls `session` only if the tables need Spark; the call may wait for Spark to start."""
     if url.scheme == "lake":
         with _LOADING:
-            from tieout.spark.lake import open_lake
+            from tieout.spark.frames.lake import open_lake
 
         return open_lake(url, session())
     if url.scheme == "spark":
         with _LOADING:
-            from tieout.spark.catalog import open_catalog
+            from tieout.spark.frames.endpoint import open_catalog
 
         return open_catalog(url, session())
     return open_endpoint(url)

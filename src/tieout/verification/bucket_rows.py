@@ -22,7 +22,7 @@ from tieout.errors import TieoutError
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.keys import Key, KeyRange
 from tieout.model.truncated import LONGEST_KEPT, longest_of
-from tieout.spark.work import Bucketed
+from tieout.spark.executor_work import Bucketed
 from tieout.verification.compare import Shape
 from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck
 from tieout.verification.rows import fields_of, key_hashes, key_text

@@ -13,9 +13,9 @@ from tieout.model.digests import EMPTY
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import VerificationResult
 from tieout.model.tables import TableName
-from tieout.spark.faults import spark_faults
-from tieout.spark.frames import FrameEndpoint, FrameReader
-from tieout.spark.workers import map_batches
+from tieout.spark.errors import frame_errors
+from tieout.spark.executor_work import map_batches
+from tieout.spark.frames.endpoint import FrameEndpoint, FrameReader
 from tieout.tasks.table_matching import NamePair
 from tieout.verification.bucket_rows import CompareBuckets
 from tieout.verification.frame_jobs import native_suspects, rows_of
@@ -41,7 +41,7 @@ def compare_frames(a: DataFrame, b: DataFrame, request: TableRequest, limit: int
     if planned.plan is not None:
         run = start_run(0, planned.plan, None)
         runs.append(run)
-        with spark_faults("the comparison of two DataFrames"):
+        with frame_errors("the comparison of two DataFrames"):
             _digest(spark, run)
             if run.differing_buckets:
                 _compare_rows(spark, run, limit)

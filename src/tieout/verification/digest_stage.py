@@ -19,7 +19,7 @@ from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import sampled_bounds
-from tieout.spark.work import Outcome, Work
+from tieout.spark.executor_work import Outcome, Work
 from tieout.verification.frame_jobs import DigestFrame, count_work, run_mixed
 from tieout.verification.progress import Ledger
 from tieout.verification.table_plan import Side

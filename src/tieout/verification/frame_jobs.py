@@ -17,11 +17,10 @@ from tieout.errors import SparkFailure, TieoutError
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING
 from tieout.model.results import Strategy
-from tieout.spark.faults import spark_faults
-from tieout.spark.frames import FrameReader
-from tieout.spark.interrupts import interruptible
-from tieout.spark.wire import selected
-from tieout.spark.work import Outcome, Work, run_work
+from tieout.spark.errors import frame_errors
+from tieout.spark.executor_work import Outcome, Work, interruptible, run_work
+from tieout.spark.frames.endpoint import FrameReader
+from tieout.spark.frames.values import selected
 from tieout.verification.frame_rows import native_digests, pulled_digests, suspect_rows
 from tieout.verification.table_plan import Side, TablePlan
 from tieout.verification.table_state import TableRun
@@ -140,4 +139,4 @@ def _outcome(spark: SparkSession, piece: FrameWork) -> Outcome:
 
 def _faults(side: Side) -> AbstractContextManager[None]:
     assert isinstance(side.reader, FrameReader)
-    return spark_faults(side.reader.place(side.scan.table.name))
+    return frame_errors(side.reader.place(side.scan.table.name))

@@ -16,10 +16,9 @@ from pyspark.sql import functions as fn
 from tieout.canonical.bucket_digests import add_buckets
 from tieout.connectors.protocols.endpoint import Scan
 from tieout.model.digests import Digest
-from tieout.spark.lanes import KEY, ROW, Lanes, bucket_of, bucket_sums, digest_of
-from tieout.spark.wire import wired
-from tieout.spark.work import SCHEMA
-from tieout.spark.workers import map_batches
+from tieout.spark.executor_work import SCHEMA, map_batches
+from tieout.spark.frames.spark_hash import KEY, ROW, SparkHash, bucket_of, bucket_sums, digest_of
+from tieout.spark.frames.values import wired
 from tieout.verification.bucket_rows import Sent, loose_rows
 from tieout.verification.rows import fields_of
 from tieout.verification.work import bucket_digests
@@ -33,8 +32,8 @@ _SCHEMA = "bucket int, rows long, " + ", ".join(f"{word} long" for word in _WORD
 def hashed_pair(rows: tuple[DataFrame, DataFrame], scans: tuple[Scan, Scan], seed: int) -> tuple[DataFrame, DataFrame]:
     """The rows of two frames with hashes that compare."""
     types = [[field.dataType for field in frame.schema.fields] for frame in rows]
-    left = Lanes(scans[0], types[1], seed).hashed(rows[0])
-    return left, Lanes(scans[1], types[0], seed).hashed(rows[1])
+    left = SparkHash(scans[0], types[1], seed).hashed(rows[0])
+    return left, SparkHash(scans[1], types[0], seed).hashed(rows[1])
 
 
 def native_digests(

@@ -14,9 +14,7 @@ from tieout.meta import Side as LaneSide
 from tieout.model.differences import DifferenceCounts
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
-from tieout.spark.interrupts import interruptible
-from tieout.spark.work import run_work, spark_errors, work_frame
-from tieout.spark.workers import map_batches
+from tieout.spark.executor_work import interruptible, job_errors, map_batches, run_work, work_frame
 from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
 from tieout.verification.frame_jobs import is_native_pair, native_suspects, rows_of
 from tieout.verification.frame_rows import SendRows, bucket_rows
@@ -78,7 +76,7 @@ class RowStage:
         # Whole buckets to a task, in order; as many tasks as connections, since each may look rows up again.
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
-        with spark_errors():
+        with job_errors():
             compared = map_batches(together, compare.run, "payload binary")
             for row in interruptible(self._spark, lambda: compared.toLocalIterator(prefetchPartitions=True)):
                 found = pickle.loads(row.payload)

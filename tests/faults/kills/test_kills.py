@@ -16,7 +16,7 @@ from tests.faults.kills.movers import Kill, Movers
 from tests.faults.kills.places import PAIRS, Servers
 from tests.faults.moving.mover import Mover
 from tests.variants import later
-from tieout.spark import work
+from tieout.spark import executor_work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ def played(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) 
     yield play_it
     movers.close()
     # A mover has registered its sources in the session, and is dead: they have to be ours again.
-    work._REGISTERED.clear()
+    executor_work._REGISTERED.clear()
     Mover(spark, tmp_path, {})._call_back_here()
 
 

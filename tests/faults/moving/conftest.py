@@ -16,7 +16,7 @@ from tests.faults.moving.ledger import keep, passed, table
 from tests.faults.moving.mover import Mover
 from tieout import api
 from tieout.model.requests import MoveRequest
-from tieout.spark import work
+from tieout.spark import executor_work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,6 +96,6 @@ def mover(pair: tuple[Database, Database], spark: SparkSession, tmp_path: Path) 
 
     yield make
     # A mover has registered its sources in the session, and is dead: they have to be ours again.
-    work._REGISTERED.clear()
+    executor_work._REGISTERED.clear()
     Path(os.environ["TIEOUT_FAILPOINT"]).unlink(missing_ok=True)
     api.drop_move(MoveRequest(task, source.url, target.url), meta)

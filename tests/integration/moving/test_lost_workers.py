@@ -15,7 +15,7 @@ from tests.integration.moving.troubles import followed, until
 from tieout import api
 from tieout.errors import SparkFailure
 from tieout.move.follow import _staged
-from tieout.spark.work import SCHEMA
+from tieout.spark.executor_work import SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from tieout.errors import FullError, LogLostError
 from tieout.model.moves import Delivery
 from tieout.model.requests import MoveRequest
 from tieout.move.snapshot import CopyChunk
-from tieout.spark.work import run_work
+from tieout.spark.executor_work import run_work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

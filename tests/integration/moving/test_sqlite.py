@@ -22,7 +22,7 @@ from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import UnsupportedError
 from tieout.model.requests import MoveRequest, VerifyRequest
-from tieout.spark import work
+from tieout.spark import executor_work
 from tieout.verification.plan import plan_tables
 from tieout.verification.preflight import look_ahead
 
@@ -154,7 +154,7 @@ def mover(moving: Moving) -> Iterator[Mover]:
     }
     yield Mover(moving.spark, moving.directory, asked)
     # As after other movers that were killed: their sources have to be ours again.
-    work._REGISTERED.clear()
+    executor_work._REGISTERED.clear()
     Path(os.environ["TIEOUT_FAILPOINT"]).unlink(missing_ok=True)
 
 
@@ -166,7 +166,7 @@ def test_killed_and_resumed(moving: Moving, mover: Mover, place: str, times: int
     with in_background(writer(moving.source, [])):
         killed = mover.run((place, times))
         assert killed.killed, killed.words
-    work._REGISTERED.clear()
+    executor_work._REGISTERED.clear()
     Path(os.environ["TIEOUT_FAILPOINT"]).unlink()
     moving.asking(chunk_rows=100).run()
     assert_equal(moving)

@@ -15,7 +15,7 @@ from tests.faults.moving.mover import Ended, Mover
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import until
 from tieout.runtime import lease
-from tieout.spark import work
+from tieout.spark import executor_work
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def zombie(
         process, ended = mover.start(), list[Ended]()
         try:
             until(lambda: _is_stopped(process))
-            work._REGISTERED.clear()
+            executor_work._REGISTERED.clear()
             monkeypatch.setattr(lease, "SILENT_SECONDS", 0)  # nobody waits for it any longer
             yield ended
             process.send_signal(signal.SIGCONT)
@@ -56,7 +56,7 @@ def zombie(
 
     yield asleep
     # As after other movers in processes of their own: their sources have to be ours again.
-    work._REGISTERED.clear()
+    executor_work._REGISTERED.clear()
 
 
 def _is_stopped(process: subprocess.Popen[str]) -> bool:

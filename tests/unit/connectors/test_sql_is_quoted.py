@@ -23,7 +23,7 @@ QUOTING = {
     *(f"connectors/{engine}/quoting.py" for engine in ("mysql", "postgres", "sqlite")),
     "connectors/sql/placeholders.py",
     "connectors/mysql/shown.py",
-    "spark/wire.py",
+    "spark/frames/values.py",
     # No SQL: Python that is generated, patterns, options of Java, what is told of a wrong
     # CHECK statement.
     "connectors/mysql/binlog/decimals.py",
@@ -31,7 +31,7 @@ QUOTING = {
     "connectors/mysql/binlog/forms.py",
     "connectors/sql/ddl.py",
     "checks/language.py",
-    "spark/launch.py",
+    "spark/session.py",
 }
 WORDS = ("replication slot", "tell their rows apart", "--exclude-columns", "pip install", "tieout check", "{shard")
 """Of messages that people read."""

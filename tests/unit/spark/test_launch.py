@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tieout.spark.launch import _arguments, properties
+from tieout.spark.session import _arguments, properties
 
 
 def given() -> list[str]:

@@ -12,7 +12,7 @@ import pyspark
 import pytest
 
 import tieout
-from tieout.spark.python import WORKER_PYTHON, worker_python
+from tieout.spark.session import WORKER_PYTHON, worker_python
 
 HOME = Path(pyspark.__file__).parent
 SHOWN = "import json, os, pyspark, sys; print(json.dumps([pyspark.__file__, sys.path, sys.argv, sys.executable]))"
@@ -72,5 +72,5 @@ def test_the_zips_of_another_spark_are_what_fits_it(home: Path | str, monkeypatc
 def test_a_launcher_that_may_not_be_run_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "worker-python.sh"
     copy.write_text("#!/bin/sh\n")
-    monkeypatch.setattr("tieout.spark.python._LAUNCHER", copy)
+    monkeypatch.setattr("tieout.spark.session._LAUNCHER", copy)
     assert worker_python() == sys.executable

@@ -69,7 +69,7 @@ KINDS = kinds_of_work()
 
 def test_every_kind_is_found() -> None:
     """A few of each sort: without them the others may be missed, too."""
-    assert {"DigestRange", "CompareBuckets", "ScanIndex", "LookUp", "LoadShaped", "LogBatches"} <= set(KINDS)
+    assert {"DigestRange", "CompareBuckets", "ScanIndex", "LookUp", "LoadTransformed", "LogBatches"} <= set(KINDS)
     assert len(KINDS) >= 25
 
 

@@ -23,7 +23,7 @@ from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.pace import Pace
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt
 from tieout.runtime.recheck import Rechecked, RecheckPolicy, by_identity, recheck
-from tieout.spark.work import Work
+from tieout.spark.executor_work import Work
 
 MOST = 100_000
 """Rows that break one constraint, of one look: more are counted, not listed."""

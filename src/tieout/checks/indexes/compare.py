@@ -23,8 +23,7 @@ from tieout.errors import TieoutError
 from tieout.model.truncated import restored
 from tieout.runtime.dispatch import deal, slots
 from tieout.runtime.recheck import RecheckPolicy, recheck
-from tieout.spark.interrupts import interruptible
-from tieout.spark.work import Work, cell_name, spark_errors, work_frame
+from tieout.spark.executor_work import Work, cell_name, interruptible, job_errors, work_frame
 
 if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
     from tieout.checks.progress import Unit
@@ -92,7 +91,7 @@ def find_mismatches(spark: SparkSession, tasks: Sequence[Sequence[Work]]) -> lis
         found = _disagreeing(work_frame(spark, tasks, CELLS))
         return found.withColumn("number", F.row_number().over(first)).where(F.col("number") <= MOST).collect()
 
-    with spark_errors():
+    with job_errors():
         found = interruptible(spark, collected)
     for row in found:
         if row.payload is not None:

@@ -22,7 +22,7 @@ from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Path, TablePath
 from tieout.errors import TieoutError
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt, slots
-from tieout.spark.work import Work
+from tieout.spark.executor_work import Work
 
 if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
     from tieout.checks.progress import Unit

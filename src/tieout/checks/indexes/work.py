@@ -22,7 +22,7 @@ from tieout.connectors.protocols.endpoint import ScanColumn, reading
 from tieout.connectors.protocols.paths import AtMoments, Path, TablePath, Versions
 from tieout.model.truncated import LONGEST_IN_FAILURE, stored
 from tieout.pace import paced
-from tieout.spark.work import Cells
+from tieout.spark.executor_work import Cells
 
 CELLS = 5
 """Of a row or an entry in a bucket that differs: its side, its address, its fingerprint, its values, its row's key."""

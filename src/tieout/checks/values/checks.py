@@ -24,7 +24,7 @@ from tieout.model.tables import Table
 from tieout.pace import Pace
 from tieout.runtime.dispatch import deal, slots
 from tieout.runtime.recheck import RecheckPolicy, by_identity, recheck
-from tieout.spark.work import run_work
+from tieout.spark.executor_work import run_work
 
 MOST = 10_000
 """Of a part: an expression that was changed makes all of its values wrong."""

@@ -1,4 +1,4 @@
-"""Tables that only a Spark session can read, with the face of an endpoint."""
+"""Tables that only a Spark session can read, with the face of an endpoint: lakes, and `spark:///catalog.schema`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from tieout.connectors.protocols.endpoint import Capabilities
 from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.errors import MissingObjectError
 from tieout.model.tables import Column, Table, TableName
-from tieout.spark.faults import spark_faults
-from tieout.spark.types import logical_type
+from tieout.spark.errors import frame_errors
+from tieout.spark.frames.types import logical_type
+from tieout.spark.frames.values import quoted
 
 CAPABILITIES = Capabilities(family="spark", native_hash=True, bucket_hash=True)
 
 _STRICT = {
-    # Whatever the session says: a file that is left out would pass as equal.
+    # Whatever the session says: a file that Spark skips would pass as equal.
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
-    # The files of a table may have grown columns: all of them are compared.
+    # Later files of a table may have more columns: compare all of them.
     "mergeSchema": "true",
 }
 
@@ -38,9 +39,9 @@ class FrameReader(SessionOnly):
         return FrameReader, (self.format, dict(self.places))  # a frame can't leave the driver
 
     def frame(self, spark: SparkSession, name: TableName) -> DataFrame:
-        """Opened once: the files that it was digested from are those that its rows come from."""
+        """Opens a table once, so that its digests and its rows come from the same files."""
         if name not in self.opened:
-            with spark_faults(self.place(name)):
+            with frame_errors(self.place(name)):
                 self.opened[name] = self._open(spark, self.places[name])
         return self.opened[name]
 
@@ -50,12 +51,12 @@ class FrameReader(SessionOnly):
         return spark.read.format(self.format).options(**_STRICT).load(place)
 
     def place(self, name: TableName) -> str:
-        """Where a table is, for people."""
+        """A table's path or name, for messages."""
         return self.places[name] if self.format is not None else str(name)
 
 
 class FrameEndpoint:
-    """The tables of a lake or of a session. No table has a key: the request or the other side names one."""
+    """The tables of a lake or of a session. They have no keys: the request or the other side names one."""
 
     capabilities = CAPABILITIES
 
@@ -75,7 +76,7 @@ class FrameEndpoint:
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         for name in names:
             if name not in self._reader.places:
-                raise MissingObjectError(f"{self.url.redacted()}: there is no table {name}", "check its name")
+                raise MissingObjectError(f"{self.url.redacted()}: no table {name}", "check its name")
         return [describe_frame(name, self._reader.frame(self._spark, name)) for name in names]
 
     def reader(self) -> FrameReader:
@@ -87,10 +88,26 @@ class FrameEndpoint:
         return None
 
     def close(self) -> None:
-        """The session is not the endpoint's to stop."""
+        """Does nothing: the endpoint does not own the session."""
 
 
 def describe_frame(name: TableName, frame: DataFrame) -> Table:
-    """A frame as a table without a key. What it says of NULLs is a hint for the optimizer, and binds nobody."""
+    """A frame as a table without a key. Its `nullable` is a hint for the optimizer, and not enforced."""
     columns = tuple(Column(field.name, logical_type(field)) for field in frame.schema.fields)
     return Table(name, columns, declares=False)
+
+
+def open_catalog(url: EndpointUrl, spark: SparkSession) -> FrameEndpoint:
+    """Opens `spark:///catalog.schema`. One name is a schema of the current catalog; none is the current schema."""
+    with frame_errors(url.redacted()):
+        names = (url.database or spark.catalog.currentDatabase()).split(".")
+        namespace = names if len(names) > 1 else [spark.catalog.currentCatalog(), *names]
+        schema = ".".join(namespace[1:])
+        if not spark.catalog.databaseExists(quoted(*namespace)):
+            raise MissingObjectError(f"{url.redacted()}: the Spark session has no schema {schema}", "check the URL")
+        places = {}
+        for table in sorted(spark.catalog.listTables(quoted(*namespace)), key=lambda t: not t.isTemporary):
+            # Spark lists temporary views in every schema; a table of the same name takes precedence.
+            ident = quoted(table.name) if table.isTemporary else quoted(*namespace, table.name)
+            places[TableName(schema, table.name)] = ident
+    return FrameEndpoint(url, spark, schema, FrameReader(None, places))

@@ -31,7 +31,7 @@ _SIMPLE = {
 _BITS = {"ByteType": 8, "ShortType": 16, "IntegerType": 32, "LongType": 64}
 
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
-"""Where Spark notes that a string column was declared CHAR(n) or VARCHAR(n)."""
+"""The metadata in which Spark keeps that a string column was declared CHAR(n) or VARCHAR(n)."""
 
 
 def logical_type(field: StructField) -> LogicalType:

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from tieout.config.urls import EndpointUrl
 from tieout.errors import MissingObjectError
 from tieout.model.tables import TableName
-from tieout.spark.faults import spark_faults
-from tieout.spark.frames import FrameEndpoint, FrameReader
+from tieout.spark.errors import frame_errors
+from tieout.spark.frames.endpoint import FrameEndpoint, FrameReader
 
 _PART = re.compile(r"part[-._].*|(data|chunk)?[-_]?\d+|[0-9a-f-]{32,}.*", re.IGNORECASE)
-"""Names that writers give to the pieces of one table (Spark, Hive, Dask, DuckDB, Polars); nobody calls a table that."""
+"""Names that writers give to the files of one table (Spark, Hive, Dask, DuckDB, Polars); nobody names a table so."""
 
 _ENDING = re.compile(
     r"(\.(snappy|gz|gzip|zstd|lz4|brotli|zlib|c\d+))?\.(parquet|parq|orc|delta|iceberg)$", re.IGNORECASE
@@ -51,7 +51,7 @@ class Entry:
 def open_lake(url: EndpointUrl, spark: SparkSession) -> FrameEndpoint:
     """Lists the path; MissingObjectError if there is none."""
     path = url.path or ""
-    with spark_faults(url.redacted()):
+    with frame_errors(url.redacted()):
         here, entries = _listed(spark, path)
     if here is None:
         raise MissingObjectError(f"{url.redacted()}: there is no such path", "check the path in the URL")
@@ -61,9 +61,9 @@ def open_lake(url: EndpointUrl, spark: SparkSession) -> FrameEndpoint:
 
 
 def tables_of(here: Entry, entries: Iterable[Entry], form: str = "parquet") -> tuple[str, dict[TableName, str]]:
-    """The tables of a path and what they are a schema of.
+    """The schema name and the tables of a path.
 
-    The path is one table if it is a file or holds the pieces of one: part files, partitions, a table format's
+    The path is one table if it is a file or holds the files of one: part files, partitions, a table format's
     log. Otherwise each file and each directory in it is a table.
     """
     entries = list(entries)
@@ -90,7 +90,7 @@ def _is_table(entries: list[Entry], shown: list[Entry], form: str) -> bool:
 
 
 def _listed(spark: SparkSession, path: str) -> tuple[Entry | None, list[Entry]]:
-    """The path and what is in it, by Hadoop: it knows every store that Spark reads."""
+    """Lists the path through Hadoop, which knows every store that Spark reads."""
     jvm: Any = spark._jvm
     place = jvm.org.apache.hadoop.fs.Path(path)
     store = place.getFileSystem(spark._jsc.hadoopConfiguration())

@@ -34,18 +34,18 @@ _KNOWN: dict[str, tuple[type[TieoutError], str, str]] = {
 
 
 @contextmanager
-def spark_faults(what: str) -> Iterator[None]:
-    """Failures of Spark inside become a TieoutError about `what`, a table or a path."""
+def frame_errors(what: str) -> Iterator[None]:
+    """Turns Spark's errors inside into a TieoutError about `what`, a table or a path."""
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         raise _translated(what, error) from None
 
 
-def worker_fault(text: str) -> SparkFailure | None:
-    """What is wrong with the Python processes of a session, if a failure of Spark tells of that.
+def worker_error(text: str) -> SparkFailure | None:
+    """What is wrong with a session's Python processes, if an error of Spark's says so.
 
-    Nobody asks them before: that would be a job of its own, for every session.
+    Nothing checks them in advance: that would take a job of its own, for every session.
     """
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
     remedy = f"set PYSPARK_PYTHON to a Python {ours} that has tieout before the session starts"
@@ -54,12 +54,12 @@ def worker_fault(text: str) -> SparkFailure | None:
     if missing := _NO_MODULE.search(text):
         package, _, part = missing[1].partition(".")
         if package == "tieout" and part:
-            message = f"Spark's Python processes have another version of tieout: there is no {missing[1]} in it"
-            return SparkFailure(message, f"install the same for them, or {remedy}")
+            message = f"Spark's Python processes have another version of tieout, which has no {missing[1]}"
+            return SparkFailure(message, f"install the same version for them, or {remedy}")
         message = f"Spark's Python processes can't import {package}"
         return SparkFailure(message, f"install {package} for the Python that they run, or {remedy}")
     if program := _NO_PROGRAM.search(text):
-        return SparkFailure(f"Spark can't start its Python processes: {program[1]} can't be run", remedy)
+        return SparkFailure(f"Spark can't start its Python processes: can't run {program[1]}", remedy)
     return None
 
 
@@ -67,7 +67,7 @@ def _translated(what: str, error: Exception) -> TieoutError:
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return SparkFailure(f"{what}: Spark's process ended", log_hint())
     text = str(error)
-    if fault := worker_fault(text):
+    if fault := worker_error(text):
         return fault
     conditions = dict(reversed(_CONDITION.findall(text)))
     for condition, (kind, message, hint) in _KNOWN.items():
@@ -76,16 +76,18 @@ def _translated(what: str, error: Exception) -> TieoutError:
     if "FAILED_READ_FILE" in conditions:
         file = _FILE.search(conditions["FAILED_READ_FILE"])
         name = _shown(file[1]) if file else "a file"
-        return ReadError(f"{what}: {name} can't be read", "is it damaged, or of another format than the URL says?")
+        return ReadError(
+            f"{what}: can't read {name}", "check that it is not damaged and has the format that the URL names"
+        )
     line = said(error, _line(text, conditions))
     if "PARSE_SYNTAX_ERROR" in conditions or "UNRESOLVED_COLUMN" in conditions:
-        return UsageError(f"{what}: {line}", "check the condition or expression; Spark SQL reads it")
+        return UsageError(f"{what}: {line}", "correct the condition or expression; it has to be Spark SQL")
     return ReadError(f"{what}: {line}", log_hint())
 
 
 def said(error: Exception, line: str) -> str:
-    """A line of what Spark says. While values are hidden, its error class; of columns and syntax it says all, since
-    it finds such faults before it reads a row.
+    """A line of Spark's message. While values are hidden, its error class, except for errors about columns and syntax:
+    Spark finds those before it reads a row.
     """
     name = error.getCondition() if isinstance(error, PySparkException) else None
     if name is not None and name.partition(".")[0] in _OF_THE_QUERY:
@@ -98,12 +100,12 @@ def log_hint() -> str:
 
 
 def _shown(file: str) -> str:
-    """Directories of a lake are named by values of rows."""
+    """The file; while values are hidden, without its directories: a lake names them after values of rows."""
     return file.rpartition("/")[2] if are_hidden() else file
 
 
 def _line(text: str, conditions: dict[str, str]) -> str:
-    """What Spark complains of, in one line."""
+    """Spark's complaint in one line."""
     if conditions:
         name, message = next(iter(conditions.items()))
         return message.partition(" SQLSTATE")[0].strip()[:300] or name

@@ -1,23 +1,28 @@
 """Runs work on executors, through a PySpark data source.
 
 A piece of work is a picklable value with `run()`, which yields picklable results. Partitions are lists of
-pieces, done one after another by one task. An error ends its piece of work and travels to the driver as
-data: what to make of it is the flow's business, and the other pieces go on.
+pieces, which one task does one after another. An error ends its piece of work and travels to the driver as
+data: the flow decides what to make of it, and the other pieces go on.
 """
 
 from __future__ import annotations
 
 import base64
+import gc
 import pickle
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 import pyarrow as pa
 import stamina
 from py4j.protocol import Py4JError
+from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -25,17 +30,15 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.errors import SparkFailure, TieoutError
 from tieout.model.server_words import are_hidden, hidden, told
-from tieout.spark.faults import log_hint, said, worker_fault
-from tieout.spark.interrupts import interruptible
-from tieout.spark.workers import keep_what_is_loaded
+from tieout.spark.errors import log_hint, said, worker_error
 
 SCHEMA = "work long, bucket int, payload binary"
 _CELLS = "cells"
 """The option with the number of columns for Cells; they are named by `cell_name`."""
 _HIDES = "hides"
-"""The option that says whether what servers say is told without values."""
+"""The option that says whether to quote servers without values."""
 _MOST_ROWS = 10_000
-"""Of Cells in one batch: Arrow's strings are of 2 GB together."""
+"""The most rows of Cells in one batch: Arrow's strings take 2 GB together."""
 _OPTION = "secret.work"
 """Named so that Spark redacts it from plans and event logs: connections hold passwords."""
 
@@ -46,13 +49,13 @@ class Work(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one piece of work: its results, and the error that ended it, if one did."""
+    """The results of one piece of work, and the error that ended it, if one did."""
 
     results: tuple[Any, ...]
     error: TieoutError | None = None
 
     def only(self) -> Any:
-        """The single result; the error is raised."""
+        """The single result; raises the error."""
         if self.error is not None:
             raise self.error
         (result,) = self.results
@@ -68,7 +71,7 @@ def run_work(
 ) -> list[list[Outcome]]:
     """The outcomes, in the shape of `partitions`: one Spark task for each.
 
-    With `then`, Spark goes on with the results, of which so many columns may be Cells; it is to end in SCHEMA again.
+    With `then`, Spark goes on with the results: a frame with `cells` columns for Cells. `then` returns SCHEMA again.
     """
     partitions = [list(partition) for partition in partitions]
     if not any(partitions):
@@ -78,7 +81,7 @@ def run_work(
         frame = work_frame(spark, partitions, cells)
         return (frame if then is None else then(frame)).collect()
 
-    with spark_errors():
+    with job_errors():
         rows = interruptible(spark, collected)
     results: dict[int, list[Any]] = {}
     errors: dict[int, TieoutError] = {}
@@ -96,9 +99,9 @@ def run_work(
 
 
 def work_frame(spark: SparkSession, partitions: Sequence[Sequence[Work]], cells: int = 0) -> DataFrame:
-    """The results of work as a frame of SCHEMA, for what goes on in Spark; payloads are pickled.
+    """The results of work as a frame of SCHEMA, for Spark to go on with; payloads are pickled.
 
-    With columns for Cells, if there are some among the results.
+    `cells` is the number of columns for Cells, if the results have some.
     """
     if spark not in _REGISTERED:
         spark.dataSource.register(WorkSource)
@@ -111,12 +114,12 @@ def work_frame(spark: SparkSession, partitions: Sequence[Sequence[Work]], cells:
 
 
 @contextmanager
-def spark_errors() -> Iterator[None]:
-    """Failures of a Spark job inside become a SparkFailure of one line."""
+def job_errors() -> Iterator[None]:
+    """Turns errors of a Spark job inside into a SparkFailure of one line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        if fault := worker_fault(str(error)):
+        if fault := worker_error(str(error)):
             raise fault from None
         # The last line of a Python traceback names the error; Java's frames ("at …withInternalError…") name nothing.
         lines = [
@@ -131,7 +134,7 @@ _REGISTERED: WeakSet[SparkSession] = WeakSet()
 
 @dataclass(frozen=True, slots=True)
 class Bucketed:
-    """A result that goes on to be grouped by `bucket`."""
+    """A result that Spark groups by `bucket`."""
 
     bucket: int
     value: Any
@@ -150,14 +153,14 @@ def cell_name(place: int) -> str:
 
 
 def schema_with(cells: int) -> str:
-    """SCHEMA with so many columns for Cells."""
+    """SCHEMA with this number of columns for Cells."""
     return ", ".join([SCHEMA, *(f"{cell_name(place)} string" for place in range(cells))])
 
 
 class Pieces(InputPartition):
-    """Pickled work for a task; `first` is the number of its first piece, `cells` of how many columns its frame has.
+    """Pickled work for a task; `first` is the number of its first piece, `cells` the number of columns for Cells.
 
-    `hides`: what servers say is told without values, as in the process that asks for the work.
+    `hides`: quote servers without values, as the process that asks for the work does.
     """
 
     def __init__(self, first: int, pickled: bytes, cells: int = 0, hides: bool = False) -> None:
@@ -194,7 +197,7 @@ class _WorkReader(DataSourceReader):
         for pieces, pickled in pickle.loads(base64.b64decode(self._packed)):
             result.append(Pieces(first, pickled, self._cells, self._hides))
             first += pieces
-        # Packed once more with every partition, all the work would travel to each task.
+        # Otherwise all the work would be packed once more with every partition, and travel to each task.
         self._packed = ""
         return result
 
@@ -203,7 +206,7 @@ class _WorkReader(DataSourceReader):
 
 
 def read_pieces(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Does the work of a task; its results as rows of its frame."""
+    """Does the work of a task; yields its results as rows of its frame."""
     assert isinstance(partition, Pieces)
     with kept_open(), hidden(partition.hides):
         for number, piece in enumerate(pickle.loads(partition.pickled), partition.first):
@@ -243,13 +246,13 @@ def _results_or_error(piece: Work) -> Iterator[Any]:
     except TieoutError as error:
         yield error
     except Exception as error:
-        # The worker's loop: a mistake of ours ends this piece of work, with its name, and not the job.
+        # The worker's loop: a bug of ours ends this piece of work, with its name, and not the job.
         yield SparkFailure(f"{type(piece).__name__} failed: {type(error).__name__}: {told(str(error))}")
 
 
 def _results(piece: Work) -> Iterator[Any]:
-    """What `run` yields. A connection lost before the first result is worth another try."""
-    for attempt in stamina.retry_context(on=_worth_another_try, attempts=3, wait_initial=0.5, timeout=60):
+    """Yields what `run` yields. Retries if the connection is lost before the first result."""
+    for attempt in stamina.retry_context(on=_is_transient, attempts=3, wait_initial=0.5, timeout=60):
         with attempt:
             results = iter(piece.run())
             first = next(results, _NOTHING)
@@ -258,8 +261,70 @@ def _results(piece: Work) -> Iterator[Any]:
         yield from results
 
 
-def _worth_another_try(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     return isinstance(error, TieoutError) and error.transient
 
 
 _NOTHING = object()
+
+
+Mapped = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+_kept_modules = 0
+
+
+def keep_what_is_loaded() -> None:
+    """Takes the loaded modules out of garbage collection, which Spark's Python processes run after every task.
+
+    They do one task after another. The collector would look at a hundred thousand objects each time, for longer than
+    most tasks take. Does nothing unless modules were loaded since: what is garbage by then stays.
+    """
+    global _kept_modules  # noqa: PLW0603 - one for each process
+    if len(sys.modules) > _kept_modules:
+        gc.freeze()
+        _kept_modules = len(sys.modules)
+
+
+def map_batches(frame: DataFrame, function: Mapped, schema: str) -> DataFrame:
+    """The batches that `function` makes of a frame's, in Python, where values are hidden if they are hidden here."""
+
+    hides = are_hidden()
+
+    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with hidden(hides):
+            yield from function(batches)
+        keep_what_is_loaded()
+
+    return frame.mapInArrow(mapped, schema)
+
+
+T = TypeVar("T")
+
+
+def interruptible(spark: SparkSession, call: Callable[[], T]) -> T:
+    """Returns what `call` returns. Ctrl-C (KeyboardInterrupt) cancels the jobs that it has started, and no others.
+
+    py4j has one connection for each thread. A call that an exception leaves in the middle leaves its answer
+    behind, for the next call to take as its own; and pyspark makes such calls on its way out. So the thread that
+    hears signals only waits, and another one calls.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    outcome: Future[T] = Future()
+    tag = f"tieout-{id(outcome)}"
+
+    def run() -> None:
+        try:
+            spark.sparkContext.addJobTag(tag)
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    # A daemon, so that a job that won't end can't keep the program from ending. Jobs get the caller's group and pool.
+    threading.Thread(target=inheritable_thread_target(spark)(run), name="tieout-spark", daemon=True).start()
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        spark.sparkContext.cancelJobsWithTag(tag)
+        raise

@@ -1,0 +1,1 @@
+"""Tables that only a Spark session can read, and what Spark computes on their rows."""
