@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tieout.checks.checked import Checked
 from tieout.meta import MetaStore
-from tieout.meta.checks import KeptUnit
+from tieout.meta.progress import KeptUnit
 from tieout.model.check_statements import Family
 from tieout.model.documents import failure_document, failure_from, result_document, result_from
 from tieout.model.progress_events import Listener, Progress

@@ -1,20 +1,20 @@
-"""Jobs: long work that any terminal can see and steer."""
+"""Jobs: long work that any terminal can see and control; and the tables of each."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from tieout.errors import UsageError
-from tieout.meta import owners
+from tieout.meta import ownership
 from tieout.meta.database import Database
 from tieout.meta.ids import find, new_id
 from tieout.meta.ownership import any_stale, mark_interrupted, now, touch
-from tieout.meta.records import Job, JobKind, JobState, Wanted
-from tieout.meta.schema import jobs
+from tieout.meta.records import Job, JobKind, JobState, JobTable, TableState, Wanted
+from tieout.meta.schema import job_tables, jobs
 from tieout.model.defaults import LISTED_JOBS
 
 RESUMABLE = (JobState.PAUSED, JobState.INTERRUPTED, JobState.FAILED)
@@ -118,7 +118,7 @@ class Jobs:
             taken = connection.execute(
                 update(jobs)
                 .where(jobs.c.id == job.id, jobs.c.state == job.state, jobs.c.heartbeat_at == job.heartbeat_at)
-                .where(or_(jobs.c.state != JobState.RUNNING, jobs.c.owner == owners.this_process()))
+                .where(or_(jobs.c.state != JobState.RUNNING, jobs.c.owner == ownership.this_process()))
                 .values(
                     state=JobState.RUNNING, heartbeat_at=now(), updated_at=now(), finished_at=None, **_this_process()
                 )
@@ -184,7 +184,7 @@ def _wanted(connection: Connection, job_id: str) -> Wanted | None:
 
 
 def _this_process() -> dict[str, Any]:
-    return {"pid": os.getpid(), "host": owners.host(), "owner": owners.this_process()}
+    return {"pid": os.getpid(), "host": ownership.host(), "owner": ownership.this_process()}
 
 
 def _job(row: Any) -> Job:
@@ -193,3 +193,55 @@ def _job(row: Any) -> Job:
     values["state"] = JobState(row.state)
     values["wanted"] = None if row.wanted is None else Wanted(row.wanted)
     return Job(**values)
+
+
+class JobTables:
+    """A job's tables, numbered from 0 in the order they were given."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, job_id: str, tables: Sequence[tuple[str | None, str | None]]) -> tuple[JobTable, ...]:
+        """Sets the job's tables, as pairs of source and target names; what was recorded for others goes."""
+        rows = [
+            {"job_id": job_id, "ordinal": ordinal, "source_table": source, "target_table": target}
+            for ordinal, (source, target) in enumerate(tables)
+        ]
+        with self._database.write() as connection:
+            touch(connection, job_id)
+            connection.execute(delete(job_tables).where(job_tables.c.job_id == job_id))
+            if rows:
+                connection.execute(insert(job_tables).values(state=TableState.PLANNED, rows_done=0), rows)
+        return tuple(JobTable(ordinal, source, target) for ordinal, (source, target) in enumerate(tables))
+
+    def all(self, job_id: str) -> tuple[JobTable, ...]:
+        query = select(job_tables).where(job_tables.c.job_id == job_id).order_by(job_tables.c.ordinal)
+        with self._database.read() as connection:
+            return tuple(_table(row) for row in connection.execute(query))
+
+    def start(self, job_id: str, ordinal: int, *, plan: Mapping[str, Any], seed: str | None = None) -> None:
+        """Keeps how the table is verified, so that a resumed job does it the same way."""
+        self._set(job_id, ordinal, state=TableState.RUNNING, plan=dict(plan), seed=seed)
+
+    def finish(self, job_id: str, ordinal: int, result: Mapping[str, Any]) -> None:
+        self._set(job_id, ordinal, state=TableState.DONE, result=dict(result))
+
+    def _set(self, job_id: str, ordinal: int, **values: Any) -> None:
+        change = update(job_tables).where(job_tables.c.job_id == job_id, job_tables.c.ordinal == ordinal)
+        with self._database.write() as connection:
+            touch(connection, job_id)
+            if connection.execute(change.values(**values)).rowcount == 0:
+                raise ValueError(f"job {job_id} has no table {ordinal}")
+
+
+def _table(row: Any) -> JobTable:
+    return JobTable(
+        ordinal=row.ordinal,
+        source_table=row.source_table,
+        target_table=row.target_table,
+        state=TableState(row.state),
+        plan=row.plan,
+        seed=row.seed,
+        result=row.result,
+        rows_done=row.rows_done,
+    )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import Text, bindparam, func, insert, select, type_coerce, update
 
 from tieout.errors import UsageError
-from tieout.meta.batches import in_batches
 from tieout.meta.columns import json_text
 from tieout.meta.database import Database
 from tieout.meta.ids import find, new_id
@@ -206,3 +205,23 @@ def _change(row: Any) -> RepairChange:
         message=row.message,
         details=row.details,
     )
+
+
+T = TypeVar("T")
+
+BATCH_BYTES = 16 << 20
+
+
+def in_batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Each of at most `most` items. One that is larger than a batch should be is a batch by itself."""
+    batch: list[T] = []
+    taken = 0
+    for item in items:
+        wanted = size(item)
+        if batch and (len(batch) == most or taken + wanted > BATCH_BYTES):
+            yield batch
+            batch, taken = [], 0
+        batch.append(item)
+        taken += wanted
+    if batch:
+        yield batch

@@ -15,7 +15,7 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Merge, Source, StageTable, Target
 from tieout.errors import BusyError, LogLostError, TieoutError, UnsupportedError
 from tieout.failpoints import reach
-from tieout.meta.moves import Moves
+from tieout.meta.positions import Moves
 from tieout.model.moves import Chunk, Delivery, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.requests import MoveRequest

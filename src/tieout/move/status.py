@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tieout.connectors.protocols.change_log import LogLag
-from tieout.meta.moves import Moves
+from tieout.meta.positions import Moves
 from tieout.model.documents import move_status_document
 from tieout.model.move_status import MoveStatus, TableMoveStatus
 from tieout.model.moves import Chunk, GivenUp, Transfer, Version

@@ -21,7 +21,6 @@ def make_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def let_another_process_own(monkeypatch: pytest.MonkeyPatch, name: str = "elsewhere:1:1") -> None:
     monkeypatch.setattr(ownership, "this_process", lambda: name)
-    monkeypatch.setattr("tieout.meta.owners.this_process", lambda: name)
 
 
 class TestCreating:

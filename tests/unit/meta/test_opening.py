@@ -92,7 +92,7 @@ def test_a_copy_of_the_package_elsewhere_migrates_too(tmp_path: Path) -> None:
     text = """
 import sys
 from sqlalchemy import create_engine
-import tieout.meta.revisions as revisions
+import tieout.meta.store as revisions
 assert revisions.__file__.startswith(sys.argv[1]), revisions.__file__
 with create_engine("sqlite:///empty.db").begin() as connection:
     revisions.migrate(connection)

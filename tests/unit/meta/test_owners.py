@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tieout.meta.owners import is_gone, this_process
+from tieout.meta.ownership import is_gone, this_process
 
 
 def test_this_process_is_here() -> None:
@@ -28,9 +28,7 @@ def test_a_pid_that_is_used_again_is_another_process() -> None:
 
 @pytest.mark.parametrize("reaped", [True, False])
 def test_a_killed_process_is_gone_even_before_its_parent_has_noticed(reaped: bool) -> None:
-    text = (
-        "import sys; from tieout.meta.owners import this_process; print(this_process(), flush=True); sys.stdin.read()"
-    )
+    text = "import sys; from tieout.meta.ownership import this_process as me; print(me(), flush=True); sys.stdin.read()"
     process = subprocess.Popen(
         [sys.executable, "-c", text],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

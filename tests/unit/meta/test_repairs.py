@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tieout.errors import UsageError
-from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, Job, MetaStore, RepairChange, RepairState, batches
+from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, Job, MetaStore, RepairChange, RepairState, repairs
 from tieout.model.truncated import TruncatedText
 
 
@@ -33,7 +33,7 @@ def test_changes_come_back_in_order_and_whole(store: MetaStore, job: Job) -> Non
 
 def test_long_rows_come_a_few_at_a_time(store: MetaStore, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page of a thousand rows of 64 MB is more than there is memory."""
-    monkeypatch.setattr(batches, "BATCH_BYTES", 1000)
+    monkeypatch.setattr(repairs, "BATCH_BYTES", 1000)
     rows = [replace(update(i), old_row={"id": str(i), "v": "x" * 400}) for i in range(9)]
     plan = store.repairs.create(job.id, rows)
     asked = []

@@ -13,8 +13,8 @@ from sqlalchemy import Engine, create_engine, inspect, text
 
 from tieout.errors import MetaStoreError
 from tieout.meta import JobKind, open_store
-from tieout.meta.revisions import migrate
 from tieout.meta.schema import HEAD, REVISIONS, VERSION_TABLE, metadata
+from tieout.meta.store import migrate
 
 
 @pytest.fixture

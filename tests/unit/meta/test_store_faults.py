@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from tieout.errors import MetaStoreError
-from tieout.meta import JobKind, MetaStore, engines, open_store
-from tieout.meta.faults import explain, explained
+from tieout.meta import JobKind, MetaStore, database, open_store
+from tieout.meta.errors import explain, explained
 from tieout.meta.location import locate
 
 NOBODY = 65534
@@ -119,7 +119,7 @@ class TestFiles:
             store.jobs.list()
 
     def test_a_store_that_another_process_holds(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(engines, "WAIT_SECONDS", 0.1)
+        monkeypatch.setattr(database, "WAIT_SECONDS", 0.1)
         with open_store(url) as store:
             other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
             other.execute("BEGIN IMMEDIATE")

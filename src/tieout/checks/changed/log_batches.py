@@ -13,7 +13,7 @@ from tieout.connectors.protocols.check import Checker, Literals
 from tieout.connectors.protocols.move import Source
 from tieout.errors import LogLostError, UnsupportedError
 from tieout.meta import MetaStore
-from tieout.meta.checks import CheckedTable
+from tieout.meta.positions import CheckedTable
 from tieout.model.check_statements import CheckStatement, Family
 from tieout.model.failures import ChangedSpan
 from tieout.model.positions import Position

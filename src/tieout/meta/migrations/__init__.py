@@ -1,1 +1,1 @@
-"""Alembic revisions of the meta store, run by `tieout.meta.revisions`."""
+"""Alembic revisions of the meta store, run by `tieout.meta.store`."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs revisions on the connection that `tieout.meta.revisions` hands over."""
+"""Alembic's entry: runs revisions on the connection that `tieout.meta.store` hands over."""
 
 from __future__ import annotations
 

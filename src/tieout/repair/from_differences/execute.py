@@ -15,7 +15,7 @@ from itertools import groupby
 from tieout.canonical.numbers import plain_number, within
 from tieout.connectors.protocols.repair import Refused, Row, Statements
 from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, MetaStore, RepairChange, RepairPlan
-from tieout.meta.batches import in_batches
+from tieout.meta.repairs import in_batches
 from tieout.model.canonical_kinds import Kind
 from tieout.model.keys import Key
 from tieout.model.tables import Column, Table

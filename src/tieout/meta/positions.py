@@ -1,7 +1,4 @@
-"""What of a check is done, by table and family: half-way states, and results.
-
-And up to where in its log each table of an endpoint was checked, for what, and the logs that were begun for it.
-"""
+"""Positions in change logs that outlive a process: those of movers, and those up to which tables were checked."""
 
 from __future__ import annotations
 
@@ -16,44 +13,49 @@ from sqlalchemy import delete, insert, select, update
 from tieout.meta.database import Database
 from tieout.meta.ids import new_id
 from tieout.meta.ownership import now, touch
-from tieout.meta.schema import check_units, checked
+from tieout.meta.schema import checked, moves
 from tieout.model.positions import Position
 
 
-@dataclass(frozen=True, slots=True)
-class KeptUnit:
-    """`results` are there once it is finished; `state` is how far it came before."""
-
-    rows: int
-    state: bytes | None
-    results: Sequence[Any] | None
-
-
-class CheckUnits:
+class Moves:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    """`table` is a name in parts."""
+    def keep_batch(self, job_id: str, task: str, after: str, upto: str) -> None:
+        """Kept for good when this returns: what lies before `upto` is not moved again, and `after` was applied."""
+        self._set(job_id, task, {"kept_position": json.dumps([after, upto])}, survives_power_loss=True)
 
-    def get(self, job_id: str, table: Sequence[str], family: str) -> KeptUnit | None:
-        query = select(check_units.c.rows_done, check_units.c.state, check_units.c.results)
+    def kept_batch(self, task: str) -> tuple[str | None, str] | None:
+        """Where it begins (None: an older version kept it) and ends."""
         with self._database.read() as connection:
-            row = connection.execute(query.filter_by(job_id=job_id, unit=_unit(table, family))).one_or_none()
-        return None if row is None else KeptUnit(*row)
+            kept: str | None = connection.scalar(select(moves.c.kept_position).where(moves.c.task == task))
+        if kept is None:
+            return None
+        after, upto = json.loads(kept) if kept.startswith("[") else (None, kept)
+        return after, upto
 
-    def keep(self, job_id: str, table: Sequence[str], family: str, kept: KeptUnit) -> None:
-        """In place of what was kept of it before."""
-        unit = {"job_id": job_id, "unit": _unit(table, family)}
-        values = {"rows_done": kept.rows, "state": kept.state, "results": kept.results}
+    def tell(self, job_id: str, task: str, status: Mapping[str, Any]) -> None:
+        self._set(job_id, task, {"status": dict(status)})
+
+    def status(self, task: str) -> dict[str, Any] | None:
+        with self._database.read() as connection:
+            status: dict[str, Any] | None = connection.scalar(select(moves.c.status).where(moves.c.task == task))
+            return status
+
+    def tasks(self) -> list[str]:
+        with self._database.read() as connection:
+            return list(connection.scalars(select(moves.c.task).order_by(moves.c.task)))
+
+    def forget(self, task: str) -> None:
         with self._database.write() as connection:
+            connection.execute(delete(moves).where(moves.c.task == task))
+
+    def _set(self, job_id: str, task: str, values: dict[str, Any], *, survives_power_loss: bool = False) -> None:
+        with self._database.write(survives_power_loss=survives_power_loss) as connection:
             touch(connection, job_id)
-            connection.execute(delete(check_units).filter_by(**unit))
-            connection.execute(insert(check_units).values(**unit, table_name=".".join(table), family=family, **values))
-
-
-def _unit(table: Sequence[str], family: str) -> str:
-    """A name of a length that every engine takes into a key."""
-    return hashlib.sha256(json.dumps([list(table), family]).encode()).hexdigest()
+            changed = connection.execute(update(moves).where(moves.c.task == task).values(updated_at=now(), **values))
+            if changed.rowcount == 0:
+                connection.execute(insert(moves).values(task=task, updated_at=now(), **values))
 
 
 @dataclass(frozen=True, slots=True)
