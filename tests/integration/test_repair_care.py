@@ -15,7 +15,7 @@ from tieout.connectors.sql.writer import SqlWriter
 from tieout.errors import AccessError, FullError, UsageError
 from tieout.meta import ChangeState, JobKind, RepairState
 from tieout.model.requests import TableRequest
-from tieout.repair import transaction
+from tieout.repair import execute
 from tieout.repair.from_differences import apply_repair, tables
 
 FIXTURES = {"mariadb": ("mysql_db", "mysql_db_b"), "postgres": ("pg_db", "pg_db_b")}
@@ -157,7 +157,7 @@ def test_a_delete_does_not_take_other_rows_with_it(pair: Pair) -> None:
 def test_a_row_that_another_transaction_holds(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is waited for, for a while; then the others are done without it, and it is tried again when asked to."""
     monkeypatch.setattr(tables, "open_writer", impatient_writer)
-    monkeypatch.setattr(transaction, "ATTEMPTS", 2)
+    monkeypatch.setattr(execute, "ATTEMPTS", 2)
     pair.both("CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v INT)")
     pair.source.execute("INSERT INTO t VALUES (1, 1), (2, 2)")
     pair.target.execute("INSERT INTO t VALUES (1, 0), (2, 0)")

@@ -11,7 +11,7 @@ from tieout.meta.ownership import HEARTBEAT_SECONDS, STALE_AFTER
 from tieout.model import defaults
 from tieout.model.moves import DEFAULT_DELIVERY
 from tieout.model.truncated import BEGINNING, LONGEST_KEPT
-from tieout.repair.from_differences.run import BATCH
+from tieout.repair.from_differences.execute import BATCH
 from tieout.report.junit import FIRST_DIFFERENCES
 from tieout.report.progress import LineProgress
 from tieout.runtime.ranges import ROOM

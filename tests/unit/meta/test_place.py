@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tieout.errors import MetaStoreError
-from tieout.meta import engines as meta_engines
+from tieout.meta import database as meta_database
 from tieout.meta import open_store
 
 NOBODY = 65534
@@ -77,7 +77,7 @@ def test_what_sqlite_writes_beside_it(file: Path, end: str, there: bool) -> None
 
 @AS_ROOT
 def test_and_puts_there_in_the_last_moment(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = meta_engines.make_private
+    made = meta_database.make_private
 
     def overtaken(location: object) -> None:
         made(location)  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def test_and_puts_there_in_the_last_moment(file: Path, monkeypatch: pytest.Monke
         beside.touch()
         give_away(beside)
 
-    monkeypatch.setattr(meta_engines, "make_private", overtaken)
+    monkeypatch.setattr(meta_database, "make_private", overtaken)
     assert "its meta.db-wal belongs to another user" in refusal(file)
 
 

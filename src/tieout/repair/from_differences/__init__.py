@@ -4,8 +4,8 @@
 rows back, `repair_statements` writes the plan as SQL. No Spark: the rows are those that a job has listed.
 """
 
+from tieout.repair.from_differences.execute import apply_repair, undo_repair
 from tieout.repair.from_differences.plan import plan_repair
-from tieout.repair.from_differences.run import apply_repair, undo_repair
 from tieout.repair.from_differences.sql_file import repair_statements
 
 __all__ = ["apply_repair", "plan_repair", "repair_statements", "undo_repair"]

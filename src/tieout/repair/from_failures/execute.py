@@ -11,13 +11,11 @@ from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange,
 from tieout.model.progress_events import Listener, silence
 from tieout.model.repair import RepairResult
 from tieout.model.tables import Table
+from tieout.repair.execute import FORWARDS, End, Outcome, Passes, messages_of, restate, running
 from tieout.repair.from_failures.change_rows import Ended, RowChanges, transact
 from tieout.repair.from_failures.database import Database, check_job, opened
 from tieout.repair.from_failures.details import IndexEntry, details_of
-from tieout.repair.job import messages_of, restate, running
-from tieout.repair.passes import FORWARDS, Outcome, Passes
 from tieout.repair.quarantine import Copy, Quarantine
-from tieout.repair.transaction import End
 
 BATCH = 200
 """Entries that are copied in one transaction."""

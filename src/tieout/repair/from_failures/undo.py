@@ -16,15 +16,12 @@ from tieout.model.keys import Key
 from tieout.model.progress_events import Listener, silence
 from tieout.model.repair import RepairResult
 from tieout.model.tables import Table
+from tieout.repair.execute import BACKWARDS, End, Outcome, Passes, messages_of, running
 from tieout.repair.from_failures.change_rows import Ended, transact
-from tieout.repair.from_failures.database import Database, check_job, opened
+from tieout.repair.from_failures.database import Database, Triggers, check_job, opened
 from tieout.repair.from_failures.details import details_of
-from tieout.repair.from_failures.triggers import Triggers
-from tieout.repair.job import messages_of, running
-from tieout.repair.passes import BACKWARDS, Outcome, Passes
 from tieout.repair.quarantine import Copy, Quarantine
 from tieout.repair.rows import RowTable, Unwritable, found_by, look_up, row_table
-from tieout.repair.transaction import End
 from tieout.wording import plural
 
 _KEPT = {
