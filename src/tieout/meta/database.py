@@ -122,9 +122,9 @@ def engine_for(location: Location) -> Engine:
 
 
 class Home:
-    """The schema of PostgreSQL that the store is kept in: the one that is asked for, or the user's own.
+    """The schema of PostgreSQL that holds the store: the one in the URL, or the user's own.
 
-    Known once there is a connection. Our sessions name it: what another user made in it stands in for nothing.
+    Known once there is a connection. Our sessions always name it, so that another user's objects can't shadow ours.
     """
 
     def __init__(self, schema: str | None) -> None:
@@ -141,16 +141,16 @@ class Home:
 
 
 def home_of(connection: Connection) -> str | None:
-    """None: the database has but one."""
+    """The schema that holds the store; None if the database has only one."""
     home = connection.get_execution_options().get("tieout_home")
     return home.schema if isinstance(home, Home) else None
 
 
 def _mysql_login(endpoint: EndpointUrl) -> Any:
-    """As endpoints log in. SQLAlchemy's own words for TLS leave the server's name unchecked without an authority."""
+    """Logs in as endpoints do. SQLAlchemy's own TLS options leave the server's name unchecked without an authority."""
 
     def connection(dialect: Any, record: Any, positional: Any, named: dict[str, Any]) -> Any:
-        # Servers that take no plain connection are reached as ever, whatever certificate they show.
+        # A server that refuses plain connections is reached all the same, whatever certificate it shows.
         return log_in(endpoint, offered=True, **named)
 
     return connection
@@ -181,12 +181,12 @@ def _begin_sqlite(connection: Connection) -> None:
         return
     # With a write-ahead log NORMAL survives a kill of the process, FULL a loss of power too.
     connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if options.get('tieout_sync') else 'NORMAL'}")
-    # A reader that turns writer can't wait for its turn, it fails at once: take the turn at the start.
+    # A reader that becomes a writer can't wait for the lock, it fails at once: take the lock at the start.
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _use_write_ahead_log(engine: Engine) -> None:
-    """Lets others read while one writes. It lasts in the file, so only a new one is changed."""
+    """Lets others read while one writes. The setting is stored in the file, so only a new file is changed."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
@@ -212,8 +212,8 @@ def _prepare_postgresql(connection: Any, record: Any) -> None:
 
 def _prepare_mysql(connection: Any, record: Any) -> None:
     with connection.cursor() as cursor:
-        # A server that isn't strict cuts long values without a word; pymysql needs backslash escapes for bytes.
-        # And whatever the server's own settings are, all rows are read, and a COMMIT is a COMMIT.
+        # A server that isn't strict truncates long values silently; pymysql needs backslash escapes for bytes.
+        # The rest makes sure that all rows are read and a COMMIT is a COMMIT, whatever the server's settings.
         cursor.execute(
             f"SET SESSION sql_mode = 'STRICT_ALL_TABLES', sql_select_limit = {ALL_ROWS}, max_join_size = {ALL_ROWS}, "
             "sql_big_selects = 1, sql_safe_updates = 0, completion_type = 0"
@@ -223,14 +223,18 @@ def _prepare_mysql(connection: Any, record: Any) -> None:
 
 
 _BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a database, with its rows in it, by the mode that the database has."""
+"""Files that SQLite keeps beside a database, with its rows in them and the database's mode."""
 
-_MODES_TELL = os.name != "nt"
+_HAS_MODES = os.name != "nt"
 _OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_private(location: Location) -> None:
-    """Makes directory and file, for this user alone, or makes sure that those that are there are."""
+    """Creates the directory and the file for this user alone, or checks the existing ones.
+
+    The store holds values of rows. Whoever can put a file where the store will be, or beside it where SQLite writes its
+    log, decides who reads it. Root can read all of it in any case.
+    """
     file = location.file
     assert file is not None
     try:
@@ -251,7 +255,7 @@ def make_private(location: Location) -> None:
 
 
 def check_beside(location: Location) -> None:
-    """Once more, when SQLite has made what was not there: another user may have been faster."""
+    """Checks again after SQLite has created its files: another user may have been faster."""
     file = location.file
     assert file is not None
     try:
@@ -262,7 +266,7 @@ def check_beside(location: Location) -> None:
 
 def _check_there(location: Location, file: Path) -> None:
     if file.is_symlink():
-        if _MODES_TELL:
+        if _HAS_MODES:
             _check_owner(location, file.lstat(), "the link to it")
         if not file.exists():
             raise _refused(location, "it is a link to a file that does not exist")
@@ -280,7 +284,7 @@ def _check_beside(location: Location, file: Path) -> None:
 
 
 def _check_file(location: Location, path: Path, what: str) -> None:
-    if not _MODES_TELL:
+    if not _HAS_MODES:
         return
     try:
         found = path.lstat()
@@ -296,7 +300,7 @@ def _check_file(location: Location, path: Path, what: str) -> None:
 
 
 def _check_directory(location: Location, directory: Path) -> None:
-    if not _MODES_TELL:
+    if not _HAS_MODES:
         return
     found = directory.stat()
     _check_owner(location, found, "its directory")

@@ -61,10 +61,10 @@ class Differences:
         *,
         side: Side = Side.BOTH,
     ) -> None:
-        """Adds to those of a range. Not idempotent, as `Ranges.record` is, which is the usual way.
+        """Adds to the differences of a range. Not idempotent; `Ranges.record`, the usual way, is.
 
-        For a range with too many to be recorded at once: clear it, append them in parts, and record it
-        (with differences=None) when the last are there.
+        For a range with too many to record at once: clear it, append them in several calls, and record it
+        (with differences=None) after the last.
         """
         place = Place(job_id, table_ordinal, side, range_ordinal)
         with self._database.write() as connection:
@@ -79,7 +79,7 @@ class Differences:
             _clear(connection, [Place(job_id, table_ordinal, side, range_ordinal)])
 
     def count(self, job_id: str, table_ordinal: int | None = None) -> DifferenceCounts:
-        """Rows that differ, by kind; equal rows of a table without a key count each."""
+        """Counts rows that differ, by kind; in a table without a key, each of several equal rows counts."""
         query = select(differences.c.kind, func.sum(differences.c.copies)).group_by(differences.c.kind)
         query = query.where(differences.c.job_id == job_id)
         if table_ordinal is not None:

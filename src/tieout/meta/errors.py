@@ -1,4 +1,4 @@
-"""What a database says when the meta store can't go on, put into one line and what to do about it."""
+"""Errors of the meta store's database, as one line and what to do about it."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ class Fault(Enum):
     """What is wrong with a store ({0} is where it is), and what its user can do."""
 
     FULL = "the meta store's disk is full: {0}", "free space there and resume; what was recorded before is kept"
-    LOCKED = "the meta store is locked by another process: {0}", "end what holds it, or try again when it is done"
+    LOCKED = "the meta store is locked by another process: {0}", "end that process, or try again when it has finished"
     READ_ONLY = (
         "the meta store can't be written: {0}",
         "give this user the right to write the file and its directory, or set `meta` to another place",
     )
     NOT_OURS = (
-        "others could read or change what the meta store keeps, values of rows: {0}",
+        "other users could read or change the meta store, which holds values of rows: {0}",
         "set `meta` to a file in a directory of your own (a team's store: PostgreSQL or MySQL), or run as its owner",
     )
-    SERVER_READ_ONLY = "the meta store's server only lets itself be read: {0}", "set `meta` to one that can be written"
+    SERVER_READ_ONLY = "the meta store's server is read-only: {0}", "set `meta` to one that accepts writes"
     NO_PRIVILEGE = (
         "the user may not create or write tables in the meta store: {0}",
         "GRANT it the right to create and change tables there; on PostgreSQL, CREATE and USAGE on the schema",
     )
     NOT_A_STORE = (
         "the meta store's file is damaged or is not a database: {0}",
-        "move the file away to begin a new store, or set `meta` to another place",
+        "move the file away to start a new store, or set `meta` to another file",
     )
     NO_PLACE = "the meta store can't be opened: {0}", "set `meta` to a file in a directory that exists or can be made"
-    MOVED = "the meta store was moved or deleted while in use: {0}", "put it back, or start again with a new one"
+    MOVED = "the meta store was moved or deleted while in use: {0}", "move it back, or start again with a new one"
     UNREADABLE = "the meta store's disk can't be read or written: {0}", "check the disk (and its quota), then resume"
     UNREACHABLE = (
         "the meta store's server can't be reached: {0}",
@@ -51,7 +51,7 @@ class Fault(Enum):
     TOO_LARGE = "a row is larger than the meta store's server takes: {0}", "raise its max_allowed_packet"
 
     def at(self, location: Location, words: str | None = None) -> MetaStoreError:
-        """The error; `words` are the driver's, where only they tell what to look for."""
+        """The error; `words` are the driver's, where only they say what to look for."""
         message, hint = self.value
         return MetaStoreError(message.format(location.shown), f"{words}; {hint}" if words else hint)
 

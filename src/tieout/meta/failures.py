@@ -1,4 +1,4 @@
-"""What checks found, over time: when it was seen first and last, since when it is gone, and what people said of it."""
+"""Failures over time: when a check saw each first and last, since when it is gone, and what people noted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FailureState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptFailure:
-    """`found` is its document as it was last seen. `gone_since`: the check was made, and did not find it."""
+    """`found` is its document as a check last saw it. `gone_since`: the check ran again and did not find it."""
 
     id: str
     job_id: str
@@ -62,10 +62,10 @@ class Failures:
         found: Sequence[Failure],
         shown: Sequence[Failure] | None = None,
     ) -> None:
-        """What a check that was made has found; what it found before, and not now, is gone, unless it was cut.
+        """Records what a check found. What it found before and not now is gone, unless the listing was truncated.
 
-        `shown` is what is kept of each, if not all of it: one is known again by what it is.
-        One that was resolved and is seen again is open again. One that is ignored stays so.
+        `shown` is what to keep of each, if not all of it; a failure is recognized by what it is.
+        A resolved failure that a check sees again is open again. An ignored one stays ignored.
         """
         of_check = _hash(endpoint, check.family.value, check.table, check.name)
         identities = _identities(endpoint, check, found)
@@ -108,7 +108,7 @@ class Failures:
         kind: str | None = None,
         gone: bool = False,
     ) -> list[KeptFailure]:
-        """The newest first; those that are gone only if they are asked for."""
+        """The newest first; those that are gone only if the caller asks for them."""
         query = select(failures).order_by(failures.c.last_seen.desc(), failures.c.id).limit(limit)
         if state is not None:
             query = query.where(failures.c.state == state)
@@ -120,14 +120,14 @@ class Failures:
             return [_kept(row) for row in connection.execute(query)]
 
     def of_job(self, job_id: str) -> Sequence[KeptFailure]:
-        """Those that this job was the last to see, in the order it recorded them."""
+        """The failures that this job was the last to see, in the order it recorded them."""
         query = select(failures).where(failures.c.job_id == job_id, failures.c.gone_since.is_(None))
         with self._database.read() as connection:
             found = [_kept(row) for row in connection.execute(query)]
         return sorted(found, key=lambda each: (each.last_seen, int(each.id.rpartition("-")[2]), each.id))
 
     def known(self, endpoint: str, family: str, table: str, name: str | None) -> Sequence[Failure]:
-        """What the last check of this has found."""
+        """What the last check of the same thing found."""
         of_check = _hash(endpoint, family, table, name)
         query = select(failures.c.found).where(failures.c.of_check == of_check, failures.c.gone_since.is_(None))
         with self._database.read() as connection:
@@ -138,7 +138,7 @@ class Failures:
             return _kept(_one(connection, reference))
 
     def judge(self, reference: str, state: FailureState, note: str | None) -> KeptFailure:
-        """What a person says of it."""
+        """Records what a person says about a failure."""
         with self._database.write() as connection:
             row = _one(connection, reference)
             connection.execute(update(failures).where(failures.c.id == row.id).values(state=state, note=note))
@@ -168,12 +168,12 @@ def _see_again(connection: Connection, identity: str, job_id: str, document: Map
 
 
 def _identities(endpoint: str, check: CheckResult, found: Sequence[Failure]) -> Sequence[str]:
-    """Of rows that nothing tells apart but their values, those that are equal are told apart by their number."""
+    """Numbers equal rows that have neither a key nor an address, to distinguish them."""
     seen: Counter[str] = Counter()
     identities = []
     for failure in found:
         placeless = failure.primary_key is None and failure.place is None
-        # What is told of a definition may be another at every look: how far a sequence is.
+        # The details of a definition may change on every check: the value of a sequence.
         identity = _identity(endpoint, failure, by_details=placeless and check.family is not Family.SCHEMA)
         number = seen[identity] if placeless else 0
         seen[identity] += 1

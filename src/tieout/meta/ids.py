@@ -18,7 +18,7 @@ SHAPE = re.compile(r"[a-z0-9-]+")
 
 
 def find(connection: Connection, newest_first: Select[*tuple[Any, ...]], column: Column[str], reference: str) -> Any:
-    """The row that `reference` means, or None; one that means several is refused."""
+    """The row that `reference` means, or None; UsageError if it means several."""
     if reference == "last":
         return connection.execute(newest_first.limit(1)).one_or_none()
     if not SHAPE.fullmatch(reference):
@@ -27,11 +27,11 @@ def find(connection: Connection, newest_first: Select[*tuple[Any, ...]], column:
     found = connection.execute(begins_so.limit(4)).all()
     if len(found) > 1:
         some = ", ".join(row.id for row in found[:3]) + (" …" if len(found) > 3 else "")
-        raise UsageError(f"{reference!r} is the beginning of several: {some}", "write more of the id")
+        raise UsageError(f"{reference!r} matches several: {some}", "type more of the id")
     return found[0] if found else None
 
 
-LETTERS = "abcdefghjkmnpqrstvwxyz23456789"  # none that is taken for another
+LETTERS = "abcdefghjkmnpqrstvwxyz23456789"  # without letters and digits that look alike
 
 
 def new_id(prefix: str, at: datetime) -> str:

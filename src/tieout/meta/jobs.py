@@ -19,7 +19,7 @@ from tieout.model.defaults import LISTED_JOBS
 
 RESUMABLE = (JobState.PAUSED, JobState.INTERRUPTED, JobState.FAILED)
 
-# The result document may be large, and `owner` is nobody's business.
+# The result document may be large, and `owner` is internal.
 _COLUMNS = tuple(column for column in jobs.c if column.name not in ("result", "owner"))
 
 
@@ -38,7 +38,7 @@ class Jobs:
         request: Mapping[str, Any],
         task: str | None = None,
     ) -> Job:
-        """A new running job of this process. URLs and `request` come redacted."""
+        """Creates a running job of this process. The caller has redacted the URLs and `request`."""
         with self._database.write() as connection:
             at = now()
             job_id = new_id(kind[0], at)
@@ -52,8 +52,8 @@ class Jobs:
             return _one(connection, job_id)
 
     def get(self, reference: str) -> Job:
-        """The job with this id, the only one whose id begins so, or the newest for `last`."""
-        self._notice_the_dead()
+        """The job with this id, the only one whose id starts with it, or the newest for `last`."""
+        self._interrupt_dead_jobs()
         with self._database.read() as connection:
             return find_job(connection, reference)
 
@@ -66,7 +66,7 @@ class Jobs:
         kind: JobKind | None = None,
     ) -> list[Job]:
         """The newest jobs first. Running ones whose process is gone or silent become interrupted."""
-        self._notice_the_dead()
+        self._interrupt_dead_jobs()
         query = select(*_COLUMNS).order_by(jobs.c.started_at.desc(), jobs.c.id.desc()).limit(limit)
         if state is not None:
             query = query.where(jobs.c.state == state)
@@ -84,7 +84,7 @@ class Jobs:
             return document
 
     def heartbeat(self, job_id: str) -> Wanted | None:
-        """Says that this process still runs the job; returns what is wanted of it."""
+        """Records that this process still runs the job; returns what another terminal wants of it."""
         with self._database.write() as connection:
             touch(connection, job_id)
             return _wanted(connection, job_id)
@@ -95,7 +95,7 @@ class Jobs:
 
     def set_wanted(self, reference: str, wanted: Wanted | None) -> Job:
         """Asks the job's process to pause or cancel (None: to go on); without a process, cancels at once."""
-        self._notice_the_dead()
+        self._interrupt_dead_jobs()
         with self._database.write() as connection:
             job = find_job(connection, reference)
             change = update(jobs).where(jobs.c.id == job.id, jobs.c.state == job.state)
@@ -109,8 +109,8 @@ class Jobs:
             return _one(connection, job.id)
 
     def resume(self, reference: str) -> Job:
-        """Makes this process the one that runs the job, and the only one: an earlier one can't record any more."""
-        self._notice_the_dead()
+        """Makes this process the only one that runs the job: an earlier one can no longer record."""
+        self._interrupt_dead_jobs()
         with self._database.write() as connection:
             job = find_job(connection, reference)
             if job.state is not JobState.RUNNING and job.state not in RESUMABLE:
@@ -126,7 +126,7 @@ class Jobs:
             )
             if taken.rowcount == 0:
                 raise UsageError(
-                    f"job {job.id} is running already (process {job.pid} on {job.host})",
+                    f"job {job.id} is already running (process {job.pid} on {job.host})",
                     f"pause it there: tieout jobs pause {job.id}",
                 )
             return _one(connection, job.id)
@@ -138,7 +138,7 @@ class Jobs:
         return self._end(job_id, JobState.FAILED, error=error)
 
     def stop(self, job_id: str, state: JobState) -> Job:
-        """Leaves the job paused, cancelled or interrupted, as its process was told."""
+        """Leaves the job paused, cancelled or interrupted, as another terminal wanted."""
         return self._end(job_id, state)
 
     def _end(self, job_id: str, state: JobState, **values: Any) -> Job:
@@ -152,16 +152,16 @@ class Jobs:
             )
             return _one(connection, job_id)
 
-    def _notice_the_dead(self) -> None:
+    def _interrupt_dead_jobs(self) -> None:
         with self._database.read() as connection:
             if not any_stale(connection):
-                return  # the usual case: to look takes no lock
+                return  # the usual case: reading takes no lock
         with self._database.write() as connection:
             mark_interrupted(connection)
 
 
 def find_job(connection: Connection, reference: str) -> Job:
-    """The job `reference` means; a reference that means none or several is refused."""
+    """The job that `reference` means; UsageError if it means none or several."""
     newest_first = select(*_COLUMNS).order_by(jobs.c.started_at.desc(), jobs.c.id.desc())
     row = find(connection, newest_first, jobs.c.id, reference)
     if row is None:
@@ -202,7 +202,7 @@ class JobTables:
         self._database = database
 
     def add(self, job_id: str, tables: Sequence[tuple[str | None, str | None]]) -> tuple[JobTable, ...]:
-        """Sets the job's tables, as pairs of source and target names; what was recorded for others goes."""
+        """Sets the job's tables, as pairs of source and target names; deletes what was recorded for others."""
         rows = [
             {"job_id": job_id, "ordinal": ordinal, "source_table": source, "target_table": target}
             for ordinal, (source, target) in enumerate(tables)
@@ -220,7 +220,7 @@ class JobTables:
             return tuple(_table(row) for row in connection.execute(query))
 
     def start(self, job_id: str, ordinal: int, *, plan: Mapping[str, Any], seed: str | None = None) -> None:
-        """Keeps how the table is verified, so that a resumed job does it the same way."""
+        """Stores how the job verifies the table, so that a resumed job does it the same way."""
         self._set(job_id, ordinal, state=TableState.RUNNING, plan=dict(plan), seed=seed)
 
     def finish(self, job_id: str, ordinal: int, result: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ class Location:
 
     @property
     def url(self) -> URL:
-        """For SQLAlchemy: what else the endpoint says is in `connect_args`."""
+        """For SQLAlchemy; the endpoint's other settings are in `connect_args`."""
         end = self.endpoint
         driver = DRIVERS[end.scheme]
         if self.file is not None:
@@ -42,10 +42,10 @@ class Location:
 
 
 def locate(url: str) -> Location:
-    """The place `url` names; ConfigError if it can't hold a meta store."""
+    """The location that `url` names; ConfigError if it can't hold a meta store."""
     end = parse_url(url)
     if end.scheme not in DRIVERS:
-        raise ConfigError(f"a meta store can't be kept at {end.scheme}://", f"known: {', '.join(DRIVERS)}")
+        raise ConfigError(f"{end.scheme}:// can't hold a meta store", f"use {', '.join(DRIVERS)}")
     if end.path is not None:
         # Absolute now: the program may change its directory while the store is open.
         return Location(end, shown=end.path, file=Path(end.path).absolute())

@@ -16,10 +16,10 @@ from tieout.meta.records import JobState, Wanted
 from tieout.meta.schema import jobs
 
 HEARTBEAT_SECONDS = 5
-"""How often a running job should be heard of."""
+"""How often a running job writes a heartbeat."""
 
 STALE_AFTER = timedelta(seconds=60)
-"""A running job not heard of for this long counts as interrupted."""
+"""A running job without a heartbeat for this long counts as interrupted."""
 
 
 def now() -> datetime:
@@ -27,8 +27,8 @@ def now() -> datetime:
 
 
 def touch(connection: Connection, job_id: str) -> None:
-    """Marks the job as alive and locks it to the end of the transaction; refuses if it is not ours (any more)."""
-    # One that was thought dead (a laptop asleep) and is not, is running again.
+    """Writes a heartbeat and locks the job until the transaction ends; raises if this process does not own it."""
+    # A job that was taken for dead (a laptop asleep) and is not, is running again.
     revived = case((jobs.c.state == JobState.INTERRUPTED, JobState.RUNNING.value), else_=jobs.c.state)
     beat = (
         update(jobs)
@@ -46,14 +46,16 @@ def _not_ours(connection: Connection, job_id: str) -> MetaStoreError | UsageErro
     if row is None:
         return UsageError(f"there is no job {job_id}", "see `tieout jobs list`")
     if row.owner is None:
-        return MetaStoreError(f"job {job_id} is {row.state}: nothing more can be recorded", "resume it, or start anew")
+        return MetaStoreError(
+            f"job {job_id} is {row.state}: this process can no longer record for it", "resume it, or start a new one"
+        )
     return MetaStoreError(
-        f"job {job_id} was resumed by another process ({row.pid} on {row.host}); this one records no more"
+        f"another process ({row.pid} on {row.host}) resumed job {job_id}; this one can no longer record"
     )
 
 
 def mark_interrupted(connection: Connection) -> int:
-    """Gives up running jobs whose process is gone or silent; returns how many."""
+    """Marks running jobs whose process is gone or silent as interrupted; returns how many."""
     running = select(jobs.c.id, jobs.c.owner, jobs.c.heartbeat_at, jobs.c.wanted).where(
         jobs.c.state == JobState.RUNNING
     )
@@ -66,7 +68,7 @@ def mark_interrupted(connection: Connection) -> int:
                 .where(
                     jobs.c.id == row.id,
                     jobs.c.state == JobState.RUNNING,
-                    jobs.c.heartbeat_at == row.heartbeat_at,  # not one that was heard of since
+                    jobs.c.heartbeat_at == row.heartbeat_at,  # not one that has written a heartbeat since
                 )
                 .values(
                     state=JobState.CANCELLED if cancelled else JobState.INTERRUPTED,
@@ -93,12 +95,12 @@ def host() -> str:
 
 
 def this_process() -> str:
-    """Names this process apart from every other, on this machine and elsewhere, before and after."""
-    return _name_of(os.getpid())  # asked each time: a fork is another process
+    """A name that no other process has, on this machine or elsewhere, earlier or later."""
+    return _name_of(os.getpid())  # computed each time: a fork is another process
 
 
 def is_gone(owner: str) -> bool:
-    """True only if `owner` ran on this machine and runs no more; elsewhere, nobody here can tell."""
+    """True only if `owner` ran on this machine and has ended; for other machines it can't be known here."""
     machine, pid, started = owner.split(":")
     if machine != _machine():
         return False
@@ -121,21 +123,21 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """When `pid` started, so that a reused pid is not taken for the old process; "gone" if it has ended."""
+    """When `pid` started, so that nobody mistakes a reused pid for the old process; "gone" if it has ended."""
     if not Path("/proc/self/stat").exists():
         return "alive" if _answers(pid) else "gone"
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return "gone"
-    # The command stands in parentheses and may hold spaces; what follows its end is split safely.
+    # The command is in parentheses and may contain spaces; the fields after it are safe to split.
     fields = stat.rpartition(")")[2].split()
     return "gone" if fields[0] in "ZX" else fields[19]
 
 
 def _answers(pid: int) -> bool:
     if os.name == "nt":
-        return True  # signal 0 is Ctrl-C there: the heartbeat alone must tell
+        return True  # signal 0 is Ctrl-C on Windows: only the heartbeat decides
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -18,15 +18,17 @@ from tieout.model.positions import Position
 
 
 class Moves:
+    """The movers of tasks: their status, and the last batch of tasks whose source keeps no position."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def keep_batch(self, job_id: str, task: str, after: str, upto: str) -> None:
-        """Kept for good when this returns: what lies before `upto` is not moved again, and `after` was applied."""
+        """Durable when this returns: the task never moves what lies before `upto` again, and has applied `after`."""
         self._set(job_id, task, {"kept_position": json.dumps([after, upto])}, survives_power_loss=True)
 
     def kept_batch(self, task: str) -> tuple[str | None, str] | None:
-        """Where it begins (None: an older version kept it) and ends."""
+        """Where the batch begins (None: an older version stored it) and ends."""
         with self._database.read() as connection:
             kept: str | None = connection.scalar(select(moves.c.kept_position).where(moves.c.task == task))
         if kept is None:
@@ -60,9 +62,9 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
-    """`scope` is what of it is checked: one who checks some indexes has not checked the others. A log is one scope's.
+    """`scope` is what a check looks at: a check of some indexes has not checked the others. A log belongs to one scope.
 
-    `position` None: its log was begun, and the table was never checked whole since.
+    `position` None: its log was started, and no check of the whole table has finished since.
     """
 
     table: str
@@ -72,6 +74,8 @@ class CheckedTable:
 
 
 class CheckedPositions:
+    """Up to where in its log each table of an endpoint was checked, by what was checked."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -82,11 +86,11 @@ class CheckedPositions:
             return [CheckedTable(*row) for row in rows]
 
     def of(self, endpoint: str, scope: str) -> dict[str, CheckedTable]:
-        """By table."""
+        """The tables of a scope, by name."""
         return {each.table: each for each in self.all(endpoint) if each.scope == scope}
 
     def begin(self, job_id: str, endpoint: str, scope: str, tables: Sequence[str]) -> str:
-        """The name of a log for these tables, which is known from now on. What was known of them is forgotten."""
+        """Creates a log for these tables and returns its name. Forgets what was stored for them."""
         at = now()
         log = f"check:{new_id('l', at)}"
         rows: list[dict[str, Any]] = [
@@ -108,9 +112,9 @@ class CheckedPositions:
         return log
 
     def keep(self, job_id: str, log: str, positions: Mapping[str, str]) -> None:
-        """Kept for good when this returns: changes before these positions are not looked at again.
+        """Durable when this returns: no check reads changes before these positions again.
 
-        Not if another log was begun for a table meanwhile, or its check went further than this one.
+        Skips a table for which another log was started meanwhile, or whose check went further than this one.
         """
         with self._database.write(survives_power_loss=True) as connection:
             touch(connection, job_id)
@@ -126,7 +130,7 @@ class CheckedPositions:
 
 
 def _is_further(position: Position, before: Position) -> bool:
-    """A place in another log was proven to go on from this one."""
+    """A position in another log counts as further: the log was proven to continue this one."""
     return not position.is_same_log(before) or position.reaches(before)
 
 

@@ -23,7 +23,7 @@ from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
 
 LOOKUP = 500
-"""Ordinals asked for at once: SQLite and PostgreSQL limit the parameters of a statement."""
+"""Ordinals in one query: SQLite and PostgreSQL limit the parameters of a statement."""
 
 
 class Ranges:
@@ -47,7 +47,7 @@ class Ranges:
     def extend(
         self, job_id: str, table_ordinal: int, keys: Sequence[KeyRange], *, first: int, side: Side = Side.BOTH
     ) -> None:
-        """Adds ranges to those planned, numbered from `first`: a table is cut as it is read."""
+        """Adds ranges to those planned, numbered from `first`: the verification splits a table while it reads it."""
         where = {"job_id": job_id, "table_ordinal": table_ordinal, "side": side}
         planned = [
             {**where, "ordinal": i, "low": _bound(k.low), "high": _bound(k.high)} for i, k in enumerate(keys, first)
@@ -58,9 +58,9 @@ class Ranges:
                 connection.execute(insert(ranges).values(state=RangeState.PLANNED, row_count=0, seconds=0), planned)
 
     def record(self, job_id: str, table_ordinal: int, finished: Sequence[FinishedRange]) -> None:
-        """Keeps digests, counts and differences of planned ranges, the table's rows and the heartbeat: all or nothing.
+        """Stores digests, counts and differences of planned ranges, the table's rows and the heartbeat: all or nothing.
 
-        To record a range again replaces what was recorded for it, so a repeated call changes nothing.
+        Recording a range again replaces what was recorded for it, so a repeated call changes nothing.
         """
         if not finished:
             return
@@ -96,7 +96,7 @@ def _of(job_id: str, table_ordinal: int, side: Side | None) -> Any:
 def _recorded(
     connection: Connection, job_id: str, table_ordinal: int, finished: Sequence[FinishedRange]
 ) -> dict[tuple[Side, int], StoredRange]:
-    """What is known of these ranges so far; one that was never planned is the caller's mistake."""
+    """What is recorded for these ranges so far; ValueError if one was never planned."""
     wanted = {(each.side, each.ordinal) for each in finished}
     if len(wanted) != len(finished):
         raise ValueError("a range is recorded twice in one call")
@@ -178,7 +178,7 @@ def _range(row: Any) -> StoredRange:
 
 @dataclass(frozen=True, slots=True)
 class KeptUnit:
-    """`results` are there once it is finished; `state` is how far it came before."""
+    """One table and family of a check: `results` once it is finished, before that `state`, how far it is."""
 
     rows: int
     state: bytes | None
@@ -186,10 +186,10 @@ class KeptUnit:
 
 
 class CheckUnits:
+    """The parts of a check that are done or begun, by table and family. `table` is a qualified name, split."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    """`table` is a name in parts."""
 
     def get(self, job_id: str, table: Sequence[str], family: str) -> KeptUnit | None:
         query = select(check_units.c.rows_done, check_units.c.state, check_units.c.results)
@@ -198,7 +198,7 @@ class CheckUnits:
         return None if row is None else KeptUnit(*row)
 
     def keep(self, job_id: str, table: Sequence[str], family: str, kept: KeptUnit) -> None:
-        """In place of what was kept of it before."""
+        """Replaces what was stored for it before."""
         unit = {"job_id": job_id, "unit": _unit(table, family)}
         values = {"rows_done": kept.rows, "state": kept.state, "results": kept.results}
         with self._database.write() as connection:
@@ -208,5 +208,5 @@ class CheckUnits:
 
 
 def _unit(table: Sequence[str], family: str) -> str:
-    """A name of a length that every engine takes into a key."""
+    """A name short enough for a key of every engine."""
     return hashlib.sha256(json.dumps([list(table), family]).encode()).hexdigest()

@@ -27,13 +27,13 @@ class JobState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     INTERRUPTED = "interrupted"
-    """Its process was stopped, or is not heard of any more."""
+    """Its process was stopped, or no longer writes heartbeats."""
     STOPPED = "stopped"
-    """It ended because it was asked to: a move, which goes on when it is run again."""
+    """It ended because a user asked for it: a move, which goes on when it runs again."""
 
 
 class Wanted(StrEnum):
-    """What some terminal wants of the process that runs a job."""
+    """What another terminal wants the process of a job to do."""
 
     PAUSE = "pause"
     CANCEL = "cancel"
@@ -78,11 +78,11 @@ class ChangeAction(StrEnum):
     UPDATE = "update"
     DELETE = "delete"
     REBUILD = "rebuild"
-    """Of an index."""
+    """An index."""
     ADVANCE = "advance"
-    """Of a sequence."""
+    """A sequence."""
     NONE = "none"
-    """Nothing is done, or it is not known yet what."""
+    """Nothing to do, or nobody has decided what."""
 
 
 class ChangeState(StrEnum):
@@ -92,7 +92,7 @@ class ChangeState(StrEnum):
     FAILED = "failed"
     UNDONE = "undone"
     UNDECIDED = "undecided"
-    """People have to say what is to be done; until then, nothing is."""
+    """Nothing is done until somebody decides what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class JobTable:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRange:
-    """What is now known of a planned range.
+    """What a job now knows of a planned range.
 
     `differences` are those of its rows, all of them, and replace what was recorded; None leaves those that
     were appended in parts.
@@ -172,7 +172,7 @@ class StoredRange:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """What would end what a job found: the differences of a target, the failures of a database.
+    """Changes that would end what a job found: the differences of a target, the failures of a database.
 
     `table` None: all the tables of the job.
     """
@@ -188,10 +188,10 @@ class RepairPlan:
 
 @dataclass(frozen=True, slots=True)
 class RepairChange:
-    """One row to change. Rows map columns to canonical text, all of it, however long; `old_row` is what undo puts back.
+    """One row to change. Rows map columns to canonical text, all of it, however long; `old_row` is what undo restores.
 
-    `sequence` is given by the store, from 0. `details` are of repairs of what a check found: which failures it ends,
-    and what there is to know beside a row.
+    The store numbers changes from 0 (`sequence`). `details` belong to repairs of what a check found: which failures the
+    change ends, and what it needs besides the row.
     """
 
     table: str
@@ -213,7 +213,7 @@ class RepairChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeOutcome:
-    """What became of a change. `old_row`, if given, replaces the planned one: the row as it was found."""
+    """What became of a change. `old_row`, if set, replaces the planned one: the row as the repair found it."""
 
     sequence: int
     state: ChangeState

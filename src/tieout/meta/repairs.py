@@ -20,20 +20,20 @@ CHUNK = 1000
 """Changes read or written at once, if their rows are short."""
 
 _LONGEST_ESCAPE = 13
-"""Of one character: a pair of surrogates in JSON is twelve, and a quote beside it gets a backslash."""
+"""The most bytes of one character: a pair of surrogates is twelve in JSON, and a quote beside it gets a backslash."""
 _SMALLEST_LIMIT = 1 << 20
 _ROOM_BESIDE = 64 << 10
-"""For what a statement holds beside the rows: the key, a message."""
+"""Room for what a statement holds besides the rows: the key, a message."""
 
 
 class Repairs:
-    """The repair plans of a store. What is committed here survives a loss of power: undo depends on it."""
+    """The repair plans of a store. Commits here survive a power loss: undo depends on them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def create(self, job_id: str, changes: Iterable[RepairChange], *, table: str | None = None) -> RepairPlan:
-        """A plan with these changes in order. They may come slowly: until the last is kept, the plan is a draft."""
+        """Creates a plan with these changes in order. They may come slowly; until the last, the plan is a draft."""
         plan_id = self._draft(job_id, table)
         first = 0
         for batch in in_batches(changes, CHUNK, lambda change: change.size):
@@ -46,7 +46,7 @@ class Repairs:
         return self.set_state(plan_id, RepairState.PLANNED, expected=(RepairState.DRAFT,))
 
     def get(self, reference: str) -> RepairPlan:
-        """The plan with this id, the only one whose id begins so, or the newest for `last`."""
+        """The plan with this id, the only one whose id starts with it, or the newest for `last`."""
         with self._database.read() as connection:
             row = find(connection, _newest(), repairs.c.id, reference)
         if row is None:
@@ -69,7 +69,7 @@ class Repairs:
         expected: Collection[RepairState] | None = None,
         error: str | None = None,
     ) -> RepairPlan:
-        """Moves the plan on; refuses if it is not in one of the `expected` states, so that only one process may."""
+        """Sets the state; raises unless the plan is in one of the `expected` states, so that only one process can."""
         change = update(repairs).where(repairs.c.id == plan_id)
         if expected is not None:
             change = change.where(repairs.c.state.in_(list(expected)))
@@ -83,7 +83,7 @@ class Repairs:
             return _plan(row)
 
     def too_large(self, change: RepairChange) -> str | None:
-        """Why the store can't keep a change, if it can't: its rows are kept whole."""
+        """Why the store can't hold a change, if it can't: it stores rows whole."""
         if change.size * _LONGEST_ESCAPE < _SMALLEST_LIMIT:
             return None
         rows = [json_text(dict(row)) for row in (change.old_row, change.new_row) if row is not None]
@@ -92,7 +92,7 @@ class Repairs:
         size = sum(len(text) + text.count('"') + text.count("\\") for text in rows) + _ROOM_BESIDE
         if size <= limit.bytes:
             return None
-        return f"it takes {size:,} bytes, and the meta store {limit.bytes:,} of a row ({limit.hint})"
+        return f"it takes {size:,} bytes, and the meta store takes at most {limit.bytes:,} in a row ({limit.hint})"
 
     def changes(
         self,
@@ -136,7 +136,7 @@ class Repairs:
         return {ChangeState(state): count for state, count in rows}
 
     def record(self, plan_id: str, outcomes: Sequence[ChangeOutcome]) -> None:
-        """Keeps what became of changes, all or nothing; repeating it changes nothing."""
+        """Stores what became of changes, all or nothing; repeating it changes nothing."""
         with_row = [outcome for outcome in outcomes if outcome.old_row is not None]
         without = [outcome for outcome in outcomes if outcome.old_row is None]
         change = update(repair_changes).where(
@@ -213,7 +213,7 @@ BATCH_BYTES = 16 << 20
 
 
 def in_batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Each of at most `most` items. One that is larger than a batch should be is a batch by itself."""
+    """Batches of at most `most` items and BATCH_BYTES. An item larger than that is a batch by itself."""
     batch: list[T] = []
     taken = 0
     for item in items:

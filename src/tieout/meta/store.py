@@ -60,7 +60,7 @@ def open_store(url: str = DEFAULT_URL) -> MetaStore:
     return MetaStore(database)
 
 
-LOCK_NUMBER = 7_108_114_953  # any number will do, if no other program uses it
+LOCK_NUMBER = 7_108_114_953  # any number that no other program uses
 
 
 def bring_up_to_date(database: Database) -> None:
@@ -69,12 +69,12 @@ def bring_up_to_date(database: Database) -> None:
         if _stored(connection) == HEAD:
             return
     with database.write(survives_power_loss=True) as connection, _alone(connection):
-        stored = _stored(connection)  # another process may have done it meanwhile
+        stored = _stored(connection)  # another process may have migrated it meanwhile
         if stored is None:
             _create(connection)
         elif stored not in REVISIONS:
             raise MetaStoreError(
-                f"the meta store was written by a newer tieout: {database.location.shown} "
+                f"a newer tieout wrote the meta store: {database.location.shown} "
                 f"(schema {stored}, this one knows up to {HEAD})",
                 "upgrade tieout, or set `meta` to another place",
             )
@@ -101,7 +101,7 @@ def _stored(connection: Connection) -> str | None:
 
 
 def _create(connection: Connection) -> None:
-    """A new store is made at HEAD in one go (a test holds the result to that of all the revisions)."""
+    """Creates a new store at HEAD directly (a test compares the result with that of all the revisions)."""
     metadata.create_all(connection)
     revision.create(connection, checkfirst=True)
     connection.execute(insert(revision).values(version_num=HEAD))
@@ -118,7 +118,7 @@ def _alone(connection: Connection) -> Iterator[None]:
         # Not bound to the transaction, which DDL ends on MySQL.
         lock = {"name": f"tieout-{LOCK_NUMBER}", "seconds": WAIT_SECONDS}
         if not connection.scalar(text("SELECT GET_LOCK(:name, :seconds)"), lock):
-            raise MetaStoreError("another process is preparing the meta store", "try again when it is done")
+            raise MetaStoreError("another process is preparing the meta store", "try again when it has finished")
         try:
             yield
         finally:

@@ -51,7 +51,7 @@ class TestFinding:
 
     def test_a_beginning_of_several_is_refused_and_names_them(self, store: MetaStore) -> None:
         jobs = [verification(store), verification(store)]
-        with pytest.raises(UsageError, match="beginning of several") as refused:
+        with pytest.raises(UsageError, match="matches several") as refused:
             store.jobs.get("v-")
         assert all(job.id in refused.value.message for job in jobs)
 
@@ -134,7 +134,7 @@ class TestEnding:
     def test_nothing_is_recorded_after_the_end(self, store: MetaStore) -> None:
         job = verification(store)
         store.jobs.finish(job.id, verdict="equal")
-        with pytest.raises(MetaStoreError, match="is done: nothing more can be recorded"):
+        with pytest.raises(MetaStoreError, match="is done: this process can no longer record"):
             store.jobs.heartbeat(job.id)
 
     def test_nor_for_a_job_that_is_not_there(self, store: MetaStore) -> None:
@@ -173,7 +173,7 @@ class TestResuming:
     def test_a_job_that_runs_elsewhere_is_refused(self, store: MetaStore, monkeypatch: pytest.MonkeyPatch) -> None:
         job = verification(store)
         let_another_process_own(monkeypatch)
-        with pytest.raises(UsageError, match=rf"is running already \(process {job.pid} on "):
+        with pytest.raises(UsageError, match=rf"is already running \(process {job.pid} on "):
             store.jobs.resume(job.id)
 
     def test_the_process_that_was_given_up_records_no_more(
@@ -184,9 +184,9 @@ class TestResuming:
             make_silent(patched)
             let_another_process_own(patched)
             store.jobs.resume(job.id)
-        with pytest.raises(MetaStoreError, match="was resumed by another process"):
+        with pytest.raises(MetaStoreError, match=r"another process .* resumed job"):
             store.jobs.heartbeat(job.id)
-        with pytest.raises(MetaStoreError, match="was resumed by another process"):
+        with pytest.raises(MetaStoreError, match=r"another process .* resumed job"):
             store.tables.add(job.id, [("t", "t")])
-        with pytest.raises(MetaStoreError, match="was resumed by another process"):
+        with pytest.raises(MetaStoreError, match=r"another process .* resumed job"):
             store.jobs.finish(job.id, verdict="equal")

@@ -39,7 +39,7 @@ def use(file: Path) -> None:
 
 
 def refusal(file: Path) -> str:
-    with pytest.raises(MetaStoreError, match="others could read or change") as caught:
+    with pytest.raises(MetaStoreError, match="other users could read or change") as caught:
         use(file)
     assert "set `meta` to a file in a directory of your own" in str(caught.value)
     assert "\n" not in str(caught.value)
