@@ -91,7 +91,7 @@ def test_a_session_that_we_start_works_in_java_that_others_started(seen: dict[st
             f"Spark's Python processes run Python 3.{MINOR + 1}, and this one is Python 3.{MINOR}",
             REMEDY,
         ),
-        ("of no Python", "Spark can't start its Python processes: /nowhere/python can't be run", REMEDY),
+        ("of no Python", "Spark can't start its Python processes: can't run /nowhere/python", REMEDY),
         (
             "not ANSI",
             "the Spark session has ANSI mode off: it returns NULL or a wrong value where it should raise an error",

@@ -147,9 +147,7 @@ def remedy(failure: Failure) -> Remedy:
     if failure.kind is FailureKind.MISSING_INDEX_ENTRY:
         return Remedy(found.category, found.suggestion, (Choice.CREATE,))
     if failure.kind in _OF_ROWS:
-        return Remedy(
-            Category.NOT_REPAIRABLE, f"{found.suggestion}; by hand, as nothing tells this row from others like it"
-        )
+        return Remedy(Category.NOT_REPAIRABLE, f"{found.suggestion}; by hand, since the row has no key or address")
     return found
 
 

@@ -28,30 +28,30 @@ from tieout.runtime.control import JobControl
 T = TypeVar("T")
 
 ATTEMPTS = 3
-"""How often a transaction is begun that has to give way to others."""
+"""How often to try a transaction that has to give way to others."""
 
 
 class End(StrEnum):
-    """What became of a change that was taken up."""
+    """What became of a change that the repair tried."""
 
     DONE = "done"
     ALREADY = "already"
     """The row was as the change would leave it."""
     CHANGED = "changed"
-    """It was neither as before nor as after: left alone."""
+    """The row was neither as before nor as after: the repair leaves it alone."""
     REFUSED = "refused"
-    """The engine, or what stands around the row, does not allow it; later it may."""
+    """The engine, or other rows, do not allow it; later they may."""
     KEPT = "kept"
-    """Undo leaves it: nothing is lost by it."""
+    """Undo leaves it: it loses no data."""
 
 
 def in_transaction(
     writer: Writer, work: Callable[[], T], *, commits: Callable[[T], bool] = lambda _: True, deferred: bool = False
 ) -> T:
-    """What the work returns; committed if `commits` says so, else rolled back.
+    """Returns what the work returns; commits if `commits` says so, else rolls back. Retries on a conflict.
 
-    Refused if other transactions are always in the way. Whatever is raised, nothing has been changed, except that a
-    lost connection may hide a commit. `deferred`: constraints that can wait are checked at the end.
+    Refused if other transactions always get in the way. Whatever it raises, nothing has been changed, except that a
+    lost connection may hide a commit. `deferred`: the engine checks deferrable constraints at the end.
     """
     try:
         for attempt in stamina.retry_context(on=TryAgain, attempts=ATTEMPTS, wait_initial=0.1, wait_jitter=0.1):
@@ -78,7 +78,7 @@ def _once(writer: Writer, work: Callable[[], T], commits: Callable[[T], bool], d
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Which changes are taken up, and the state that each end gives them; without one, they stay as they are."""
+    """Which changes to try, and the state that each end gives them; without one, they keep their state."""
 
     word: str
     backwards: bool
@@ -100,7 +100,7 @@ BACKWARDS = Direction(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a change, and why. `collides`: another row holds the unique value that this one is to have."""
+    """What became of a change, and why. `collides`: another row has the unique value that this one should get."""
 
     change: RepairChange
     end: End
@@ -109,7 +109,7 @@ class Outcome:
 
 
 class Worker(Protocol):
-    """Carries out changes in transactions. `alternates`: every other pass is better made from the other end."""
+    """Carries out changes in transactions. `alternates`: every other pass should start from the other end."""
 
     alternates: bool
 
@@ -117,13 +117,13 @@ class Worker(Protocol):
         """One pass: what became of the changes, transaction by transaction."""
 
     def unblock(self) -> Iterator[Sequence[Outcome]]:
-        """After a pass that moved nothing: what else could be tried with those that were refused."""
+        """After a pass that changed nothing: tries something else with the refused changes."""
 
 
 @dataclass
 class Passes:
-    """`between` is told after every transaction which table it was of and how many changes are settled; it may raise to
-    stop. `redacts`: messages are kept without values of rows.
+    """Runs passes over a plan's changes. After each transaction it calls `between` with the table and the number of
+    changes that are done; `between` may raise to stop. `redacts`: store messages without values of rows.
     """
 
     store: MetaStore
@@ -132,22 +132,22 @@ class Passes:
     worker: Worker
     between: Callable[[str, int], None]
     redacts: bool = False
-    settled: int = 0
+    done: int = 0
     left: Counter[End] = field(default_factory=Counter)
-    """The ends, in the last pass, of changes that stay as they are."""
+    """How the changes ended that keep their state in the last pass."""
 
     def run(self) -> None:
-        """Until a pass leaves nothing, or moves nothing."""
+        """Runs until a pass leaves nothing, or changes nothing."""
         reverse = self.direction.backwards
         while True:
-            before = self.settled
+            before = self.done
             self.left.clear()
             self._record_all(self.worker.attempt(self._changes(reverse)))
             if not self.left.total() - self.left[End.KEPT]:
                 return
-            if self.settled == before:
+            if self.done == before:
                 self._record_all(self.worker.unblock())
-                if self.settled == before:
+                if self.done == before:
                     return
             reverse = reverse != self.worker.alternates
 
@@ -161,20 +161,20 @@ class Passes:
         for outcomes in transactions:
             if outcomes:
                 self.store.repairs.record(self.plan.id, [self._recorded(outcome) for outcome in outcomes])
-                self.between(outcomes[0].change.table, self.settled)
+                self.between(outcomes[0].change.table, self.done)
 
     def _recorded(self, outcome: Outcome) -> ChangeOutcome:
         state = self.direction.ends.get(outcome.end)
         if state is None:
             self.left[outcome.end] += 1
         else:
-            self.settled += 1
+            self.done += 1
         message = without_values(outcome.message) if outcome.message and self.redacts else outcome.message
         return ChangeOutcome(outcome.change.sequence, state or outcome.change.state, message)
 
 
 LISTED = 20
-"""Differences and messages that a result carries."""
+"""How many differences and messages a result lists."""
 
 
 class Running:
@@ -185,8 +185,8 @@ class Running:
         self.job_id = job_id
 
     def between(self, listener: Listener) -> Callable[[str, int], None]:
-        def report(table: str, settled: int) -> None:
-            listener(Progress(self._direction.word, table, settled))
+        def report(table: str, done: int) -> None:
+            listener(Progress(self._direction.word, table, done))
             JobControl(self._store.jobs, self.job_id).check()
 
         return report
@@ -211,13 +211,13 @@ def running(
     found_by = store.jobs.get(plan.job_id)
     for job in store.jobs.list(state=JobState.RUNNING, limit=1000):
         if job.kind is JobKind.REPAIR and job.request.get("plan") == plan.id:
-            raise UsageError(f"plan {plan.id} is being worked on by process {job.pid} on {job.host} (job {job.id})")
+            raise UsageError(f"process {job.pid} on {job.host} is working on plan {plan.id} (job {job.id})")
     store.repairs.set_state(plan.id, state, expected=expected)
     request = {"plan": plan.id, "action": direction.word}
     job = store.jobs.create(JobKind.REPAIR, source=found_by.source, target=found_by.target, request=request)
 
     def ended(how: JobState, error: str | None) -> None:
-        """A plan that was stopped stays as it is, half-way: apply or undo goes on from there."""
+        """A stopped plan keeps its state: apply or undo goes on from there."""
         if how is JobState.FAILED:
             store.repairs.set_state(plan.id, RepairState.FAILED, error=error)
 
@@ -226,15 +226,15 @@ def running(
 
 
 def restate(store: MetaStore, plan: RepairPlan, before: ChangeState, after: ChangeState) -> None:
-    """All changes in one state into another; their messages stay."""
+    """Moves all changes from one state to another; keeps their messages."""
     changes = store.repairs.changes(plan.id, state=before, rows=False)
     while part := list(islice(changes, 500)):
         store.repairs.record(plan.id, [ChangeOutcome(each.sequence, after, each.message) for each in part])
 
 
 def messages_of(store: MetaStore, plan: RepairPlan, state: ChangeState) -> tuple[str, ...]:
-    told = (change for change in store.repairs.changes(plan.id, state=state, rows=False) if change.message)
+    with_message = (change for change in store.repairs.changes(plan.id, state=state, rows=False) if change.message)
     return tuple(
         f"{change.action} {change.table} ({', '.join(f'{n} = {v}' for n, v in change.key.items())}): {change.message}"
-        for change in islice(told, LISTED)
+        for change in islice(with_message, LISTED)
     )

@@ -16,7 +16,7 @@ from tieout.repair.rows import look_up
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What is kept of one row or entry. `values` None: nothing was there before; `left` None: nothing is there now."""
+    """A copy of one row or entry. `values` None: nothing was there before; `left` None: nothing is there now."""
 
     change: int
     part: int
@@ -30,7 +30,7 @@ class Copy:
 
 
 class Quarantine:
-    """Of one plan. Made when it is first needed; not in a transaction, as some engines would end it."""
+    """The copies of one plan. Creates the table on first use, outside a transaction: some engines would end it."""
 
     def __init__(self, repairer: Repairer, schema: str, plan: str) -> None:
         self._repairer = repairer
@@ -46,7 +46,7 @@ class Quarantine:
             self._made = True
 
     def kept(self, change: int, parts: Sequence[int] = (0,)) -> dict[int, Copy]:
-        """What there is of a change, by part."""
+        """The copies of a change, by part."""
         keys = [(self._plan, str(change), str(part)) for part in parts]
         found = look_up(self._scan, keys, lambda some: self._repairer.rows(self._scan, some, lock=False))
         copies = {}
@@ -56,7 +56,7 @@ class Quarantine:
         return copies
 
     def keep(self, copy: Copy) -> None:
-        """In the transaction that is open."""
+        """Writes a copy in the open transaction."""
         self._repairer.execute(self.statement(copy))
 
     def statement(self, copy: Copy) -> str:
@@ -75,7 +75,7 @@ class Quarantine:
         return self._repairer.statements.insert(self.table, row)
 
     def set_left(self, change: int, left: Row | None) -> None:
-        """What a change has left there, where it was not known when the copy was made."""
+        """Records the row that a change left, if it was unknown when the copy was made."""
         self._update(change, {"left_values": _json(left)})
 
     def mark_undone(self, copy: Copy) -> None:
@@ -110,7 +110,7 @@ def _copy(row: Row) -> Copy:
 
 
 def _json(values: Row | None) -> str | None:
-    """In ASCII: no engine refuses a character of it."""
+    """JSON in ASCII, so that no engine refuses a character."""
     return None if values is None else json.dumps(dict(values), ensure_ascii=True)
 
 

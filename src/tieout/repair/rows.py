@@ -1,4 +1,4 @@
-"""Rows that are repaired, found by a key or by their address, as texts that can be compared and written."""
+"""Rows to repair, found by a key or by their address, as texts that can be compared and written."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tieout.verification.rows import Rows, fields_of
 
 
 class Unwritable(Exception):
-    """A value that its text does not say exactly; the message names the column."""
+    """A value that its text does not represent exactly; the message names the column."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Rows of a wide scan by their key in the form of the comparison. `failed`: keys that could not be asked for."""
+    """Rows of a wide scan by their key in the form of the comparison. `failed`: keys that could not be looked up."""
 
     scan: Scan
     rows: Rows = field(default_factory=Rows)
@@ -33,18 +33,18 @@ class Found:
     failed: dict[Key, str] = field(default_factory=dict)
 
     def text(self, row: int, place: int) -> str | None:
-        """Raises Unwritable where bytes that are no text show as hexadecimal."""
+        """Raises Unwritable for bytes that are not text, which show as hexadecimal."""
         item, at = self.rows.field_at(row, place)
         text = item.text(at)
         column = self.scan.columns[place]
         shown_as_bytes = text is not None and text.startswith("0x") and column.kind.form is not Form.BYTES
         if text and shown_as_bytes and item.values is not None and item.values[at].as_py() != text.encode():
-            raise Unwritable(f"column {column.name} holds bytes that are no text")
+            raise Unwritable(f"column {column.name} holds bytes that are not text")
         return text
 
 
 def look_up(scan: Scan, keys: Sequence[Key], look: Callable[[Sequence[Key]], Iterable[pa.RecordBatch]]) -> Found:
-    """What `look` finds for the keys; one that can't be asked for is among `failed`."""
+    """The rows that `look` finds for the keys; keys that can't be looked up are in `failed`."""
     if not keys:
         return Found(scan)
     try:
@@ -84,8 +84,8 @@ def _found(scan: Scan, batches: Iterable[pa.RecordBatch], failed: dict[Key, str]
 
 @dataclass(frozen=True)
 class RowTable:
-    """`key` are the columns that rows are found by. In the scan, `shown` are columns as failures show them, `exact` in
-    the form in which they can be put back: the places of each.
+    """`key` are the columns that identify rows. In the scan, `shown` are columns as failures show them, `exact` columns
+    in the form in which they can be written back: the column indexes of each.
     """
 
     table: Table
@@ -95,7 +95,7 @@ class RowTable:
     exact: Mapping[str, int]
 
     def key_of(self, names: Row) -> Key | None:
-        """None if a part of it is not known, or NULL: no row is found by it."""
+        """None if a part of it is unknown or NULL: it finds no row."""
         texts = [names.get(name) for name in self.key]
         return None if None in texts else tuple(text for text in texts if text is not None)
 
@@ -103,7 +103,7 @@ class RowTable:
         return look_up(self.scan, keys, lambda some: repairer.rows(self.scan, some, lock=lock))
 
     def exact_row(self, found: Found, row: int) -> Row:
-        """Every column; Unwritable if one holds what no text says exactly."""
+        """Every column; Unwritable if a value has no exact text."""
         return {name: found.text(row, place) for name, place in self.exact.items()}
 
     def shown_row(self, found: Found, row: int) -> Row:
@@ -115,20 +115,20 @@ class RowTable:
         return any(found.rows.kept(row, place, LONGEST_IN_FAILURE) == value for place in places)
 
     def past_indexes(self, repairer: Repairer) -> RowTable:
-        """The same, read through no index: one of them may be what is wrong."""
+        """The same table, read without indexes: one of them may be wrong."""
         return replace(self, scan=replace(self.scan, through=repairer.past_indexes(self.table)))
 
 
 def row_table(table: Table, repairer: Repairer, key: Sequence[str]) -> RowTable | str:
-    """The table as its rows can be repaired, or the reason why they can't."""
+    """How to repair rows of the table, or the reason why they can't be repaired."""
     unknown = [column.name for column in table.columns if column.type.name is TypeName.UNKNOWN]
     if unknown:
-        return f"no exact form of {', '.join(unknown)} can be read, so a row could not be put back"
+        return f"{', '.join(unknown)} can't be read exactly, so undo could not restore a row"
     place = repairer.place(table)
     if place is not None and tuple(key) == (place.name,) and place.name not in table.column_names:
         table = replace(table, columns=(*table.columns, place))
     elif not set(key) <= set(table.column_names):
-        return f"{', '.join(key)} is no key of it any more"
+        return f"{', '.join(key)} no longer identifies its rows"
     columns = [ScanColumn(table.column(name), found_by(table.column(name))) for name in key]
     shown, exact = {}, {}
     for column in table.columns:

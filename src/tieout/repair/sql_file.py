@@ -10,8 +10,8 @@ from tieout.meta import Job, RepairChange, RepairPlan
 
 
 class SqlFile:
-    """Writes what is planned and not done yet. The file looks at nothing again: it changes rows by their key, whatever
-    they hold by then.
+    """Writes the planned changes that are not done yet. The file rechecks nothing: it changes rows by their key,
+    whatever they hold by then.
     """
 
     def __init__(self, out: TextIO) -> None:
@@ -23,7 +23,7 @@ class SqlFile:
             self.comment(line)
 
     def comment(self, text: str) -> None:
-        """One line, of which nothing can run: a name or a value may hold anything."""
+        """Writes one line that no client can run: a name or a value may contain anything."""
         self._out.write("-- " + "".join(c if c.isprintable() else "?" for c in text) + "\n")
 
     def statements(self, statements: Sequence[str]) -> None:

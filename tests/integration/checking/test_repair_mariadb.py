@@ -94,7 +94,7 @@ def test_entries_of_aria(own: Database, spark: SparkSession, tmp_path: Path) -> 
     repairing = Repairing(own.url, tmp_path, spark)
     job = repairing.check(CHECK).job
     reasons = {each.reason for each in repairing.plan(job, "missing_index_entry=delete").undecided}
-    assert any("whether it is still missing can't be looked at" in reason for reason in reasons)
+    assert any("can't recheck whether it is still missing" in reason for reason in reasons)
     plan = repairing.plan(job, "missing_index_entry=create", "dangling_index_entry=quarantine")
     assert [(change.action, change.what) for change in plan.changes] == [("rebuild", "i, other")]
     assert counts(repairing.apply()) == {"done": 1}

@@ -251,7 +251,7 @@ def test_what_was_changed_after_the_repair_is_not_put_back(broken: tuple[SqliteD
 
 def test_choices_that_are_none(broken: tuple[SqliteDatabase, Repairing, str]) -> None:
     _, repairing, job = broken
-    with pytest.raises(UsageError, match="check_violation can't be repaired by create"):
+    with pytest.raises(UsageError, match="create can't repair check_violation"):
         repairing.plan(job, "check_violation=create")
     with pytest.raises(UsageError, match="no failure of the kind index_order"):
         repairing.plan(job, "index_order=rebuild")
@@ -259,8 +259,8 @@ def test_choices_that_are_none(broken: tuple[SqliteDatabase, Repairing, str]) ->
         repairing.plan(job, "check_violation=remove")
     plan = repairing.plan(job, "not_null_violation=replace", "foreign_key_violation=insert_parent")
     reasons = {each.failure: each.reason for each in plan.undecided}
-    assert reasons["not_null_violation"] == "no value is given: --set n=VALUE"
-    assert reasons["foreign_key_violation"] == "the parent needs a value of name: --set parents.name=VALUE"
+    assert reasons["not_null_violation"] == "it needs a value: --set n=VALUE"
+    assert reasons["foreign_key_violation"] == "the parent needs a value for name: --set parents.name=VALUE"
 
 
 KILLED = """

@@ -77,7 +77,9 @@ def test_a_store_of_a_newer_program_is_refused_and_left_alone(engine: Engine, ur
         store.jobs.create(JobKind.VERIFICATION, source="a", target="b", request={})
     with engine.begin() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
-    with pytest.raises(MetaStoreError, match=r"newer tieout wrote the meta store: .*meta\.db \(schema 9999, this one knows up to"):
+    with pytest.raises(
+        MetaStoreError, match=r"newer tieout wrote the meta store: .*meta\.db \(schema 9999, this one knows up to"
+    ):
         open_store(url)
     with engine.begin() as connection:
         assert connection.scalar(text("SELECT count(*) FROM tieout_jobs")) == 1

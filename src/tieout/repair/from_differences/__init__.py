@@ -1,7 +1,7 @@
 """Repair: makes a target equal to its source, row by row, from what a verification found.
 
-`plan_repair` reads and changes nothing. `apply_repair` looks again before each change, `undo_repair` puts the old
-rows back, `repair_statements` writes the plan as SQL. No Spark: the rows are those that a job has listed.
+`plan_repair` reads and changes nothing. `apply_repair` rechecks before each change, `undo_repair` restores the old
+rows, `repair_statements` writes the plan as SQL. No Spark: the rows are those that a job has listed.
 """
 
 from tieout.repair.from_differences.execute import apply_repair, undo_repair

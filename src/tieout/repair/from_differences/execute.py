@@ -58,11 +58,11 @@ def apply_repair(
     listener: Listener = silence,
     batch: int = BATCH,
 ) -> RepairResult:
-    """Changes the target as planned, then looks whether the plan's rows are equal.
+    """Changes the target as planned, then compares the plan's rows.
 
-    A row that is not as it was when the plan was made is left alone. Applied again after a crash or a failure,
-    a plan goes on: what is done is not done twice, and what failed is tried again. Raises Interrupted if another
-    terminal wants that.
+    Leaves alone a row that has changed since the plan was made. Applied again after a crash or a failure, a plan
+    goes on: it repeats nothing that is done, and retries what failed. Raises Interrupted if another terminal wants
+    that.
     """
     plan = store.repairs.get(plan_ref)
     expected = (RepairState.PLANNED, RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED)
@@ -86,9 +86,9 @@ def undo_repair(
     listener: Listener = silence,
     batch: int = BATCH,
 ) -> RepairResult:
-    """Puts back what the plan has changed on the target, the last change first.
+    """Restores what the plan has changed on the target, the last change first.
 
-    A row that is not as the repair left it stays as it is, and counts as skipped.
+    Leaves alone a row that is not as the repair left it, and counts it as skipped.
     """
     plan = store.repairs.get(plan_ref)
     expected = (RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED, RepairState.UNDOING, RepairState.UNDONE)
@@ -134,7 +134,7 @@ def _checked(store: MetaStore, plan: RepairPlan, sides: Sides) -> RepairResult:
 
 
 def still_different(store: MetaStore, plan: RepairPlan, sides: Sides) -> Iterator[Difference]:
-    """The differences that are left among the rows of the plan, read anew, compared as the verification does."""
+    """Reads the rows of the plan again and yields the differences that are left, as the verification would."""
     for name, changes in groupby(store.repairs.changes(plan.id, rows=False), key=lambda change: change.table):
         table = sides.tables.get(name)
         if table is None:
@@ -150,7 +150,7 @@ def still_different(store: MetaStore, plan: RepairPlan, sides: Sides) -> Iterato
 
 
 class Look(Enum):
-    """What another look at the target's row says of a step."""
+    """What a recheck of the target's row says about a step."""
 
     READY = "as it was when the step was planned"
     DONE = "as the step would leave it"
@@ -180,7 +180,7 @@ class Step:
 
     @property
     def values(self) -> Row:
-        """What the step writes: the columns that change, or all of a row."""
+        """The values that the step writes: the columns that change, or all of a row."""
         change = self.change
         new, old = change.new_row or {}, change.old_row or {}
         if not self.backwards:
@@ -279,7 +279,7 @@ def held(step: Step) -> Iterable[Hashable]:
 
 
 def wanted(step: Step) -> Iterable[Hashable]:
-    """The unique values that an update's row is to have."""
+    """The unique values that an update's row will have."""
     return _unique_values(step, step.whole)
 
 
@@ -296,7 +296,7 @@ def _unique_values(step: Step, row: Row) -> Iterator[Hashable]:
 
 
 def _folded(column: Column, text: str) -> str:
-    """Alike for values that an engine takes for one, and for some others: a group too large does no harm."""
+    """Equal for values that an engine considers equal, and for some others: a group too large does no harm."""
     if column.type.name is TypeName.DECIMAL:
         return plain_number(text)
     return text.casefold().rstrip()
@@ -307,7 +307,7 @@ def unique_indexes(table: Table, key: Sequence[str]) -> Iterator[tuple[str, ...]
 
 
 IN_FLIGHT = "being written"
-"""The message of a planned change from before it can be committed until what became of it is recorded."""
+"""The message of a planned change from just before its commit until its outcome is recorded."""
 
 _UNREADY = {
     (Look.DONE, False): (End.ALREADY, "the target's row was already as it should be"),
@@ -319,7 +319,7 @@ _UNREADY = {
 
 @dataclass
 class RowWork:
-    """Changes of a plan's rows, forwards or backwards, so many in a transaction."""
+    """Changes a plan's rows, forwards or backwards, `batch` in a transaction."""
 
     store: MetaStore
     plan: RepairPlan
@@ -348,7 +348,7 @@ class RowWork:
         for _, of_table in groupby(self._collided, key=lambda step: step.table.name):
             for circle in circles(list(of_table)):
                 if len(circle) == 1:
-                    continue  # what it wants is held by a row that is to keep it
+                    continue  # a row that keeps its value has the value that this step wants
                 try:
                     yield self._transact(circle, self._replace, deferred=True)
                 except Refused as refusal:
@@ -360,11 +360,11 @@ class RowWork:
         return [Outcome(change, end, reason) for change in changes]
 
     def _carry_out(self, steps: Sequence[Step]) -> list[Outcome]:
-        """Each step by itself: one that is refused leaves the others alone."""
+        """Carries out each step by itself: a refused one does not affect the others."""
         try:
             return self._transact(steps, lambda ready: [self._attempt(step) for step in ready])
         except Refused as refusal:
-            # Refused at its end, a transaction does not say which step it was.
+            # An engine that refuses a transaction at its end does not say which step was the reason.
             if len(steps) == 1:
                 return [_refused(steps[0], refusal)]
         return [outcome for step in steps for outcome in self._carry_out([step])]
@@ -372,7 +372,7 @@ class RowWork:
     def _transact(
         self, steps: Sequence[Step], do: Callable[[Sequence[Step]], list[Outcome]], *, deferred: bool = False
     ) -> list[Outcome]:
-        """`do` with the steps whose rows, now locked, are as they should be."""
+        """Runs `do` for the steps whose rows, now locked, are as expected."""
 
         def work() -> list[Outcome]:
             found = on_target(steps[0].table, self.sides.writer, [step.key for step in steps], lock=True)
@@ -387,7 +387,7 @@ class RowWork:
         return in_transaction(self.sides.writer, work, deferred=deferred)
 
     def _intend(self, steps: Sequence[Step]) -> None:
-        """Kept before the target can commit: after a crash, these are looked at, and the others were not touched."""
+        """Stores the steps before the target can commit: after a crash, only these need a recheck."""
         if self.direction is FORWARDS and steps:
             flying = [ChangeOutcome(step.change.sequence, ChangeState.PLANNED, IN_FLIGHT) for step in steps]
             self.store.repairs.record(self.plan.id, flying)
@@ -399,7 +399,7 @@ class RowWork:
         except Refused as refusal:
             return _refused(step, refusal)
         if changed > 1:
-            # Of no use to say so and go on: the transaction has changed rows that it must not.
+            # Reporting it and going on is not enough: the transaction has changed rows that it must not change.
             raise Refused(f"{changed} rows have this key: it is not unique")
         if changed == 1:
             return Outcome(step.change, End.DONE)
@@ -418,7 +418,7 @@ class RowWork:
 
 
 def settle_in_flight(store: MetaStore, plan: RepairPlan, sides: Sides) -> None:
-    """Finds out, after a crash, which changes were committed before that could be recorded."""
+    """Finds out, after a crash, which changes were committed but not recorded."""
     planned = store.repairs.changes(plan.id, state=ChangeState.PLANNED)
     for change in (each for each in planned if each.message == IN_FLIGHT):
         table = sides.tables.get(change.table)
@@ -430,9 +430,9 @@ def settle_in_flight(store: MetaStore, plan: RepairPlan, sides: Sides) -> None:
 
 
 def _not_deleted(step: Step) -> str:
-    """Why a row that was there, and locked, was not deleted: the statement looks for rows that refer to it."""
+    """Why an existing, locked row was not deleted: the statement looks for rows that refer to it."""
     names = ", ".join(f"{r.child} ({r.name}, ON DELETE {r.on_delete})" for r in step.table.losing)
-    return f"rows that refer to it would be lost with it: {names}" if names else "the engine deleted no row"
+    return f"it would delete rows that refer to it: {names}" if names else "the engine deleted no row"
 
 
 def _refused(step: Step, refusal: Refused) -> Outcome:

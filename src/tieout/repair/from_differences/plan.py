@@ -33,7 +33,7 @@ from tieout.verification.compare import changed_columns
 from tieout.verification.localise import shape_of
 
 BATCH = 200
-"""Differences looked up at once, if their rows are short."""
+"""Differences to look up at once, if their rows are short."""
 
 
 def plan_repair(
@@ -46,14 +46,14 @@ def plan_repair(
     with_values: bool = False,
     listener: Listener = silence,
 ) -> RepairSummary:
-    """Keeps a plan that would end the differences of a job, or of one of its tables (by the source's name).
+    """Stores a plan that would end the differences of a job, or of one of its tables (by the source's name).
 
-    A plan keeps whole rows, which are read anew: of a job that redacted values only `with_values`.
+    A plan stores whole rows, which it reads again: for a job that redacted values only `with_values`.
     """
     job = verification(store, job_ref)
     if job.request.get("options", {}).get("redact_values") and not with_values:
         raise UsageError(
-            f"job {job.id} redacted values, and a plan keeps whole rows in the meta store: undo needs them",
+            f"job {job.id} redacted values, and a plan stores whole rows in the meta store, for undo",
             f"accept that: tieout repair plan {job.id} --with-values",
         )
     with opened(job, source_url, target_url) as sides:
@@ -78,7 +78,7 @@ class _Planner:
             self._ordinals = {only: self._ordinals[only]}
 
     def changes(self) -> Iterator[RepairChange]:
-        """Deletes, then updates, then inserts, so that few get in another's way; children go first and come last."""
+        """Deletes, then updates, then inserts, to avoid conflicts; deletes children first, inserts them last."""
         tables = [t for name, t in self._sides.tables.items() if name in self._ordinals]
         for kind in (DifferenceKind.EXTRA, DifferenceKind.CHANGED, DifferenceKind.MISSING):
             for table in reversed(tables) if kind is DifferenceKind.EXTRA else tables:
@@ -112,7 +112,7 @@ class _Planner:
             if change is None:
                 self._tally["vanished"] += 1
             elif (size := self._store.repairs.too_large(change)) is not None:
-                yield skipped(difference, f"the row can't be kept for undo: {size}")
+                yield skipped(difference, f"the meta store can't hold the row for undo: {size}")
             else:
                 yield change
 
@@ -128,7 +128,7 @@ class _Planner:
         if self._job.state is not JobState.DONE:
             notes.append(f"the verification is {self._job.state}: there may be more differences than it had found")
         if self._tally["vanished"]:
-            notes.append(f"differences that are gone meanwhile: {self._tally['vanished']:,}")
+            notes.append(f"differences that have gone since: {self._tally['vanished']:,}")
         return replace(
             empty,
             inserts=self._tally[ChangeAction.INSERT],
@@ -160,14 +160,14 @@ _ACTIONS = {
 
 
 def decide(table: RepairTable, difference: Difference, source: Found, target: Found) -> RepairChange | None:
-    """The change, one that is skipped with its reason, or None if the difference is gone.
+    """The change, a skipped change with its reason, or None if the difference is gone.
 
-    A row that the verification saw and that is not found any more may have been deleted since, or be one that
-    its key does not find. Neither is a ground to delete or insert anything: it is skipped.
+    If a row that the verification saw is not found, somebody has deleted it, or its key does not find it. Neither
+    is a reason to delete or insert anything: the plan skips it.
     """
     key = key_of(table, difference.key)
     if key is None and not is_whole(difference.key):
-        return skipped(difference, f"its key is too long to be kept: more than {LONGEST_KEPT:,} bytes")
+        return skipped(difference, f"its key is too long to store: more than {LONGEST_KEPT:,} bytes")
     if key is None:
         return skipped(difference, "a key with NULL finds no row")
     failure = source.failed.get(key) or target.failed.get(key)
@@ -212,10 +212,10 @@ def _update(
 
 def _insert(table: RepairTable, difference: Difference, source: Found, row: int) -> RepairChange:
     if difference.kind is DifferenceKind.CHANGED:
-        return skipped(difference, "the target's row is not found any more; verify again")
+        return skipped(difference, "the target's row is no longer found; verify again")
     if table.computed:
         return skipped(
-            difference, f"{', '.join(table.computed)} is compared by an expression: what to write is not known"
+            difference, f"{', '.join(table.computed)} is compared by an expression: the value to write is unknown"
         )
     new = {fill.column.name: source.text(row, fill.source) for fill in table.fills}
     return RepairChange(difference.table, ChangeAction.INSERT, dict(difference.key), None, new)
@@ -223,5 +223,5 @@ def _insert(table: RepairTable, difference: Difference, source: Found, row: int)
 
 def _delete(table: RepairTable, difference: Difference, target: Found, row: int) -> RepairChange:
     if difference.kind is not DifferenceKind.EXTRA:
-        return skipped(difference, "the source's row is not found any more; verify again")
+        return skipped(difference, "the source's row is no longer found; verify again")
     return RepairChange(difference.table, ChangeAction.DELETE, dict(difference.key), exact_row(table, target, row))

@@ -16,9 +16,9 @@ from tieout.repair.sql_file import SqlFile
 def repair_statements(
     store: MetaStore, plan_ref: str, source_url: EndpointUrl, target_url: EndpointUrl, out: TextIO
 ) -> int:
-    """Writes what is planned and not done yet, in the target's dialect, in one transaction; returns how many there are.
+    """Writes the planned changes that are not done yet, in the target's dialect, in one transaction; returns how many.
 
-    The file looks at nothing again: it changes rows by their key, whatever they hold by then.
+    The file rechecks nothing: it changes rows by their key, whatever they hold by then.
     """
     plan = store.repairs.get(plan_ref)
     job = verification(store, plan.job_id)
@@ -54,7 +54,7 @@ class _Ordered:
         self._sides = sides
         self._statements = sides.writer.statements
         steps = self._steps(ChangeAction.UPDATE)
-        # Only updates of unique columns are remembered, and of those only who gives up which value.
+        # Remembers only updates of unique columns, and of those only which row gives up which value.
         self._holders: dict[Hashable, int] = {value: step.change.sequence for step in steps for value in held(step)}
 
     def statements(self) -> Iterator[tuple[Step, str | Refused]]:

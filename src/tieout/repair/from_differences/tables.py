@@ -1,6 +1,6 @@
-"""The tables of a verification as they are repaired: what is written from where, and how rows are read to be written.
+"""The tables of a verification for its repair: which columns to write from where, and how to read rows exactly.
 
-Both endpoints are opened again, and what was compared is planned anew, from the job's own request.
+It opens both endpoints again and plans the comparison again, from the job's own request.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _SPELT = {
     Form.NUMBER,
     Form.SET,
 }
-"""Forms of which one value may be written in several ways."""
+"""Forms in which one value has several spellings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """A column of the target that is written from the source, and its places in the two wide scans.
+    """A column of the target to write from the source, and its column indexes in the two wide scans.
 
     `kind` is the form of the written text: the exact one where both sides have the same type, else that of the
-    comparison. `compared` is the place of its pair; None: it was not compared, and is filled in new rows only.
+    comparison. `compared` is the place of its pair; None: it was not compared; only new rows get it.
     """
 
     column: Column
@@ -85,26 +85,26 @@ class RepairTable:
 
     @property
     def losing(self) -> tuple[Reference, ...]:
-        """The foreign keys by which a DELETE would take rows of other tables with it."""
+        """The foreign keys by which a DELETE would also delete rows of other tables."""
         return tuple(reference for reference in self.references if reference.loses)
 
     @property
     def computed(self) -> tuple[str, ...]:
-        """Columns compared by the user's SQL on the target: what to write there is not known."""
+        """Columns compared by the user's SQL on the target: the value to write there is unknown."""
         return tuple(c.name for c in self.plan.target.scan.columns if c.expression and not c.column.generated)
 
 
 def repair_table(planned: PlannedTable, writer: Writer, *, same_engine: bool) -> RepairTable | str:
-    """The table as it can be repaired, or the reason why it can't."""
+    """How to repair the table, or the reason why it can't be repaired."""
     plan = planned.plan
     if plan is None:
         return planned.failure or "the table is only on one side"
     if not plan.key:
-        return "it has no key, so one row can't be told from another like it"
+        return "it has no key, so a row can't be identified"
     if any(side.scan.columns[place].expression for side in (plan.source, plan.target) for place in plan.key):
-        return "its key is computed by an expression, so rows can't be looked up by it"
+        return "an expression computes its key, so it can't look up rows"
     if any(place in plan.tolerances for place in plan.key):
-        return "its key has a tolerance, so a row of one side may be any of several of the other"
+        return "its key has a tolerance, so a row of one side may match several of the other"
     return _Wide(plan, writer, same_engine).table()
 
 
@@ -179,7 +179,7 @@ def _named(name: str, columns: Sequence[Column]) -> Column | None:
 
 
 def key_of(table: RepairTable, names: Mapping[str, str | None]) -> Key | None:
-    """The key of a difference or of a change; None if no row is found by it: a part is NULL, or was truncated."""
+    """The key of a difference or of a change; None if it can't find a row: a part is NULL, or truncated."""
     texts = [names.get(name) for name in table.plan.key_names]
     if None in texts or not is_whole(names):
         return None
@@ -199,9 +199,9 @@ def on_target(table: RepairTable, writer: Writer, keys: Sequence[Key], *, lock: 
 
 
 def _in_every_spelling(found: Found, reader: Reader, keys: Sequence[Key]) -> Found:
-    """The same. A key that a literal did not find, and that a row has in another spelling, could not be asked for.
+    """The same, with keys in `failed` that a row has in another spelling, so that the literal did not find it.
 
-    JSON or a date in a text has many spellings. What is not found is inserted or deleted: it must not be there.
+    JSON or a date in a text has many spellings. The repair inserts or deletes what is not found: it must be absent.
     """
     scan, absent = found.scan, [key for key in keys if key not in found.places and key not in found.failed]
     if not absent or reader.finds(scan) or not any(c.kind.form in _SPELT for c in scan.key_columns):
@@ -213,13 +213,13 @@ def _in_every_spelling(found: Found, reader: Reader, keys: Sequence[Key]) -> Fou
 
 
 def within_condition(table: RepairTable, writer: Writer, keys: Sequence[Key]) -> set[Key]:
-    """Those of the target's rows that the verification's condition takes in."""
+    """The target's rows that fulfil the verification's condition."""
     scan = table.plan.target.scan
     return set(look_up(scan, keys, lambda some: writer.rows(scan, some, lock=False)).places)
 
 
 def exact_row(table: RepairTable, found: Found, row: int) -> Row:
-    """Every column of a target's row, so that it can be put back as it was."""
+    """Every column of a target's row, so that undo can restore it."""
     return {name: found.text(row, place) for name, place in table.exact.items()}
 
 
@@ -227,7 +227,7 @@ def exact_row(table: RepairTable, found: Found, row: int) -> Row:
 class Sides:
     """The tables that can be repaired, by name, parents before the tables that refer to them; why others can't.
 
-    `redacts`: the verification kept no values, and what is said of rows quotes none.
+    `redacts`: the verification stored no values, and messages about rows quote none.
     """
 
     writer: Writer
@@ -238,7 +238,7 @@ class Sides:
 
 @contextmanager
 def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterator[Sides]:
-    """Connects to both sides of a verification. The URLs must lead to where the job's did; the user may be another."""
+    """Connects to both sides of a verification. The URLs must name the same databases; the user may be another."""
     _check_place("source", job.source, source_url)
     _check_place("target", job.target or "", target_url)
     request = request_from_document(job.request, source_url.reveal(), target_url.reveal())
@@ -247,7 +247,7 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterat
         source = stack.enter_context(closing(open_endpoint(source_url)))
         target = stack.enter_context(closing(open_endpoint(target_url)))
         if not target.capabilities.writable:
-            raise UnsupportedError(f"{target_url.redacted()} can't be written to, so it can't be repaired")
+            raise UnsupportedError(f"{target_url.redacted()} is read-only for Tieout, so it can't be repaired")
         writer = stack.enter_context(closing(open_writer(target_url)))
         same_engine = source.capabilities.family == target.capabilities.family
         tables: dict[str, RepairTable] = {}
@@ -264,7 +264,7 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterat
 
 
 def verification(store: MetaStore, reference: str) -> Job:
-    """The job that a reference means; `last` is the last verification, whatever ran after it."""
+    """The job that a reference means; `last` is the last verification, even if other jobs ran after it."""
     if reference == "last":
         for job in store.jobs.list(limit=1000):
             if job.kind is JobKind.VERIFICATION:
@@ -291,4 +291,4 @@ def parents_first(tables: Sequence[RepairTable]) -> list[RepairTable]:
 def _check_place(side: str, redacted: str, url: EndpointUrl) -> None:
     known = parse_url(redacted)
     if not known.is_same_place(url):
-        raise UsageError(f"the job's {side} was {redacted}, not {url.redacted()}", "give the same database again")
+        raise UsageError(f"the job's {side} was {redacted}, not {url.redacted()}", "pass the URL of the same database")

@@ -1,4 +1,4 @@
-"""Repair of what a check found: indexes are rebuilt, rows repaired as people have decided.
+"""Repairs what a check found: rebuilds indexes, and repairs rows as people have decided.
 
 `plan_check_repair` reads and changes nothing. `apply_check_repair` reads again before each statement and copies what it
 removes to a quarantine table, `undo_check_repair` restores it, `check_repair_statements` writes the plan as SQL.

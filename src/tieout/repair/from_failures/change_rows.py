@@ -1,4 +1,4 @@
-"""One change of a row in one transaction: look, copy to quarantine, change, commit."""
+"""One change of a row in one transaction: read, copy to quarantine, change, commit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GONE = "the failure is gone"
 
 @dataclass
 class RowChanges:
-    """`doubted` are tables of which an index is known to be wrong, and not rebuilt yet."""
+    """`doubted` are tables with an index that is known to be wrong and not rebuilt yet."""
 
     database: Database
     quarantine: Quarantine
@@ -44,7 +44,7 @@ class RowChanges:
         return self.database.repairer
 
     def expect(self, change: RepairChange) -> None:
-        """Entries that will have to be looked at: an index is read once for all of them."""
+        """Notes index entries that a later change needs: the index is read once for all of them."""
         for each in details_of(change).conditions:
             if isinstance(each, LacksEntry):
                 self._wanted.setdefault((change.table, each.index), set()).add(each.address)
@@ -61,7 +61,7 @@ class RowChanges:
         return transact(self.repairer, lambda: self._attempt(change, rows))
 
     def _attempt(self, change: RepairChange, rows: RowTable) -> Ended:
-        """In a transaction. What a crash has cut off after its commit is known by what is in quarantine."""
+        """Carries it out in a transaction. Quarantine shows what was committed before a crash."""
         copied = bool(self.quarantine.kept(change.sequence))
         together = self.repairer.is_transactional(rows.table)
         if copied and together:
@@ -75,7 +75,7 @@ class RowChanges:
             self._copy(change, self._change(change, rows))
             return End.DONE, None
         if not copied:
-            # No transaction holds both: what is copied and not changed is looked at again after a crash.
+            # No transaction holds both: after a crash, copies of rows that were not changed are rechecked.
             self._copy(change, None)
             self.repairer.commit()
             self.repairer.begin()
@@ -85,7 +85,7 @@ class RowChanges:
         return End.DONE, None
 
     def _look(self, change: RepairChange, rows: RowTable) -> Ended | None:
-        """None if all is as it was planned; else what became of it."""
+        """None if all is as planned; else what became of the change."""
         key = rows.key_of(change.key)
         found = rows.find(self.repairer, [key], lock=True) if key is not None else None
         if key is None or found is None or key in found.failed:
@@ -127,26 +127,26 @@ class RowChanges:
                 return f"{_GONE}: {index} has an entry of the row now" if found else None
             case IsReferredTo(table, key, values):
                 refers = self._count(table, key, values)
-                return None if refers else f"{_GONE}: the row that refers to it is another now"
+                return None if refers else f"{_GONE}: the row that referred to it has changed"
 
     def _has_parent(self, condition: NoParent, row: Row) -> bool:
         key = dict(zip(condition.to, (row[name] for name in condition.columns), strict=True))
         return None not in key.values() and self._count(condition.table, key) > 0
 
     def _count(self, name: str, key: Row, values: Row | None = None) -> int:
-        """Rows of this key, and of these values; read past the indexes, one of which may be wrong."""
+        """Rows with this key and these values; read without indexes, one of which may be wrong."""
         table = self.database.table(name)
         rows = row_table(table, self.repairer, tuple(key)) if table is not None else "gone"
         if isinstance(rows, str):
-            raise Refused(f"{name} can't be looked at: {rows}")
+            raise Refused(f"{name} can't be read: {rows}")
         wanted = rows.key_of(key)
         if wanted is None:
             return 0
         rows = rows.past_indexes(self.repairer)
         found = rows.find(self.repairer, [wanted])
         if wanted in found.failed:
-            raise Refused(f"{name} can't be looked at: {found.failed[wanted]}")
-        # All that the engine takes for the same, however it is written.
+            raise Refused(f"{name} can't be read: {found.failed[wanted]}")
+        # All that the engine considers equal, however it is written.
         shown = [rows.shown_row(found, place) for place in range(len(found.rows))]
         return sum(all(row.get(column) == value for column, value in (values or {}).items()) for row in shown)
 
@@ -159,12 +159,12 @@ class RowChanges:
         return self._entries[at]
 
     def _change(self, change: RepairChange, rows: RowTable) -> Row | None:
-        """The row as it is afterwards; None if there is none."""
+        """The row after the change; None if there is none."""
         for statement in statements_of(change, rows, self.repairer):
             changed = self.repairer.execute(statement)
             if changed != 1:
-                # Of no use to say so and go on: the transaction would change what it must not.
-                why = "rows that refer to it would be lost with it" if not changed else "its key is not unique"
+                # Reporting it and going on is not enough: the transaction would change rows that it must not change.
+                why = "it would delete the rows that refer to it" if not changed else "its key is not unique"
                 raise Refused(f"{changed} rows would be changed: {why}")
         left = self._left(change, rows)
         if change.action is ChangeAction.UPDATE and left == change.old_row:
@@ -179,7 +179,7 @@ class RowChanges:
         found = rows.find(self.repairer, [key])
         (place,) = found.places.get(key, [None])
         if place is None:
-            raise Refused("the changed row is not found by its key any more")
+            raise Refused("its key no longer finds the changed row")
         return rows.exact_row(found, place)
 
     def _copy(self, change: RepairChange, left: Row | None) -> None:
@@ -189,7 +189,7 @@ class RowChanges:
 
 
 def _is_changed_so(change: RepairChange, rows: RowTable, row: Row) -> bool:
-    """Whether a row is as an update would leave it, as far as that is known: not what the engine computes."""
+    """Whether a row is as an update would leave it, apart from values that the engine computes."""
     if change.action is not ChangeAction.UPDATE or not change.new_row:
         return False
     unknown = {*details_of(change).defaults, *(c.name for c in rows.table.columns if c.generated)}
@@ -217,7 +217,7 @@ def statements_of(change: RepairChange, rows: RowTable, repairer: Repairer) -> l
 
 
 def transact(repairer: Repairer, do: Callable[[], Ended]) -> Ended:
-    """`do` in a transaction that is committed if it did something."""
+    """Runs `do` in a transaction; commits if it changed something."""
     try:
         return in_transaction(repairer, do, commits=lambda ended: ended[0] is End.DONE)
     except Refused as refusal:
@@ -225,17 +225,17 @@ def transact(repairer: Repairer, do: Callable[[], Ended]) -> Ended:
 
 
 def places_in(url: EndpointUrl, table: Table, index: str, wanted: set[str]) -> set[str]:
-    """Those of the places that an entry leads to. Refused if the index can't be read."""
+    """The addresses that an entry of the index leads to. Refused if the index can't be read."""
     with closing(open_checker(url)) as checker:
         (described,) = checker.describe([table.name])
         found = [info for info in checker.indexes(described) if info.name == index]
         if not found:
-            raise Refused(f"there is no index {index} any more")
+            raise Refused(f"{index} no longer exists")
         if found[0].unchecked is not None:
-            raise Refused(f"{index} can't be looked at: {found[0].unchecked}")
+            raise Refused(f"{index} can't be read: {found[0].unchecked}")
         path = checker.index_path(found[0])
         if isinstance(path, Unreadable):
-            raise Refused(f"{index} can't be looked at: {path.reason}")
+            raise Refused(f"{index} can't be read: {path.reason}")
         return _read(checker, path, wanted)
 
 

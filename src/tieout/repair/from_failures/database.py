@@ -19,7 +19,7 @@ from tieout.repair.from_failures.details import details_of
 
 @dataclass
 class Database:
-    """`repairer` changes it; `endpoint` tells what tables there are."""
+    """`repairer` changes it; `endpoint` knows its tables."""
 
     url: EndpointUrl
     endpoint: Endpoint
@@ -27,7 +27,7 @@ class Database:
     _tables: dict[str, Table | None] = field(default_factory=dict)
 
     def table(self, name: str) -> Table | None:
-        """By the name that failures have; None if it is not there any more."""
+        """The table with the name that failures use; None if it no longer exists."""
         if name not in self._tables:
             self._tables[name] = self._described(name)
         return self._tables[name]
@@ -42,9 +42,11 @@ class Database:
 
 @contextmanager
 def opened(job: Job, url: EndpointUrl, *, lawful: bool = True) -> Iterator[Database]:
-    """The URL must lead to where the job's did; the user may be another."""
+    """Opens the database of the job. The URL must name the same database; the user may be another."""
     if not parse_url(job.source).is_same_place(url):
-        raise UsageError(f"job {job.id} checked {job.source}, not {url.redacted()}", "give the same database again")
+        raise UsageError(
+            f"job {job.id} checked {job.source}, not {url.redacted()}", "pass the URL of the same database"
+        )
     with ExitStack() as stack:
         endpoint = stack.enter_context(closing(open_endpoint(url)))
         repairer = stack.enter_context(closing(open_repairer(url, lawful=lawful)))
@@ -73,14 +75,17 @@ _CHOSEN = {
 
 
 class Triggers:
-    """Of one session, each table's looked up once."""
+    """The triggers that a change would set off. Neither undo nor quarantine covers what they change elsewhere.
+
+    Looks up each table's triggers once.
+    """
 
     def __init__(self, repairer: Repairer) -> None:
         self._repairer = repairer
         self._known: dict[str, Sequence[Trigger]] = {}
 
     def set_off_by(self, table: Table, choice: Choice | None) -> str | None:
-        """Why rows of a table are not changed as it was chosen; None if no trigger would run."""
+        """Why the choice can't be applied to rows of a table; None if no trigger would run."""
         if choice is Choice.RECOMPUTE:
             return _or_accept(self._running(table, self._repairer.rewritten_by))
         return _or_accept(self._running(table, [_CHOSEN[choice]])) if choice in _CHOSEN else None

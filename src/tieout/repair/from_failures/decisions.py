@@ -1,4 +1,4 @@
-"""Which way each failure is repaired: what people have chosen, or the one way that there is. Pure."""
+"""How to repair each failure: as people have chosen, or in the only possible way. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_VALUES = (
 
 @dataclass(frozen=True)
 class Decided:
-    """A failure, and what is to be done about it; `choice` None: nobody has decided."""
+    """A failure, and what to do about it; `choice` None: nobody has decided."""
 
     id: str
     failure: Failure
@@ -39,7 +39,7 @@ class Decided:
 
     @property
     def is_of_value(self) -> bool:
-        """Whether it is about one value, which the check saw in the engine's own words, or the beginning of it."""
+        """Whether it is about one value, which the check saw as the engine writes it, perhaps truncated."""
         return self.failure.kind in _OF_VALUES
 
     @property
@@ -48,7 +48,7 @@ class Decided:
 
     @property
     def entry(self) -> dict[str, str | None]:
-        """What an index has, as the check saw it."""
+        """The values of an index entry, as the check saw them."""
         details = self.failure.details.items()
         return {name.removeprefix("entry."): value for name, value in details if name.startswith("entry.")}
 
@@ -59,7 +59,7 @@ class Decided:
 
 
 def decide(kept: Sequence[KeptFailure], decisions: Decisions) -> list[Decided]:
-    """UsageError for a choice that means none of the failures, or is none of theirs."""
+    """UsageError for a choice that matches no failure, or does not apply to its kind."""
     by_id = {_id_of(kept, name): choice for name, choice in decisions.choices.items() if name.startswith("f-")}
     by_kind = {name: choice for name, choice in decisions.choices.items() if not name.startswith("f-")}
     kinds = {failure.kind for failure in kept}
@@ -76,7 +76,7 @@ def _decided(kept: KeptFailure, by_id: Mapping[str, Choice], by_kind: Mapping[st
     chosen = by_id.get(kept.id) or by_kind.get(kept.kind)
     if chosen is not None and chosen not in (*remedy_of(failure.kind).choices, Choice.LEAVE):
         ways = ", ".join([*advice.choices, Choice.LEAVE])
-        raise UsageError(f"{kept.kind} can't be repaired by {chosen}", f"there is {ways}")
+        raise UsageError(f"{chosen} can't repair {kept.kind}", f"choose one of {ways}")
     if chosen is None and advice.category is Category.AUTOMATIC:
         chosen = advice.choices[0]
     return Decided(kept.id, failure, advice, chosen)
@@ -87,6 +87,6 @@ def _id_of(kept: Sequence[KeptFailure], reference: str) -> str:
         each.id for each in kept if each.id.startswith(reference)
     ]
     if len(found) != 1:
-        words = "is the beginning of several failures" if found else "is no failure that this job was the last to find"
+        words = "matches several failures" if found else "matches no failure that this job was the last to find"
         raise UsageError(f"{reference} {words}", "see `tieout failures list`")
     return found[0]

@@ -1,4 +1,4 @@
-"""What a planned change knows besides its row. The plan keeps it as a document; everybody else has it typed."""
+"""What a planned change needs besides its row. The plan stores it as a document; the code uses these types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NoParent:
 
 @dataclass(frozen=True, slots=True)
 class HasDuplicate:
-    """Another row has the same in these columns."""
+    """Another row has the same values in these columns."""
 
     columns: tuple[str, ...]
 
@@ -44,12 +44,12 @@ class IsReferredTo:
 
 
 Condition = NoParent | HasDuplicate | LacksEntry | IsReferredTo
-"""What must be so besides the row itself when the change is made: else the failure is gone."""
+"""What must be true, besides the row itself, when the change is made: else the failure is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """An entry of an index that a rebuild takes away, and the failure that told of it."""
+    """An entry of an index that a rebuild removes, and the failure that reported it."""
 
     failure: str
     index: str
@@ -59,7 +59,7 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A row for which a parent is inserted."""
+    """A row for which the repair inserts a parent."""
 
     table: str
     key: Row
@@ -67,10 +67,10 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """`failures` are those that the change ends. `triggers`: people know that triggers run, and want it all the same.
+    """`failures` are those that the change ends. `triggers`: people accepted that triggers run.
 
-    Of a row: `constraints` that it breaks, columns that get their `defaults`, `touch` if it is only written again.
-    Of indexes and sequences: the `statements` that repair them, and the `entries` that go to quarantine first.
+    For a row: `constraints` that it breaks, columns that get their `defaults`, `touch` to write it again unchanged.
+    For indexes and sequences: the `statements` that repair them, and the `entries` that go to quarantine first.
     """
 
     failures: tuple[str, ...] = ()

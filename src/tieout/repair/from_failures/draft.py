@@ -1,4 +1,4 @@
-"""A plan as it is made: what was decided, and what of that can't be done."""
+"""A plan in the making: what people decided, and what of that can't be done."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tieout.model.repair import Decisions, OpenFailure
 from tieout.repair.from_failures.database import Database
 from tieout.repair.from_failures.decisions import Decided
 from tieout.repair.from_failures.details import Details
-from tieout.repair.from_failures.rows_known_only_to_indexes import Ghost
+from tieout.repair.from_failures.rows_known_only_to_indexes import IndexOnlyRow
 
 
 @dataclass
 class Draft:
-    """`open` are failures that wait for somebody, `left` those that nothing is done about, by their ids. `vanished` are
-    those of rows that are not as the check saw them.
+    """By failure id: `open` failures wait for a decision, the plan does nothing about `left` ones. `vanished` failures
+    belong to rows that are not as the check saw them.
     """
 
     database: Database
     decided: Sequence[Decided]
     decisions: Decisions
-    ghosts: Sequence[Ghost]
+    index_only_rows: Sequence[IndexOnlyRow]
     open: dict[str, OpenFailure] = field(default_factory=dict)
     left: dict[str, OpenFailure] = field(default_factory=dict)
     vanished: set[str] = field(default_factory=set)
@@ -46,7 +46,7 @@ class Draft:
         return each.choice is not None and each.id not in self.open and each.id not in self.left
 
     def undone(self) -> list[RepairChange]:
-        """The plan keeps them, too: they tell why they are no change."""
+        """Entries for failures without a change: the plan stores the reason."""
         return [*self._undone(ChangeState.UNDECIDED, self.open), *self._undone(ChangeState.SKIPPED, self.left)]
 
     def _undone(self, state: ChangeState, failures: dict[str, OpenFailure]) -> list[RepairChange]:

@@ -18,13 +18,13 @@ from tieout.repair.from_failures.details import IndexEntry, details_of
 from tieout.repair.quarantine import Copy, Quarantine
 
 BATCH = 200
-"""Entries that are copied in one transaction."""
+"""Entries to copy in one transaction."""
 
 
 def apply_check_repair(
     store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: Listener = silence
 ) -> RepairResult:
-    """Changes the database as planned; what is not as it was is left alone. Applied again, a plan goes on."""
+    """Changes the database as planned; leaves alone what has changed since. Applied again, a plan goes on."""
     plan = store.repairs.get(plan_ref)
     job = check_job(store, plan.job_id)
     expected = (RepairState.PLANNED, RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED)
@@ -48,13 +48,13 @@ def _result(store: MetaStore, plan: RepairPlan, job: Job) -> RepairResult:
         failed=counts.get(ChangeState.FAILED, 0),
         undecided=counts.get(ChangeState.UNDECIDED, 0),
         messages=(*messages[0], *messages[1]),
-        notes=(f'whether all is well now, the check tells: tieout check {job.source} "{job.request["statement"]}"',),
+        notes=(f'to see whether the failures are gone: tieout check {job.source} "{job.request["statement"]}"',),
     )
 
 
 @dataclass
 class Repairing:
-    """Changes of rows, indexes and sequences, each in a transaction of its own."""
+    """Changes rows, indexes and sequences, each in a transaction of its own."""
 
     store: MetaStore
     plan: RepairPlan
@@ -80,7 +80,7 @@ class Repairing:
         return iter(())
 
     def _unrepaired(self) -> set[str]:
-        """Tables of which an index is wrong, as far as the plan knows."""
+        """Tables with an index that is wrong, as far as the plan knows."""
         changes = self.store.repairs.changes(self.plan.id)
         wrong = [c for c in changes if c.state is not ChangeState.APPLIED and details_of(c).indexes]
         return {change.table for change in wrong}
@@ -93,7 +93,7 @@ class Repairing:
         return self._rows.carry_out(change)
 
     def _rebuild(self, change: RepairChange) -> Ended:
-        """No row is touched, and what old entries told is in quarantine before they go: done twice, it is the same."""
+        """Touches no row, and copies old entries to quarantine first, so that doing it twice does no harm."""
         table = self.database.table(change.table)
         if table is None:
             return End.REFUSED, "the table is not there any more"
@@ -101,15 +101,15 @@ class Repairing:
         if copied[0] is not End.DONE:
             return copied
         try:
-            # Several are of an engine that repairs all indexes of a table at once.
+            # Several indexes: the engine repairs all indexes of a table at once.
             self.database.repairer.rebuild(table, details_of(change).indexes[0])
         except Refused as refusal:
-            told = self._duplicates(table, details_of(change).indexes) if refusal.collides else ""
-            return End.REFUSED, refusal.message + told
+            duplicates = self._duplicates(table, details_of(change).indexes) if refusal.collides else ""
+            return End.REFUSED, refusal.message + duplicates
         return End.DONE, None
 
     def _duplicates(self, table: Table, names: Sequence[str]) -> str:
-        """The rows that keep an index from being unique: they have to be decided about first."""
+        """The rows that keep an index from being unique: somebody has to decide about them first."""
         found = [
             f"{', '.join(index.columns)} = {', '.join(values)}"
             for index in table.indexes

@@ -21,7 +21,7 @@ from tieout.repair.from_failures.decisions import Decided, decide
 from tieout.repair.from_failures.details import Details, IndexEntry, details_of
 from tieout.repair.from_failures.draft import Draft
 from tieout.repair.from_failures.row_edits import Impossible, parent_of, parents, restored, row_changes
-from tieout.repair.from_failures.rows_known_only_to_indexes import ghosts
+from tieout.repair.from_failures.rows_known_only_to_indexes import index_only_rows
 from tieout.wording import plural
 
 
@@ -34,18 +34,18 @@ def plan_check_repair(
     table: str | None = None,
     listener: Listener = silence,
 ) -> CheckRepairSummary:
-    """Keeps a plan that would end the failures of a check, as far as they are decided."""
+    """Stores a plan that would end the failures of a check, as far as people have decided."""
     job = check_job(store, job_ref)
     if job.request.get("redact_values"):
         raise UsageError(
-            f"check {job.id} redacted values: what a repair has to know of entries and rows was not kept",
+            f"check {job.id} redacted values, and a repair needs the values of entries and rows",
             "check again with --no-redact-values, and repair from that",
         )
     kept = [each for each in store.failures.of_job(job.id) if table is None or _is_of(each, table)]
     wanted = [each for each in kept if each.state is not FailureState.IGNORED]
     decided = decide(wanted, decisions)
     with opened(job, url) as database:
-        known = ghosts(decided, database.table, database.repairer.known_from)
+        known = index_only_rows(decided, database.table, database.repairer.known_from)
         draft = Draft(database, decided, decisions, known)
         changes = _changes(draft, listener)
         plan = store.repairs.create(job.id, changes, table=table)
@@ -59,13 +59,13 @@ def _is_of(kept: KeptFailure, table: str) -> bool:
 
 
 def _changes(draft: Draft, listener: Listener) -> list[RepairChange]:
-    """What duplicates have to go, then the indexes, then rows; parents before those that refer to them."""
+    """First the duplicates to delete, then indexes, then rows; parents before the rows that refer to them."""
     refuse(draft)
     wait_for_each_other(draft)
     indexes = rebuilds(draft)
     rows = row_changes(draft, listener)
-    first = [change for wish, change in rows if wish.goes_first]
-    others = [change for wish, change in rows if not wish.goes_first]
+    first = [change for edit, change in rows if edit.goes_first]
+    others = [change for edit, change in rows if not edit.goes_first]
     planned = [*first, *indexes, *parents(draft), *others, *restored(draft), *advanced(draft)]
     if draft.decisions.triggers:
         planned = [replace(c, details=replace(details_of(c), triggers=True).document()) for c in planned]
@@ -77,7 +77,7 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = []
     if len(wanted) < len(kept):
-        notes.append(f"{plural(len(kept) - len(wanted), 'failure')} ignored by somebody: left alone")
+        notes.append(f"{plural(len(kept) - len(wanted), 'failure')} ignored by somebody: the plan leaves them alone")
     result = store.jobs.result(job.id) or {}
     found = sum(check["failures"] for check in result.get("checks", ()))
     if found > len(kept) and not filtered:
@@ -94,16 +94,16 @@ def _summary(
         plan,
         job.id,
         job.source,
-        tuple(_told(change) for change in planned),
+        tuple(_step_of(change) for change in planned),
         tuple(draft.open.values()),
         tuple(draft.left.values()),
-        tuple(ghost.told() for ghost in draft.ghosts),
+        tuple(row.summary() for row in draft.index_only_rows),
         len(draft.vanished),
         notes,
     )
 
 
-def _told(change: RepairChange) -> PlannedStep:
+def _step_of(change: RepairChange) -> PlannedStep:
     details = details_of(change)
     words = " ".join(f"{name}={value}" for name, value in change.key.items())
     if change.action is ChangeAction.REBUILD:
@@ -128,10 +128,10 @@ def refuse(draft: Draft) -> None:
             draft.wait(each, each.remedy.suggestion)
         elif (runs := _set_off(draft, triggers, each)) is not None:
             draft.leave(each, runs)
-    for ghost in draft.ghosts:
-        reason = ghost.unrestorable()
-        if ghost.choice is Choice.RESTORE and reason is not None:
-            for entry in ghost.entries:
+    for row in draft.index_only_rows:
+        reason = row.unrestorable()
+        if row.choice is Choice.RESTORE and reason is not None:
+            for entry in row.entries:
                 draft.wait(entry, f"can't be restored: {reason}")
 
 
@@ -143,7 +143,7 @@ def _set_off(draft: Draft, triggers: Triggers, each: Decided) -> str | None:
         try:
             table = draft.database.table(str(parent_of(each, table, draft.repairer).table))
         except Impossible:
-            return None  # said when the parent is looked for
+            return None  # the search for the parent reports it
     return None if table is None else triggers.set_off_by(table, each.choice)
 
 
@@ -151,14 +151,14 @@ _REPAIRS_INDEX = {Choice.REBUILD, Choice.CREATE, Choice.QUARANTINE}
 
 
 def wait_for_each_other(draft: Draft) -> None:
-    """A rebuild changes all of an index, and a row is restored from all that tell of it: all have to be decided."""
-    groups = [*_by_index(draft).values(), *(ghost.entries for ghost in draft.ghosts)]
+    """Waits until all entries of an index, or of a lost row, are decided: a rebuild or restore uses all of them."""
+    groups = [*_by_index(draft).values(), *(row.entries for row in draft.index_only_rows)]
     while any(_wait_in(draft, group) for group in groups):
         pass
 
 
 def rebuilds(draft: Draft) -> list[RepairChange]:
-    """One for each index; one for a table, where the engine repairs all of them at once."""
+    """One rebuild for each index; one for a table, if the engine repairs all of its indexes at once."""
     by_statements: dict[tuple[str, ...], list[tuple[str, list[Decided]]]] = {}
     for (name, index), failures in _by_index(draft).items():
         table = draft.database.table(name)
@@ -176,12 +176,12 @@ def _by_index(draft: Draft) -> dict[tuple[str, str], list[Decided]]:
 
 
 def _free(draft: Draft, group: Sequence[Decided]) -> list[Decided]:
-    """Those that a rebuild is for: to delete a row is another change."""
+    """The failures that a rebuild ends; deleting a row is another change."""
     return [each for each in group if draft.is_planned(each) and each.choice is not Choice.DELETE]
 
 
 def _wait_in(draft: Draft, group: Sequence[Decided]) -> bool:
-    """Whether there is one more that has to wait."""
+    """Whether one more failure has to wait."""
     left, waits = (any(each.id in found for each in group) for found in (draft.left, draft.open))
     free = _free(draft, group)
     for each in free:
@@ -194,7 +194,7 @@ def _wait_in(draft: Draft, group: Sequence[Decided]) -> bool:
 
 def _rebuild(statements: Sequence[str], indexes: Sequence[tuple[str, Sequence[Decided]]]) -> RepairChange:
     failures = [each for _, found in indexes for each in found]
-    # A chosen restore brings back a row that entries told of; what they told is kept all the same.
+    # RESTORE inserts the row that entries still describe; the entries go to quarantine all the same.
     entries = [
         IndexEntry(each.id, each.failure.index or "", each.failure.place, each.entry) for each in failures if each.entry
     ]

@@ -36,12 +36,12 @@ DUPLICATES = (FailureKind.UNIQUE_VIOLATION, FailureKind.PRIMARY_KEY_VIOLATION)
 
 
 class Impossible(Exception):
-    """What was decided can't be done; the message says why."""
+    """A decision that can't be carried out; the message says why."""
 
 
 @dataclass
-class Wish:
-    """`seen` are columns as the check saw them."""
+class RowEdit:
+    """What to do with one row. `seen` are columns as the check saw them."""
 
     table: Table
     key: Row
@@ -58,32 +58,32 @@ class Wish:
         return ChangeAction.DELETE if self.delete else ChangeAction.UPDATE
 
     @property
-    def by_place(self) -> bool:
+    def by_address(self) -> bool:
         return not set(self.key) <= set(self.table.column_names)
 
     @property
     def goes_first(self) -> bool:
-        """Before its indexes are rebuilt: a duplicate would prevent that, and a missing entry is looked at again."""
+        """Whether it comes before rebuilds: a duplicate would prevent them, and a missing entry is rechecked first."""
         first = (*DUPLICATES, FailureKind.MISSING_INDEX_ENTRY)
         return any(each.failure.kind in first for each in self.failures)
 
 
 def row_key(decided: Decided, table: Table, repairer: Repairer) -> Row:
-    """What the row is found by: its key, or its place where the key is what is wrong, or is none."""
+    """What identifies the row: its key, or its address if the key is wrong or missing."""
     failure = decided.failure
     if failure.primary_key is not None and failure.kind is not FailureKind.PRIMARY_KEY_VIOLATION:
         if not is_whole(failure.primary_key):
-            raise Impossible(f"its key is too long to be kept: more than {LONGEST_IN_FAILURE:,} bytes")
+            raise Impossible(f"its key is too long to store: more than {LONGEST_IN_FAILURE:,} bytes")
         return dict(failure.primary_key)
     place = repairer.place(table)
     if place is None or failure.place is None:
-        raise Impossible("nothing tells this row from others like it")
+        raise Impossible("the row has no key or address")
     return {place.name: failure.place}
 
 
-def wish(decided: Decided, table: Table, repairer: Repairer, decisions: Decisions) -> Wish:
-    """What one failure's choice wishes of its row; Impossible if it can't be."""
-    made = Wish(table, row_key(decided, table, repairer), failures=[decided], seen=dict(decided.values))
+def edit(decided: Decided, table: Table, repairer: Repairer, decisions: Decisions) -> RowEdit:
+    """The edit that one failure's choice makes of its row; Impossible if it can't be done."""
+    made = RowEdit(table, row_key(decided, table, repairer), failures=[decided], seen=dict(decided.values))
     columns = [name for name in decided.failure.columns if name in table.column_names]
     match decided.choice:
         case Choice.DELETE | Choice.KEEP_FIRST | Choice.KEEP_LAST:
@@ -97,11 +97,11 @@ def wish(decided: Decided, table: Table, repairer: Repairer, decisions: Decision
         case Choice.RECOMPUTE:
             made.touch = True
         case _:
-            raise Impossible(f"{decided.choice} is no change of a row")
-    if made.by_place and not made.delete:
-        raise Impossible("the table has no key by which the changed row would be found again: it can only be deleted")
+            raise Impossible(f"{decided.choice} does not change a row")
+    if made.by_address and not made.delete:
+        raise Impossible("the table has no key to find the changed row again, so the row can only be deleted")
     if any(table.column(name).generated for name in (*made.values, *made.defaults)):
-        raise Impossible("a generated column takes no value: change what it is computed from")
+        raise Impossible("a generated column takes no value: change the columns that it is computed from")
     made.conditions = _conditions(decided, table, repairer, columns)
     return made
 
@@ -113,11 +113,13 @@ def _conditions(decided: Decided, table: Table, repairer: Repairer, columns: lis
         return [NoParent(str(parent.table), tuple(parent.columns), tuple(parent.to))]
     if kind in DUPLICATES:
         if not columns or len(columns) < len(decided.failure.columns):
-            raise Impossible("its key has an expression: whether another row is the same can't be looked at again")
+            raise Impossible("its key has an expression: Tieout can't recheck whether another row has the same key")
         return [HasDuplicate(tuple(columns))]
     if kind is FailureKind.MISSING_INDEX_ENTRY:
         if decided.failure.place is None or decided.failure.index is None:
-            raise Impossible("the engine tells no place of an entry: whether it is still missing can't be looked at")
+            raise Impossible(
+                "the engine gives no address for an entry: Tieout can't recheck whether it is still missing"
+            )
         return [LacksEntry(decided.failure.index, decided.failure.place)]
     return []
 
@@ -125,7 +127,7 @@ def _conditions(decided: Decided, table: Table, repairer: Repairer, columns: lis
 def parent_of(decided: Decided, table: Table, repairer: Repairer) -> Parent:
     parent = repairer.parent(table, decided.failure.constraint or "", decided.failure.columns)
     if parent is None:
-        raise Impossible(f"{decided.failure.constraint} is no foreign key of {table.name} any more")
+        raise Impossible(f"{table.name} no longer has a foreign key {decided.failure.constraint}")
     return parent
 
 
@@ -139,7 +141,7 @@ def _nullable(table: Table, columns: Iterable[str]) -> list[str]:
 def _given(table: Table, columns: Iterable[str], decisions: Decisions) -> Mapping[str, str]:
     given = {name: text for name in columns if (text := given_value(table, name, decisions)) is not None}
     if not given:
-        raise Impossible(f"no value is given: --set {next(iter(columns), 'COLUMN')}=VALUE")
+        raise Impossible(f"it needs a value: --set {next(iter(columns), 'COLUMN')}=VALUE")
     return given
 
 
@@ -150,10 +152,10 @@ def given_value(table: Table, column: str, decisions: Decisions) -> str | None:
     return None
 
 
-def merged(wishes: Iterable[Wish]) -> list[Wish]:
-    """One for each row. Whoever wants it deleted prevails; else all their values are written at once."""
-    by_row: dict[tuple[str, tuple[tuple[str, str | None], ...]], Wish] = {}
-    for each in wishes:
+def merged(edits: Iterable[RowEdit]) -> list[RowEdit]:
+    """One edit for each row: a delete wins; else it writes all values at once."""
+    by_row: dict[tuple[str, tuple[tuple[str, str | None], ...]], RowEdit] = {}
+    for each in edits:
         row = str(each.table.name), tuple(sorted(each.key.items()))
         first = by_row.setdefault(row, each)
         if first is each:
@@ -171,10 +173,10 @@ def merged(wishes: Iterable[Wish]) -> list[Wish]:
 
 
 BATCH = 200
-"""Rows looked up at once."""
+"""Rows to look up at once."""
 
 _LONG = 190
-"""Bytes of a value from which on a failure may show only its beginning."""
+"""The size in bytes above which a failure may show a value truncated."""
 
 _CHOICES = (
     Choice.DELETE,
@@ -185,13 +187,13 @@ _CHOICES = (
 )
 
 
-def row_changes(draft: Draft, listener: Listener) -> list[tuple[Wish, RepairChange]]:
+def row_changes(draft: Draft, listener: Listener) -> list[tuple[RowEdit, RepairChange]]:
     made = []
     for each in _of_rows(draft):
         table = draft.database.table(each.failure.table)
         assert table is not None, "refused before"
         try:
-            made.append(wish(each, table, draft.repairer, draft.decisions))
+            made.append(edit(each, table, draft.repairer, draft.decisions))
         except Impossible as reason:
             draft.wait(each, str(reason))
     return [pair for group in _by_table(merged(made)) for pair in _looked_up(draft, group, listener)]
@@ -203,24 +205,24 @@ def _of_rows(draft: Draft) -> list[Decided]:
     return chosen + all_but_one(draft, [each for each in planned if each.choice in KEEPS_ONE])
 
 
-def _by_table(wishes: Sequence[Wish]) -> list[list[Wish]]:
-    """Rows that are found alike."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Wish]] = {}
-    for each in wishes:
+def _by_table(edits: Sequence[RowEdit]) -> list[list[RowEdit]]:
+    """Finds rows with the same kind of key."""
+    groups: dict[tuple[str, tuple[str, ...]], list[RowEdit]] = {}
+    for each in edits:
         groups.setdefault((str(each.table.name), tuple(each.key)), []).append(each)
     return list(groups.values())
 
 
-def _looked_up(draft: Draft, wishes: Sequence[Wish], listener: Listener) -> list[tuple[Wish, RepairChange]]:
-    first = wishes[0]
+def _looked_up(draft: Draft, edits: Sequence[RowEdit], listener: Listener) -> list[tuple[RowEdit, RepairChange]]:
+    first = edits[0]
     rows = row_table(first.table, draft.repairer, tuple(first.key))
     if isinstance(rows, str):
-        draft.leave_all([decided for each in wishes for decided in each.failures], rows)
+        draft.leave_all([decided for each in edits for decided in each.failures], rows)
         return []
     rows = rows.past_indexes(draft.repairer)
     made = []
-    for start in range(0, len(wishes), BATCH):
-        some = wishes[start : start + BATCH]
+    for start in range(0, len(edits), BATCH):
+        some = edits[start : start + BATCH]
         keys = [key for each in some if (key := rows.key_of(each.key)) is not None]
         found = rows.find(draft.repairer, keys)
         listener(Progress("plan", str(first.table.name), len(some)))
@@ -231,7 +233,7 @@ def _looked_up(draft: Draft, wishes: Sequence[Wish], listener: Listener) -> list
     return made
 
 
-def _change(draft: Draft, each: Wish, rows: RowTable, found: Found) -> RepairChange | None:
+def _change(draft: Draft, each: RowEdit, rows: RowTable, found: Found) -> RepairChange | None:
     key = rows.key_of(each.key)
     places = found.places.get(key, []) if key is not None else []
     if key is None or len(places) > 1 or key in found.failed:
@@ -242,7 +244,7 @@ def _change(draft: Draft, each: Wish, rows: RowTable, found: Found) -> RepairCha
     try:
         old = rows.exact_row(found, places[0]) if places else {}
     except Unwritable as reason:
-        draft.leave_all(each.failures, f"{reason}: the row could not be put back")
+        draft.leave_all(each.failures, f"{reason}: undo could not restore the row")
         return None
     if not places or not _is_as_seen(each, rows, found, places[0]):
         draft.vanished |= {decided.id for decided in each.failures}
@@ -263,8 +265,8 @@ def _change(draft: Draft, each: Wish, rows: RowTable, found: Found) -> RepairCha
     )
 
 
-def _is_as_seen(each: Wish, rows: RowTable, found: Found, place: int) -> bool:
-    """Whether the row still has what the check saw in it: checks of indexes show a value as it is written."""
+def _is_as_seen(each: RowEdit, rows: RowTable, found: Found, place: int) -> bool:
+    """Whether the row still has the values that the check saw: checks of indexes show a value as it is written."""
     if any(not rows.is_seen(found, place, n, value) for n, value in each.seen.items() if n in rows.shown):
         return False
     row, exact = rows.shown_row(found, place), rows.exact_row(found, place)
@@ -273,7 +275,7 @@ def _is_as_seen(each: Wish, rows: RowTable, found: Found, place: int) -> bool:
 
 
 def _begins_with(beginning: str, text: str | None) -> bool:
-    """A value that is long was seen in part."""
+    """A long value was seen truncated."""
     return text is not None and (text == beginning or (len(beginning.encode()) > _LONG and text.startswith(beginning)))
 
 
@@ -281,14 +283,14 @@ KEEPS_ONE = (Choice.KEEP_FIRST, Choice.KEEP_LAST)
 
 
 def all_but_one(draft: Draft, decided: Sequence[Decided]) -> list[Decided]:
-    """Those that go. A row whose twins are not known has to wait."""
+    """The duplicates to delete. A row whose duplicates are unknown has to wait."""
     groups: dict[tuple[Any, ...], list[Decided]] = {}
     for each in decided:
         groups.setdefault((each.failure.table, each.failure.constraint, *_in_common(each)), []).append(each)
     found = []
     for group in groups.values():
         if len(group) == 1:
-            draft.wait(group[0], "the other rows of the same values are not among the failures")
+            draft.wait(group[0], "the other rows with the same values are not among the failures")
             continue
         ordered = sorted(group, key=_by_key, reverse=group[0].choice is Choice.KEEP_LAST)
         found += ordered[1:]
@@ -296,19 +298,20 @@ def all_but_one(draft: Draft, decided: Sequence[Decided]) -> list[Decided]:
 
 
 def _in_common(decided: Decided) -> Sequence[str | None]:
-    """What rows that are the same have in common: who they are, or else their values, which may be written in ways
-    that only the engine takes for the same."""
-    told = decided.failure.details.get("same_as")
-    if told is None or told.endswith(" more") or "another row" in told:
+    """What duplicates have in common: the rows that they are, or else their values, which may have spellings that only
+    the engine considers equal.
+    """
+    same_as = decided.failure.details.get("same_as")
+    if same_as is None or same_as.endswith(" more") or "another row" in same_as:
         return [decided.values.get(name) for name in decided.failure.columns]
     key = decided.failure.primary_key
     own = ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in (key or {}).items())
-    by_place = key is None or decided.failure.kind is FailureKind.PRIMARY_KEY_VIOLATION
-    return sorted([decided.failure.place or "" if by_place else own, *told.split("; ")])
+    by_address = key is None or decided.failure.kind is FailureKind.PRIMARY_KEY_VIOLATION
+    return sorted([decided.failure.place or "" if by_address else own, *same_as.split("; ")])
 
 
 def _by_key(decided: Decided) -> list[tuple[bool, float, str]]:
-    """Numbers by their size, before all else; places by the numbers in them."""
+    """Sorts numbers by size, before all else; addresses by the numbers in them."""
     failure = decided.failure
     if failure.primary_key is not None and failure.kind is not FailureKind.PRIMARY_KEY_VIOLATION:
         parts = [value or "" for value in failure.primary_key.values()]
@@ -322,7 +325,7 @@ def _is_number(text: str) -> bool:
 
 
 def parents(draft: Draft) -> list[RepairChange]:
-    """One for all that refer to it."""
+    """The parents to insert, one for all rows that refer to it."""
     made: dict[tuple[str, tuple[str, ...]], RepairChange] = {}
     for each in draft.decided:
         if draft.is_planned(each) and each.choice is Choice.INSERT_PARENT:
@@ -337,7 +340,7 @@ def parents(draft: Draft) -> list[RepairChange]:
 
 
 def _for_both(first: RepairChange, second: RepairChange) -> RepairChange:
-    """The first, for the children of both."""
+    """The first change, for the children of both."""
     one, other = details_of(first), details_of(second)
     both = replace(one, failures=one.failures + other.failures, children=one.children + other.children)
     return replace(first, details=both.document())
@@ -346,13 +349,13 @@ def _for_both(first: RepairChange, second: RepairChange) -> RepairChange:
 def restored(draft: Draft) -> list[RepairChange]:
     return [
         _insert(
-            ghost.table,
-            {name: ghost.known[name] for name in ghost.table.key},
-            dict(ghost.known),
-            Details(tuple(entry.id for entry in ghost.entries)),
+            lost.table,
+            {name: lost.known[name] for name in lost.table.key},
+            dict(lost.known),
+            Details(tuple(entry.id for entry in lost.entries)),
         )
-        for ghost in draft.ghosts
-        if ghost.choice is Choice.RESTORE and all(draft.is_planned(entry) for entry in ghost.entries)
+        for lost in draft.index_only_rows
+        if lost.choice is Choice.RESTORE and all(draft.is_planned(entry) for entry in lost.entries)
     ]
 
 
@@ -362,12 +365,12 @@ def _parent(draft: Draft, each: Decided) -> RepairChange:
     reference = parent_of(each, table, draft.repairer)
     parent = draft.database.table(str(reference.table))
     if parent is None:
-        raise Impossible(f"there is no table {reference.table}")
+        raise Impossible(f"{reference.table} does not exist")
     values = [each.values.get(name) for name in reference.columns]
     if None in values:
-        raise Impossible("a part of the reference is NULL, or is not known")
+        raise Impossible("a part of the reference is NULL or unknown")
     if not is_whole(dict(zip(reference.columns, values, strict=True))):
-        raise Impossible(f"the reference is too long to be kept: more than {LONGEST_IN_FAILURE:,} bytes")
+        raise Impossible(f"the reference is too long to store: more than {LONGEST_IN_FAILURE:,} bytes")
     row: dict[str, str | None] = dict(zip(reference.to, values, strict=True))
     for column in parent.columns:
         given = given_value(parent, column.name, draft.decisions)
@@ -376,7 +379,7 @@ def _parent(draft: Draft, each: Decided) -> RepairChange:
     lacking = [c.name for c in parent.columns if c.name not in row and not (c.nullable or c.default or c.generated)]
     if lacking:
         needed = " ".join(f"--set {reference.table.name}.{name}=VALUE" for name in lacking)
-        raise Impossible(f"the parent needs a value of {', '.join(lacking)}: {needed}")
+        raise Impossible(f"the parent needs a value for {', '.join(lacking)}: {needed}")
     key = {name: row[name] for name in reference.to}
     child = dict(zip(reference.columns, values, strict=True))
     own_key = each.failure.primary_key
@@ -390,7 +393,7 @@ def _insert(table: Table, key: Row, row: Row, details: Details) -> RepairChange:
 
 
 def _children(each: Decided, table: Table, repairer: Repairer) -> tuple[Child, ...]:
-    """The row that lacks a parent, if it can be told from others."""
+    """The row that lacks a parent, if it has a key or an address."""
     try:
         return (Child(str(table.name), row_key(each, table, repairer)),)
     except Impossible:

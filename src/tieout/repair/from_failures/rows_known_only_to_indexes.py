@@ -1,4 +1,4 @@
-"""Rows that are gone, and that entries of indexes still tell of. Pure."""
+"""Rows that are gone from their table, but not from its indexes. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tieout.repair.from_failures.decisions import Decided
 
 
 @dataclass(frozen=True)
-class Ghost:
-    """Entries of several indexes at one place. `quarrel` are columns of which they tell different things."""
+class IndexOnlyRow:
+    """Entries of several indexes for one row address. `conflicts` are columns in which they disagree."""
 
     table: Table
     place: str | None
     entries: tuple[Decided, ...]
     known: Row
-    quarrel: tuple[str, ...]
+    conflicts: tuple[str, ...]
 
     @property
     def choice(self) -> Choice | None:
-        """What is decided for one of the entries holds for the row."""
+        """A decision about one of the entries is a decision about the row."""
         chosen = {entry.choice for entry in self.entries}
         if Choice.RESTORE in chosen:
             return Choice.RESTORE
@@ -38,18 +38,18 @@ class Ghost:
 
     def unrestorable(self) -> str | None:
         """Why the row can't be inserted again, if it can't."""
-        if self.quarrel:
-            return f"the indexes tell different things of {', '.join(self.quarrel)}"
+        if self.conflicts:
+            return f"the indexes disagree about {', '.join(self.conflicts)}"
         if not is_whole(self.known):
-            return f"a value is too long to be kept: more than {LONGEST_IN_FAILURE:,} bytes"
+            return f"a value is too long to store: more than {LONGEST_IN_FAILURE:,} bytes"
         key = [name for name in self.table.key if self.known.get(name) is None]
         if key or not self.table.key:
-            return f"its key is not known: no index has {', '.join(key) or 'one'}"
+            return f"its key is unknown: no index has {', '.join(key) or 'one'}"
         needed = [self.table.column(name) for name in self.unknown]
         lost = [c.name for c in needed if not c.nullable and c.default is None]
         return f"no index has {', '.join(lost)}, which must not be NULL and has no default" if lost else None
 
-    def told(self) -> LostRow:
+    def summary(self) -> LostRow:
         choice = self.choice
         return LostRow(
             str(self.table.name),
@@ -62,10 +62,10 @@ class Ghost:
         )
 
 
-def ghosts(
+def index_only_rows(
     decided: Iterable[Decided], table_of: Callable[[str], Table | None], known_from: Callable[[Table, str], Row]
-) -> list[Ghost]:
-    """Entries at the same place of a table are of the same row; one without a place stands for itself."""
+) -> list[IndexOnlyRow]:
+    """Groups entries by row address: each group is one row; an entry without an address is a row by itself."""
     found: dict[tuple[str, str], list[Decided]] = {}
     for each in decided:
         if each.failure.kind is FailureKind.DANGLING_INDEX_ENTRY:
@@ -74,18 +74,18 @@ def ghosts(
     for (name, _), entries in found.items():
         table = table_of(name)
         if table is not None:
-            made.append(_ghost(table, entries, known_from))
+            made.append(_index_only_row(table, entries, known_from))
     return made
 
 
-def _ghost(table: Table, entries: list[Decided], known_from: Callable[[Table, str], Row]) -> Ghost:
+def _index_only_row(table: Table, entries: list[Decided], known_from: Callable[[Table, str], Row]) -> IndexOnlyRow:
     place = entries[0].failure.place
     known: dict[str, str | None] = dict(known_from(table, place)) if place is not None else {}
-    quarrel = []
+    conflicts = []
     for entry in entries:
         for name, value in entry.entry.items():
             if name not in table.column_names:
                 continue  # an expression
             if known.setdefault(name, value) != value:
-                quarrel.append(name)
-    return Ghost(table, place, tuple(entries), known, tuple(dict.fromkeys(quarrel)))
+                conflicts.append(name)
+    return IndexOnlyRow(table, place, tuple(entries), known, tuple(dict.fromkeys(conflicts)))

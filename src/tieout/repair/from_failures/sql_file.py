@@ -18,9 +18,9 @@ from tieout.repair.sql_file import SqlFile, shown
 
 
 def check_repair_statements(store: MetaStore, plan_ref: str, url: EndpointUrl, out: TextIO) -> int:
-    """Writes what is planned and not done yet, in the order in which it would be run; returns how many changes.
+    """Writes the planned changes that are not done yet, in the order of execution; returns how many.
 
-    The file looks at nothing again: it changes rows by their key, whatever they hold by then.
+    The file rechecks nothing: it changes rows by their key, whatever they hold by then.
     """
     plan = store.repairs.get(plan_ref)
     job = check_job(store, plan.job_id)

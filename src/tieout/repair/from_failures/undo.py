@@ -1,6 +1,6 @@
-"""Undoes a repair of what a check found: rows and values are put back as they were, from quarantine.
+"""Undoes a repair of what a check found: restores rows and values from quarantine.
 
-Undo works with foreign keys off. So it looks for rows that refer to one that it would take away: they would be orphans.
+Undo works with foreign keys off. So it looks for rows that refer to one that it would remove: they would be orphans.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tieout.repair.rows import RowTable, Unwritable, found_by, look_up, row_tabl
 from tieout.wording import plural
 
 _KEPT = {
-    ChangeAction.REBUILD: "kept: the rebuilt index is right, nothing is lost by it, its old entries are in quarantine",
-    ChangeAction.ADVANCE: "kept: nothing is lost by a sequence that is ahead",
+    ChangeAction.REBUILD: "kept: the rebuilt index is right, and its old entries are in quarantine",
+    ChangeAction.ADVANCE: "kept: a sequence that is ahead does no harm",
 }
 UNDO = replace(BACKWARDS, takes=(ChangeState.APPLIED, ChangeState.PLANNED))
-"""Quarantine knows of a change that was made, and that a crash kept from being recorded."""
+"""Quarantine also knows of changes that were made but not recorded because of a crash."""
 _COMPUTED = "kept: a generated value can't be written"
 
 
 def undo_check_repair(
     store: MetaStore, plan_ref: str, url: EndpointUrl, *, listener: Listener = silence
 ) -> RepairResult:
-    """Puts back what the plan has changed, the last change first, where it is still as the repair left it."""
+    """Restores what the plan has changed, the last change first, where it is still as the repair left it."""
     plan = store.repairs.get(plan_ref)
     job = check_job(store, plan.job_id)
     expected = (RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED, RepairState.UNDOING, RepairState.UNDONE)
@@ -64,7 +64,7 @@ def undo_check_repair(
 
 @dataclass
 class Undoing:
-    """Puts back rows, each in a transaction of its own."""
+    """Restores rows, each in a transaction of its own."""
 
     plan: RepairPlan
     database: Database
@@ -103,7 +103,7 @@ class Undoing:
     def _attempt(self, change: RepairChange, rows: RowTable) -> Ended:
         copy = self._quarantine.kept(change.sequence).get(0)
         if copy is None:
-            return End.REFUSED, "there is no copy of it in quarantine"
+            return End.REFUSED, "quarantine has no copy of it"
         if copy.undone:
             return End.ALREADY, None
         runs = self._triggers.at_undo(rows.table, change)
@@ -119,7 +119,7 @@ class Undoing:
     def _has_changed(self, change: RepairChange, copy: Copy, rows: RowTable) -> str | None:
         """Why the row is not as the repair left it."""
         by_place = not set(rows.key) <= set(rows.exact)
-        if by_place:  # a deleted row that had no key: nothing can stand where it was
+        if by_place:  # a deleted row that had no key: no other row can have taken its position
             return None
         key = rows.key_of(change.key)
         assert key is not None, "it was changed by it"
@@ -168,7 +168,7 @@ class Undoing:
 
 
 def referred_to(database: Database, change: RepairChange, copy: Copy, rows: RowTable) -> str | None:
-    """Why a change must not be undone: rows refer to what it left, other than those that the failure was about."""
+    """Why undo must leave a change: rows refer to what it left, other than those that the failure was about."""
     if change.action is ChangeAction.DELETE:
         return None
     row = _row(change, rows, database.repairer)
@@ -184,7 +184,7 @@ def referred_to(database: Database, change: RepairChange, copy: Copy, rows: RowT
 
 
 def _row(change: RepairChange, rows: RowTable, repairer: Repairer) -> Row:
-    """As failures show it: what refers to it may be of another type, and spell it in another way."""
+    """The row as failures show it: rows that refer to it may have another type, and write it differently."""
     key = rows.key_of(change.key)
     found = rows.find(repairer, [] if key is None else [key])
     return rows.shown_row(found, 0) if len(found.rows) else {}
@@ -198,14 +198,14 @@ def _stays(reference: Reference, copy: Copy) -> bool:
 def _others(database: Database, change: RepairChange, reference: Reference, values: Key) -> str | None:
     child = database.table(str(reference.child))
     if child is None:
-        return f"whether rows of {reference.child} refer to it can't be looked at"
+        return f"can't read whether rows of {reference.child} refer to it"
     orphans = _orphans(change, str(reference.child))
     names = tuple(orphans[0]) if orphans else child.key
     scan = _scan(child, reference.columns, names, database.repairer)
-    # Locked, it is what others have committed by now, and not what a transaction saw at its beginning.
+    # With a lock it reads what others have committed by now, not what the transaction saw at its beginning.
     found = look_up(scan, [values], lambda some: database.repairer.rows(scan, some, lock=True))
     if values in found.failed:
-        return f"whether rows of {reference.child} refer to it can't be looked at: {found.failed[values]}"
+        return f"can't read whether rows of {reference.child} refer to it: {found.failed[values]}"
     places = range(len(reference.columns), len(scan.columns))
     seen = [{n: found.rows.text(row, p) for n, p in zip(names, places, strict=True)} for row in range(len(found.rows))]
     others = [key for key in seen if key not in orphans]
@@ -219,7 +219,7 @@ def _others(database: Database, change: RepairChange, reference: Reference, valu
 
 
 def _orphans(change: RepairChange, table: str) -> list[Row]:
-    """The rows for which a parent was inserted: without it, they are what they were."""
+    """The rows for which the repair inserted a parent: without it, they are as they were before."""
     return [child.key for child in details_of(change).children if child.table == table]
 
 
