@@ -300,7 +300,7 @@ def test_the_last_task_leaves_nothing_behind(db: SqliteDatabase) -> None:
     source.drop_task("one")
     assert db.rows("SELECT type, name, sql FROM sqlite_master") == before
     source.drop_task("one")
-    with pytest.raises(LogLostError, match="not captured for the task one"):
+    with pytest.raises(LogLostError, match="no longer captured for the task one"):
         one.now()
 
 

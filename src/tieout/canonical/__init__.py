@@ -1,1 +1,1 @@
-"""Arrow batches into canonical form: fields, fingerprints, digests. No database, no Spark."""
+"""Turns Arrow batches into canonical form: fields, fingerprints, digests. No database, no Spark."""

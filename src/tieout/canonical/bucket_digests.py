@@ -1,4 +1,4 @@
-"""Rows in buckets by the hash of their key: where the two sides meet if they don't sort alike."""
+"""Puts rows into buckets by the hash of their key: how two sides compare that don't sort alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROWS_PER_BUCKET = 1_000
 
 
 def bucket_count(rows: int | None) -> int:
-    """A power of two: few enough to add up, enough that a bucket that differs is a small part of the table."""
+    """A power of two: few enough to add up, and enough that a differing bucket is a small part of the table."""
     wanted = (rows or 1_000_000) // _ROWS_PER_BUCKET
     return 1 << max(6, min(14, wanted.bit_length()))
 

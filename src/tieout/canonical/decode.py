@@ -1,4 +1,4 @@
-"""Arrow arrays, as connectors read them, into fields of a kind."""
+"""Turns Arrow arrays, as connectors read them, into fields of a kind."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def decode(kind: Kind, array: pa.Array) -> Field:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_null(array.type):
-        # A batch of nothing but NULLs, from a driver that goes by the values.
+        # A batch of nothing but NULLs, from a driver that infers types from values.
         array = array.cast(pa.large_string())
     return _DECODERS[kind.form](kind, array)

@@ -18,12 +18,14 @@ _MAX_PLAIN_EXPONENT = 400
 
 
 DEEPEST = 500
-"""Levels of a document that has a canonical form. Python's parser takes twice as many, less the stack that it is on."""
+"""The depth up to which a document has a canonical form. Python's parser allows twice as many levels, less the current
+stack.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """What stands between values."""
+    """The characters between values."""
 
     text: str
     closes: bool = False
@@ -34,11 +36,11 @@ _END_OF_OBJECT, _END_OF_LIST = _Token("}", closes=True), _Token("]", closes=True
 
 
 class _TooDeep(Exception):
-    """More levels than DEEPEST."""
+    """Has more levels than DEEPEST."""
 
 
 class _Duplicate(ValueError):
-    """An object with one key twice has no single value."""
+    """An object that has a key twice has no single value."""
 
 
 def json_value(kind: Kind, array: pa.Array) -> Field:
@@ -51,7 +53,7 @@ def array_value(kind: Kind, array: pa.Array) -> Field:
 
 
 def json_array_value(kind: Kind, array: pa.Array) -> Field:
-    """Arrays of JSON: the same, of which each element is the text of a document."""
+    """Arrays of JSON: each element is the text of a document."""
     return _documents(array, canonical_json_array)
 
 
@@ -85,9 +87,9 @@ def canonical_json(text: str) -> str | None:
 
 
 def canonical_json_array(text: str) -> str | None:
-    """[bounds, elements], the elements in lists of any depth: each document as the text of its canonical form.
+    """[bounds, elements] with the elements in lists of any depth: each document as the text of its canonical form.
 
-    As text, JSON's null is not the array's own NULL. A document that has no canonical form stays as it is.
+    As text, JSON's null differs from the array's own NULL. A document that has no canonical form stays unchanged.
     """
     try:
         value = _read(text)
@@ -115,7 +117,7 @@ def _read(text: str) -> Any:
 
 
 def _written(value: Any) -> str | None:
-    """None if it is nested deeper than DEEPEST: always, whatever the stack is, so that all stages say the same."""
+    """None if it is nested deeper than DEEPEST, whatever the stack is, so that all stages agree."""
     try:
         return _write(value, DEEPEST)
     except _TooDeep:
@@ -136,7 +138,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _write(value: Any, levels: int) -> str:
-    """With so many levels of lists and objects at most."""
+    """Allows at most this many levels of lists and objects."""
     if isinstance(value, Decimal):
         return _number(value)
     if isinstance(value, dict | list):
@@ -190,7 +192,7 @@ def _number(value: Decimal) -> str:
         return "0"
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    # However it was spelled: 10e400 is 1e401.
+    # Independent of the spelling: 10e400 is 1e401.
     shortest = "".join(map(str, digits)).rstrip("0")
     exponent += len(digits) - len(shortest)
     if abs(exponent) > _MAX_PLAIN_EXPONENT:

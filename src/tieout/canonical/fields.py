@@ -16,8 +16,9 @@ from tieout.canonical.hashing import Words, hash_text, hash_values
 from tieout.model.truncated import BEGINNING, LONGEST_KEPT, TruncatedText
 
 PRESENT, NULL, ODD = 0, 1, 2
-"""The status byte of a value. ODD: outside what its form holds (a zero date, infinity, text in an
-INTEGER column of SQLite); such a value is its text."""
+"""The status byte of a value. ODD: its form can't hold it (a zero date, infinity, text in an INTEGER column of SQLite);
+its text represents such a value.
+"""
 
 Text = Callable[[int], str]
 
@@ -26,9 +27,8 @@ Text = Callable[[int], str]
 class Field:
     """One column: a status for each row, and either fixed-width data or bytes of any length.
 
-    `data` is a numpy array of n fixed-width items, `values` an Arrow binary array; one of them is None.
-    `odd` maps rows to their text. `show` renders a present row as canonical text, all of them in hexadecimal
-    if `is_hex`.
+    `data` is a numpy array of n fixed-width items, `values` an Arrow binary array; one of them is None. `odd` maps rows
+    to their text. `show` renders a present row as canonical text, always in hexadecimal if `is_hex`.
     """
 
     status: npt.NDArray[np.uint8]
@@ -43,16 +43,16 @@ class Field:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the values take in memory."""
+        """The number of bytes that the values take in memory."""
         return int(self.data.nbytes if self.data is not None else self.values.nbytes if self.values is not None else 0)
 
     def words(self) -> npt.NDArray[np.generic]:
-        """What stands for the value in a record: the data itself, or the hash of the bytes."""
+        """What represents the value in a record: the data itself, or the hash of the bytes."""
         return self.data if self.data is not None else self._hashes
 
     @cached_property
     def _hashes(self) -> Words:
-        """Once, however many indexes the column is in."""
+        """Computed once, however many indexes the column is in."""
         assert self.values is not None
         return hash_values(self.values)
 
@@ -65,7 +65,7 @@ class Field:
         return self.show(row)
 
     def mark(self, row: int) -> bytes:
-        """What stands for a value in the record of its row: two values of one kind are equal if their marks are."""
+        """What represents a value in the record of its row: two values of one kind are equal if their marks are."""
         status = bytes([int(self.status[row])])
         if self.status[row] == PRESENT:
             return status + bytes(self.words()[row].tobytes())
@@ -74,7 +74,7 @@ class Field:
         return status + bytes(hash_values(pa.array([_raw(self.odd[row])], pa.large_binary())).tobytes())
 
     def size(self, row: int) -> int:
-        """The bytes of a value's canonical form, of which its mark has the hash; 0 if it has none."""
+        """The size in bytes of a value's canonical form, whose hash is the mark; 0 if the mark is the value itself."""
         return len(_raw(self.odd[row])) if row in self.odd else 0 if self.values is None else int(self._sizes[row])
 
     @cached_property
@@ -83,7 +83,7 @@ class Field:
         return np.asarray(lengths.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def kept(self, row: int, longest: int = LONGEST_KEPT) -> str | None:
-        """The canonical text of one row as reports keep it: of more than so many bytes, the beginning."""
+        """The canonical text of one row as reports store it: only the beginning if it has more than `longest` bytes."""
         size = self.size(row)
         if size <= longest:
             return self.text(row)
@@ -94,7 +94,7 @@ class Field:
         return kept_text(text, size, self.mark(row), longest)
 
     def is_exact(self, row: int) -> bool:
-        """Whether the text says just this value: it is not NULL, not odd, not bytes that are no text."""
+        """True if the text is exactly this value: not NULL, not odd, and not bytes that are invalid text."""
         if self.status[row] != PRESENT:
             return False
         if self.values is None or self.is_hex:
@@ -103,7 +103,7 @@ class Field:
 
 
 def _shown(odd: str) -> str:
-    """Bytes that are no UTF-8 are kept as surrogates, which no terminal and no JSON can show."""
+    """Bytes that are not UTF-8 are stored as surrogates, which no terminal and no JSON can show."""
     try:
         odd.encode()
     except UnicodeEncodeError:
@@ -112,7 +112,7 @@ def _shown(odd: str) -> str:
 
 
 def kept_text(text: str | None, size: int, mark: bytes, longest: int = LONGEST_KEPT) -> str | None:
-    """What reports keep of a value of so many bytes: its text, or the beginning of it."""
+    """What reports store of a value of this size: its text, or the beginning of it."""
     if text is None or size <= longest:
         return text
     beginning = text.beginning if isinstance(text, TruncatedText) else text
@@ -124,7 +124,7 @@ def _raw(odd: str) -> bytes:
 
 
 def odd_hashes(fields: list[Field], rows: int) -> Words | None:
-    """For each row, the hash of its odd values with their places; None if there is no odd value."""
+    """For each row, the hash of its odd values with their column indexes; None if there is no odd value."""
     parts: dict[int, list[bytes]] = {}
     for place, item in enumerate(fields):
         for row, text in item.odd.items():
@@ -144,7 +144,7 @@ def status_of(array: pa.Array) -> npt.NDArray[np.uint8]:
 
 
 def to_numpy(array: pa.Array, dtype: str) -> npt.NDArray[Any]:
-    """The values as numpy, with zero where NULL."""
+    """The values as numpy, with zero for NULL."""
     if array.null_count:
         array = pc.fill_null(array, pa.scalar(0, array.type))
     return np.asarray(array.to_numpy(zero_copy_only=False)).astype(dtype, copy=False)
@@ -175,7 +175,7 @@ def as_binary(array: pa.Array) -> pa.Array:
 
 
 def python_text(value: object) -> str:
-    """A value of any sort as text, to be shown."""
+    """A value of any type as text to show."""
     if isinstance(value, bytes):
         try:
             return value.decode("utf-8")
@@ -185,5 +185,5 @@ def python_text(value: object) -> str:
 
 
 def odd_text(value: object) -> str:
-    """A value of any sort as text, to be hashed: bytes that are no UTF-8 stay themselves, as surrogates."""
+    """A value of any type as text to hash: bytes that are not UTF-8 become surrogates."""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)

@@ -35,7 +35,7 @@ def records(fields: Sequence[Field]) -> npt.NDArray[np.void]:
         target = result[f"f{place}"]
         target[...] = word
         absent = item.status != PRESENT
-        if absent.any():  # the status of a value is zero, as is what was not written
+        if absent.any():  # zero is the status of a value, and of what was not written
             result["status"][:, place] = item.status
             target[absent] = np.zeros((), dtype=word.dtype)
     odd = odd_hashes(list(fields), rows)
@@ -45,7 +45,7 @@ def records(fields: Sequence[Field]) -> npt.NDArray[np.void]:
 
 
 def _opaque(words: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """Items of several parts as so many bytes: copied whole, they take half the time."""
+    """Turns items of several parts into plain bytes: copying them whole takes half the time."""
     return words if words.dtype.names is None else np.ascontiguousarray(words).view(f"V{words.dtype.itemsize}")
 
 
@@ -57,7 +57,7 @@ def digest(prints: Words) -> Digest:
 
 
 def digests_by_bucket(prints: Words, buckets: npt.NDArray[np.uint32]) -> dict[int, Digest]:
-    """The digest of each bucket's rows; buckets without rows are left out."""
+    """The digest of each bucket's rows, without buckets that have none."""
     if len(prints) == 0:
         return {}
     order = np.argsort(buckets, kind="stable")

@@ -20,7 +20,7 @@ def hash_values(values: pa.Array) -> Words:
     if len(values) == 0:
         return np.zeros((0, 2), dtype=np.uint64)
     frame = pl.DataFrame({"v": pl.Series(values).cast(pl.Binary)})
-    # numpy and Arrow have no 128-bit integers: take the hash apart while still in polars.
+    # numpy and Arrow have no 128-bit integers, so the hash is split while it is still in polars.
     words = frame.select(h=plh.col("v").nchash.xxh3_128()).select(
         low=pl.col("h").cast(pl.UInt64, wrap_numerical=True).fill_null(0),
         high=(pl.col("h") // _WORD).cast(pl.UInt64, wrap_numerical=True).fill_null(0),

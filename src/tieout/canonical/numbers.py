@@ -39,7 +39,7 @@ def boolean(kind: Kind, array: pa.Array) -> Field:
     status = status_of(array)
     odd: dict[int, str] = {}
     if not pa.types.is_boolean(array.type):
-        # SQLite keeps truth as 0 and 1 (as text, beside other text); whatever else stands there is no truth value.
+        # SQLite stores booleans as 0 and 1 (as text, beside other text); anything else is not a boolean.
         texts = [None if v is None else odd_text(v) for v in array.to_pylist()]
         odd = {row: text for row, text in enumerate(texts) if text not in (None, "0", "1")}
         status[list(odd)] = ODD
@@ -69,7 +69,7 @@ def _integer_at(data: npt.NDArray[np.void], row: int) -> int:
 
 
 def _integers_one_by_one(array: pa.Array) -> Field:
-    """Integers that came as text or decimals: those beyond 64 bits, and whatever is none, are odd."""
+    """Integers that arrived as text or decimals: those beyond 64 bits are odd, and so is whatever is not an integer."""
     status, data, odd = status_of(array), np.zeros(len(array), dtype=INTEGER_LAYOUT), {}
     for row, value in enumerate(array.to_pylist()):
         if value is None:
@@ -111,7 +111,7 @@ def decimal(kind: Kind, array: pa.Array) -> Field:
 
 
 def _plain_decimals(array: pa.Array) -> pa.Array:
-    """What Arrow itself reads exactly. Of text with an exponent, or with hundreds of digits, it makes other numbers."""
+    """Numbers that Arrow itself reads exactly. It misreads text with an exponent, or with hundreds of digits."""
     if not (is_textual(array) or is_bytes(array)):
         return array
     texts = array.cast(pa.large_string())
@@ -122,7 +122,7 @@ def _plain_decimals(array: pa.Array) -> pa.Array:
 
 
 def _decimals_one_by_one(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
-    """Decimals of which some are not (NaN, infinity) or lie beyond the declared size."""
+    """Decimals, some of which are not numbers (NaN, infinity) or are beyond the declared size."""
     odd: dict[int, str] = {}
     result: list[Decimal | None] = []
     for row, value in enumerate(array.to_pylist()):
@@ -148,7 +148,7 @@ def number(kind: Kind, array: pa.Array) -> Field:
         array = array.cast(pa.uint8())
     try:
         s = pl.Series(array.cast(pa.large_string()), dtype=pl.String)
-    except pa.ArrowInvalid:  # some of it is no UTF-8
+    except pa.ArrowInvalid:  # some of it is not UTF-8
         values = pa.array([None if v is None else _plain_bytes(v) for v in array.to_pylist()], pa.large_binary())
         return Field(status_of(values), None, values, lambda row: python_text(values[row].as_py()))
     if s.str.contains(r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$").all():
@@ -194,7 +194,7 @@ def _floats(array: pa.Array, dtype: str, tolerance: Tolerance | None) -> Field:
     status = status_of(array)
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
-    given = array
+    original = array
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.string())
     if is_textual(array) or is_bytes(array):
@@ -215,17 +215,17 @@ def _floats(array: pa.Array, dtype: str, tolerance: Tolerance | None) -> Field:
     if tolerance is None:
         return Field(status, exact, None, show, odd)
     cells = _cells(exact, tolerance)
-    if pa.types.is_floating(given.type):
+    if pa.types.is_floating(original.type):
         return Field(status, cells, None, show, odd)
-    odd |= _finer_than_doubles(given, exact, cells)
+    odd |= _finer_than_doubles(original, exact, cells)
     status[list(odd)] = ODD
-    return Field(status, cells, None, lambda row: plain_number(odd_text(given[row].as_py())), odd)
+    return Field(status, cells, None, lambda row: plain_number(odd_text(original[row].as_py())), odd)
 
 
 def _finer_than_doubles(
     array: pa.Array, doubles: npt.NDArray[np.floating], cells: npt.NDArray[np.void]
 ) -> dict[int, str]:
-    """Integers and decimals that are their own cell, and that no double holds: neighbours would share one."""
+    """Integers and decimals that are their own cell and no double: adjacent ones would share a cell."""
     odd: dict[int, str] = {}
     for row in np.flatnonzero(cells["sort"] == OWN):
         text = plain_number(odd_text(array[row].as_py()))
@@ -251,14 +251,15 @@ def _floats_one_by_one(array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
 
 
 CELL_LAYOUT = np.dtype([("sort", "i1"), ("cell", "<f8")])
-"""Cells of several sorts never meet: a relative one's is the number's sign, an absolute one's GRID, and OWN is that
-of a number which is its own cell."""
+"""Cells of different kinds never meet: a relative cell has the number's sign, an absolute one GRID, and a number that
+is its own cell OWN.
+"""
 
 GRID, OWN = 2, 3
 
 
 def _cells(exact: npt.NDArray[np.floating], tolerance: Tolerance) -> npt.NDArray[np.void]:
-    """Numbers in one cell lie within the tolerance; neighbours in two cells are compared row by row."""
+    """Numbers in one cell are within the tolerance; numbers in adjacent cells are compared row by row."""
     result = np.zeros(len(exact), dtype=CELL_LAYOUT)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if tolerance.relative:
@@ -276,7 +277,7 @@ def _cells(exact: npt.NDArray[np.floating], tolerance: Tolerance) -> npt.NDArray
 
 
 def within(a: str | None, b: str | None, tolerance: Tolerance) -> bool:
-    """Whether two numbers in canonical text count as the same under a tolerance (NaN equals NaN, NULL only NULL)."""
+    """True if two numbers in canonical text are equal under a tolerance (NaN equals NaN, NULL only NULL)."""
     if a == b or a is None or b is None:
         return a == b
     left, right = _as_decimal(a), _as_decimal(b)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tieout.canonical.fields import ODD, Field, is_bytes, is_textual, odd_text, status_of, to_numpy
 from tieout.model.canonical_kinds import Kind
 
-# numpy writes the year -43 with three digits, and a batch that holds infinity comes as numpy writes it.
+# numpy writes the year -43 with three digits, and a batch that holds infinity arrives as numpy writes it.
 _DATE = re.compile(r"-?\d{3,7}-\d\d-\d\d", re.ASCII)
 _MOMENT = re.compile(
     r"(-?\d{3,7}-\d\d-\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
@@ -66,18 +66,18 @@ def time(kind: Kind, array: pa.Array) -> Field:
 
 
 def _plain_moments(array: pa.Array) -> pa.Array | None:
-    """Text that is all in the usual form, parsed at once; None if any of it is not."""
+    """Parses text at once if all of it is in the usual form; None if not."""
     import polars as pl
 
     try:
         texts = pl.Series(array.cast(pa.large_string()))
-    except pa.ArrowInvalid:  # no UTF-8
+    except pa.ArrowInvalid:  # not UTF-8
         return None
     usual = texts.str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?$")
     if not usual.all():
         return None
     moments = texts.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
-    # What looks right and is no moment (a zero date, hour 24) is for the slow way to judge.
+    # The slow path decides about text that looks right but is not a moment (a zero date, hour 24).
     return None if moments.null_count() != texts.null_count() else moments.to_arrow()
 
 
@@ -141,7 +141,7 @@ def _clock(text: str) -> int | None:
 
 
 def _interval(text: str) -> int | None:
-    """An ISO interval of hours, minutes and seconds; one with months or days is no time."""
+    """An ISO interval of hours, minutes and seconds; an interval with months or days is not a time."""
     match = _INTERVAL.fullmatch(text)
     if match is None or text == "PT":
         return None

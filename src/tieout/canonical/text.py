@@ -14,7 +14,7 @@ from tieout.model.canonical_kinds import Kind
 
 
 def text(kind: Kind, array: pa.Array) -> Field:
-    """Text is its code points in UTF-8. Bytes that are no UTF-8 compare as bytes and show as hex."""
+    """Text is its code points in UTF-8. Bytes that are not UTF-8 compare as bytes and show as hex."""
     if not is_bytes(array):
         array = array.cast(pa.large_string())
     values = as_binary(array)
@@ -64,7 +64,7 @@ def _uuids(status: npt.NDArray[np.uint8], data: npt.NDArray[np.void], odd: dict[
 
 
 def _as_sent(array: pa.Array) -> npt.NDArray[np.void] | None:
-    """Of an array that has sixteen bytes for each value, which is how a server sends them; zeros for NULL."""
+    """The bytes of an array whose values all have sixteen bytes, which is how a server sends them; zeros for NULL."""
     storage = array.storage if isinstance(array, pa.ExtensionArray) else array
     if not is_bytes(storage) or pc.any(pc.not_equal(pc.binary_length(storage), 16)).as_py():
         return None

@@ -226,7 +226,7 @@ def test_what_is_not_moved(moving: Moving) -> None:
     moving.source.execute("CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)")
     moving.target.execute("CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE TABLE log (n)")
     moving.target.execute("CREATE TRIGGER noted AFTER INSERT ON t BEGIN INSERT INTO log VALUES (NEW.id); END")
-    with pytest.raises(UnsupportedError, match="has a trigger there, noted"):
+    with pytest.raises(UnsupportedError, match="has a trigger in the target, noted"):
         moving.asking("t").run()
     assert moving.target.rows("SELECT * FROM t") == []
 

@@ -59,9 +59,9 @@ def test_progress_goes_on_from_where_a_batch_began_alone(progress: ProgressTable
     fence = progress.take("shop", "one")
     progress.begin_at(fence, lambda: lsn(1))
     progress.advance("shop", lsn(1), lsn(2), {})
-    with pytest.raises(UnreachableError, match="is not at 0/1 any more"):
+    with pytest.raises(UnreachableError, match="is no longer at 0/1"):
         progress.advance("shop", lsn(1), lsn(3), {})
-    with pytest.raises(UnreachableError, match="is not at 0/1 any more"), progress.together(fence):
+    with pytest.raises(UnreachableError, match="is no longer at 0/1"), progress.together(fence):
         progress.require("shop", lsn(1))
     known = progress.read("shop")
     assert known is not None
@@ -97,7 +97,7 @@ def test_what_was_staged_and_is_gone_is_not_merged(database: SqliteDatabase, sql
         merge = Merge(staged.changes, one.began, staged.upto, staged.versions)
         stage = staged.changes[0].stage.name.name
         database.execute(f'CREATE TABLE kept AS SELECT * FROM "{stage}"; DELETE FROM "{stage}" WHERE id = 2')
-        with pytest.raises(UnreachableError, match="of 2 rows that were staged 1 are left"):
+        with pytest.raises(UnreachableError, match="of 2 staged rows only 1 are left"):
             one.target.merge(one.fence, merge, with_progress=True)
         assert (reached(one.target), database.rows("SELECT * FROM t")) == (one.began, [])
         database.execute(f'DELETE FROM "{stage}"; INSERT INTO "{stage}" SELECT * FROM kept')

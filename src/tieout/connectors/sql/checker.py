@@ -1,4 +1,4 @@
-"""What checkers of SQL engines share: all that the endpoint and the dialect can tell, and what a catalog is asked."""
+"""What the checkers of SQL engines share: all that endpoint, dialect and catalog know."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ D = TypeVar("D", bound=Dialect)
 
 @dataclass(frozen=True)
 class CatalogQueries(Generic[E]):
-    """How an engine's catalog tells of indexes and constraints, and how rows are found that break them."""
+    """How to read indexes and constraints from an engine's catalog, and how to find rows that break constraints."""
 
     indexes: Callable[[E, Table], list[IndexInfo]]
     constraints: Callable[[E, Table], list[ConstraintInfo]]
@@ -27,7 +27,7 @@ class CatalogQueries(Generic[E]):
 
 
 class SqlChecker(Generic[E, D]):
-    """A Checker but for how tables, indexes and values are read, which is the engine's own."""
+    """A Checker, except for how it reads tables, indexes and values, which is the engine's own."""
 
     other_names: tuple[str, ...] = ()
     own_check_marks: str | None = None

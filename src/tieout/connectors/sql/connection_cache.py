@@ -1,7 +1,6 @@
-"""Connections that stay open while a task does one piece of work after another.
+"""Connections that stay open while a task does one unit of work after another.
 
-Some drivers read half a catalog when they connect: with a few ranges to a task that is longer than the
-reading itself.
+Some drivers read half a catalog when they connect: for a task with a few ranges, that takes longer than reading them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _HERE = threading.local()
 
 @contextmanager
 def kept_open() -> Iterator[None]:
-    """In the block, connections leased on this thread are closed at its end and not before."""
+    """Keeps connections that are leased on this thread inside the block open until its end."""
     _HERE.kept = {}
     try:
         yield
@@ -28,7 +27,7 @@ def kept_open() -> Iterator[None]:
 
 @contextmanager
 def lease(key: Hashable, connect: Callable[[], Any]) -> Iterator[Any]:
-    """A connection that nobody else holds. After an error, or outside of `kept_open`, it is closed."""
+    """A connection that nobody else uses. It is closed after an error, and outside of `kept_open`."""
     kept: dict[Hashable, Any] = getattr(_HERE, "kept", {})
     connection = kept.pop(key, None) or connect()
     try:
@@ -43,6 +42,6 @@ def lease(key: Hashable, connect: Callable[[], Any]) -> Iterator[Any]:
 
 
 def _close(connection: Any) -> None:
-    # A connection that was lost can't say goodbye, and what it read is complete.
+    # A lost connection can't be closed properly, and what was read is complete.
     with suppress(Exception):
         connection.close()

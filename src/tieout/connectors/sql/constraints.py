@@ -196,16 +196,16 @@ def _wanted_and_alike(engine: ConstraintDialect, scan: ConstraintScan, condition
     return f"({found}) AS tieout_asked, {source}", f"{condition} AND {same}"
 
 
-def _alike(constraint: ConstraintInfo, given: str) -> str:
-    """True if a row has the same key as one of the `given` rows."""
+def _alike(constraint: ConstraintInfo, rows: str) -> str:
+    """True if a row has the same key as one of the selected rows; `rows` is the FROM and WHERE of those."""
     keys = ", ".join(constraint.compared)
     if not constraint.equal:
-        return f"({keys}) IN (SELECT {keys} {given})"
+        return f"({keys}) IN (SELECT {keys} {rows})"
     names = [f"tieout_given{place}" for place in range(len(constraint.compared))]
     listed = ", ".join(f"{key} AS {name}" for key, name in zip(constraint.compared, names, strict=True))
     parts = zip(constraint.compared, constraint.equal, names, strict=True)
     same = " AND ".join(f"({key}) {equal} {name}" for key, equal, name in parts)
-    return f"EXISTS (SELECT 1 FROM (SELECT {listed} {given}) AS tieout_given WHERE {same})"
+    return f"EXISTS (SELECT 1 FROM (SELECT {listed} {rows}) AS tieout_given WHERE {same})"
 
 
 def _of_reference(engine: ConstraintDialect, scan: ConstraintScan) -> ConstraintQueries:

@@ -1,9 +1,9 @@
-r"""Tab form: how rows travel from a source to a target. A line for each row, as PostgreSQL's COPY reads it.
+r"""Tab form: how rows travel from a source to a target, a line for each row, as PostgreSQL's COPY reads it.
 
-MySQL's LOAD DATA reads the same: fields end with a tab, rows with a newline, \N is NULL, and a backslash stands
-before a backslash, tab, newline or carriage return. Numbers, dates and times are plain text, moments are in UTC,
-bytes are \x and hexadecimal digits, bits are 0 and 1, true and false are 1 and 0. Between two servers of one
-engine a value is written as that engine writes it.
+MySQL's LOAD DATA reads the same: fields end with a tab, rows with a newline, \N is NULL, and a backslash precedes a
+backslash, tab, newline or carriage return. Numbers, dates and times are plain text, moments are in UTC, bytes are \x
+and hexadecimal digits, bits are 0 and 1, true and false are 1 and 0. Between two servers of one engine a value is in
+that engine's own form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _PLAIN = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0":
 
 
 def texts(values: Sequence[Any]) -> pa.Array:
-    """Values of one column as text, not escaped yet: of one sort (int, float, str or bytes) and None."""
+    """The values of one column as text that is not escaped yet. They are of one type (int, float, str or bytes) or
+    None.
+    """
     sort = next((type(value) for value in values if value is not None), str)
     if sort is str:
         return pa.array(values, pa.large_string())
@@ -39,7 +41,7 @@ def texts(values: Sequence[Any]) -> pa.Array:
 
 
 def lines(columns: Sequence[pa.Array]) -> bytes:
-    """Columns of text as lines."""
+    """Turns columns of text into lines."""
     fields = [pc.fill_null(_escaped(column), _NULL) for column in columns]
     rows = pc.binary_join_element_wise(*fields, pa.scalar("\t", pa.large_string()))
     ended = pc.binary_join_element_wise(rows, pa.scalar("", pa.large_string()), pa.scalar("\n", pa.large_string()))
@@ -55,7 +57,7 @@ def _escaped(column: pa.Array) -> pa.Array:
 
 
 def cells(block: bytes, width: int) -> list[pa.Array]:
-    """The columns of a block of whole lines, as `lines` was given them."""
+    """Turns a block of whole lines back into the columns that `lines` received."""
     fields = block.replace(b"\n", b"\t").split(b"\t")
     fields.pop()  # behind the last newline
     return [pa.array([_plain(field) for field in fields[place::width]], pa.large_string()) for place in range(width)]
@@ -70,11 +72,13 @@ def _plain(field: bytes) -> str | None:
 
 
 MARK = "."
-"""What a text that is too long gets at its end: PostgreSQL cuts spaces off there, without a word, and no letters."""
+"""What a text gets at its end if it is too long for its column only because of trailing spaces: PostgreSQL silently
+cuts off spaces there, but not letters.
+"""
 
 
 def most_letters(source: Column, target: Column) -> int | None:
-    """How many letters a text may have; None if none of the source's is longer than the target's may be."""
+    """The number of letters that a text may have; None if no text of the source can be too long for the target."""
     room, length = target.type.precision, source.type.precision
     if not (source.type.name is target.type.name is TypeName.TEXT) or room is None:
         return None

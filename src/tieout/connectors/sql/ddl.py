@@ -1,6 +1,6 @@
-"""How a target's table is made: what is there before its rows, and what only gets in their way until they are.
+"""How a mover creates a target's table: what it needs before its rows, and what would only slow down the copy.
 
-Defaults are carried over where any two engines agree on them: numbers, texts, truth, and the present moment.
+Copies a default where any two engines agree on it: numbers, texts, truth values, and the current time.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from tieout.connectors.sql.session import Session
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 
-# No SQL holds a NUL: whatever a default or a comment says, it is not taken for one of these.
+# No SQL holds a NUL, so no default and no comment can look like one of these.
 TABLE = "\0table\0"
 SCHEMA = "\0schema\0"
 PARENT = "\0parent\0"
-"""Stand in a statement for the target's table, for its schema, and for the table that a foreign key refers to."""
+"""Placeholders in a statement: the target's table, its schema, and the table that a foreign key refers to."""
 _TEXT, _END = "\0text\0", "\0end\0"
 _IN_TEXT = re.compile(f"{_TEXT}(.*?){_END}", re.DOTALL)
 
 
 def as_text(words: str) -> str:
-    """Stands in a statement for a text that says this, with the names put in: quoted last, whatever they are."""
+    """A placeholder for a text literal that may contain the placeholders of names; it is quoted last, whatever the
+    names are.
+    """
     return f"{_TEXT}{words}{_END}"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A statement, and the name of the index or constraint that it makes. Without a name it may be run twice."""
+    """A statement, and the name of the index or constraint that it creates. One without a name can be run twice."""
 
     name: str
     statement: str
@@ -40,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A part that refers to another table, `parent` being its name on the source."""
+    """A part that refers to another table; `parent` is that table's name on the source."""
 
     part: Part
     parent: TableName
@@ -48,7 +50,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The names of what a table has: an index and a foreign key may share one."""
+    """The names of the indexes and constraints that a table has: an index and a foreign key may share one."""
 
     indexes: frozenset[str]
     constraints: frozenset[str]
@@ -58,10 +60,11 @@ class Built:
 class Structure:
     """Statements in the target's dialect, with TABLE, SCHEMA and PARENT for names.
 
-    `create`: columns, and the key where rows lie in its order. `indexes`: once the rows are copied. `unique`: once all
-    rows are of one position; before, two of them may hold one value. `references`: foreign keys, when all tables are
-    that far. `counters`: where the numbers of new rows go on, as often as wanted. `needs`: the type of each column that
-    is not the engine's own. `columns`: what CREATE TABLE says of each column, its name in front.
+    `create`: columns, and the key where the engine stores rows in its order. `indexes`: after the rows are copied.
+    `unique`: after all rows are of one position; before, two of them may have the same value. `references`: foreign
+    keys, after all tables are that far. `counters`: where the numbers of new rows continue; these can be run again.
+    `needs`: the type of each column that is not built into the engine. `columns`: the definition of each column in
+    CREATE TABLE, including its name.
     """
 
     create: tuple[str, ...]
@@ -75,7 +78,7 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Unholdable:
-    """A column that no type of the target holds, and why."""
+    """A column that no type of the target can hold, and why."""
 
     column: str
     reason: str
@@ -83,7 +86,7 @@ class Unholdable:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key in no engine's words. Actions are SQL's: CASCADE, SET NULL, …"""
+    """A foreign key, independent of the engine. Actions are SQL's: CASCADE, SET NULL, …"""
 
     name: str
     columns: tuple[str, ...]
@@ -95,9 +98,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What a table's description leaves out: the columns that the server numbers, and the next number of each;
-
-    and what the table refers to.
+    """What a table's description leaves out: the columns that the server numbers, with their next numbers, and the
+    tables that it refers to.
     """
 
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -105,7 +107,7 @@ class Wiring:
 
 
 def spelled(session: Session, statement: str, table: TableName, parent: TableName | None = None) -> str:
-    """A statement of a Structure with the names put in."""
+    """A statement of a Structure with names in place of the placeholders."""
     statement = statement.replace(TABLE, session.table(table)).replace(SCHEMA, session.quote(table.schema))
     if parent is not None:
         statement = statement.replace(PARENT, session.table(parent))
@@ -114,7 +116,7 @@ def spelled(session: Session, statement: str, table: TableName, parent: TableNam
 
 _CAST = r'(?:::(?:"(?:[^"]|"")*"|[\w .\[\](),])+)?'
 _NUMBER = re.compile(rf"\(?(-?\d+(?:\.\d+)?)\)?{_CAST}", re.ASCII)
-# One with a backslash is not the same text in every engine.
+# A text with a backslash is not the same in every engine.
 _TEXT_DEFAULT = re.compile(rf"'((?:[^'\\]|'')*)'{_CAST}", re.ASCII)
 _NOW = re.compile(r"(?:current_timestamp|now)(?:\(\d?\))?", re.IGNORECASE)
 _TRUTH = {"true": "1", "false": "0"}
@@ -132,19 +134,19 @@ class DefaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """`text` is the number, or the text without quotes; nothing for the present moment."""
+    """`text` is the number, or the text without quotes; empty for the current time."""
 
     kind: DefaultKind
     text: str = ""
 
 
 def plain_default(column: Column) -> Default | None:
-    """A column's default, unless it has none, or one that only its own engine understands."""
-    given, name = (column.default or "").strip(), column.type.name
-    if _NOW.fullmatch(given):
+    """A column's default; None if it has none, or one that only its own engine understands."""
+    default, name = (column.default or "").strip(), column.type.name
+    if _NOW.fullmatch(default):
         return Default(DefaultKind.NOW) if name in _MOMENTS else None
-    number, text = _NUMBER.fullmatch(given), _TEXT_DEFAULT.fullmatch(given)
-    found = text[1].replace("''", "'") if text else number[1] if number else _TRUTH.get(given.lower())
+    number, text = _NUMBER.fullmatch(default), _TEXT_DEFAULT.fullmatch(default)
+    found = text[1].replace("''", "'") if text else number[1] if number else _TRUTH.get(default.lower())
     if found is None:
         return None
     if name in _NUMBERS:
@@ -159,7 +161,7 @@ def _is_valid(text: str, name: TypeName) -> bool:
     if name is TypeName.JSON:
         read = json.loads
     elif name is TypeName.DATE or name in _MOMENTS:
-        read = datetime.fromisoformat  # which knows no zero dates
+        read = datetime.fromisoformat  # which rejects zero dates
     if read is None:
         return False
     try:

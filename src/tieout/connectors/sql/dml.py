@@ -1,4 +1,4 @@
-"""The statements that every SQL engine changes a row with; how values are spelled is a dialect's business."""
+"""The statements that every SQL engine changes a row with. A Dialect knows how to write their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tieout.model.tables import Column, Table
 
 
 def insert(dialect: Dialect, table: Table, row: Row, *, override: str = "") -> str:
-    """`override` stands before VALUES."""
+    """`override` goes before VALUES."""
     written = _written(table, row)
     names = ", ".join(dialect.quote(column.name) for column in written)
     values = ", ".join(_value(dialect, column, row[column.name]) for column in written)
@@ -18,14 +18,14 @@ def insert(dialect: Dialect, table: Table, row: Row, *, override: str = "") -> s
 
 
 def update(dialect: Dialect, table: Table, key: Row, row: Row, *, keep: Sequence[Column] = ()) -> str:
-    """`keep` are columns that the engine would set by itself, unless told to leave them."""
+    """`keep` are columns that the engine would set by itself, and that keep their values."""
     sets = [f"{dialect.quote(c.name)} = {_value(dialect, c, row[c.name])}" for c in _written(table, row)]
     sets += [f"{dialect.quote(c.name)} = {dialect.quote(c.name)}" for c in keep if c.name not in row]
     return f"UPDATE {dialect.table(table.name)} SET {', '.join(sets)} WHERE {_matches(dialect, table, key)}"
 
 
 def assign(dialect: Dialect, table: Table, key: Row, values: Mapping[str, str]) -> str:
-    """Like an update, of values that are SQL."""
+    """An update with values that are SQL."""
     sets = ", ".join(f"{dialect.quote(name)} = {value}" for name, value in values.items())
     return f"UPDATE {dialect.table(table.name)} SET {sets} WHERE {_matches(dialect, table, key)}"
 
@@ -55,7 +55,7 @@ def _matches(dialect: Dialect, table: Table, key: Row) -> str:
 def _not_referred_to(dialect: Dialect, table: Table, reference: Reference) -> str:
     child = dialect.table(reference.child)
     if reference.child == table.name:
-        # MySQL reads the table that it deletes from only through a derived one.
+        # MySQL reads the table that it deletes from only through a derived table.
         child = f"(SELECT {', '.join(dialect.quote(c) for c in reference.columns)} FROM {child})"
     pairs = zip(reference.columns, reference.to, strict=True)
     own = dialect.table(table.name)

@@ -1,4 +1,4 @@
-"""What a server's error means to the flows. Each engine has one table of these, by its own codes, in its errors.py."""
+"""What a server's error means to each flow. Each engine has one table of them, by its own codes, in its errors.py."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ _READ_ONLY = "the server does not accept changes"
 
 @dataclass(frozen=True, slots=True)
 class ErrorMeaning:
-    """One error of a server: which of our errors it is, what the user can do, and what each flow makes of it.
+    """One error of a server: which of our errors it is, what the user can do, and what each flow does about it.
 
-    `resumable`: a reader is told to run again with --resume; a mover does that by itself.
-    `busy`: a mover's next try may succeed: a lock, a cancelled statement, a server without memory.
-    `contention`: another transaction was in the way, so a repair starts its own transaction again. Narrower than
-    `busy`, and not contained in it: SQLite's "locked" is contention to a repair, and unreachable to a mover.
-    `read_only`: the server accepts no changes. `collides`: another row has the same unique value.
-    `inconclusive`: says nothing about the object that a statement was about (privileges, locks, memory, disk).
-    `fatal`: every other statement would fail, too (a damaged file, a closed connection), so a repair ends.
+    `resumable`: the hint tells a reader to run again with --resume; a mover does that by itself. `busy`: a mover's next
+    try may succeed: a lock, a cancelled statement, a server without memory. `contention`: another transaction was in
+    the way, so a repair starts its own transaction again. It is independent of `busy`: SQLite's "locked" is contention
+    to a repair, and unreachable to a mover. `read_only`: the server accepts no changes. `collides`: another row has the
+    same unique value. `inconclusive`: says nothing about the object that a statement names (privileges, locks, memory,
+    disk). `fatal`: every other statement would fail, too (a damaged file, a closed connection), so a repair ends.
     """
 
     error: type[EndpointError] = ReadError
@@ -58,10 +57,11 @@ class ErrorMeaning:
         return (WriteError if self.error is ReadError else self.error)(message, self.hint)
 
     def for_repair(self, message: str, said: str, *, grant: str) -> Exception:
-        """The error of one statement of a repair: `said` is the server's own line, `grant` what a repair's user needs.
+        """The error of one statement of a repair: `said` is the server's own line, `grant` the privileges that a repair
+        needs.
 
-        Refused if the server objects to this statement; what has nothing to do with the statement stays an error,
-        and ends the repair: a full disk would refuse every other row, too.
+        Refused if the server objects to this statement. An error that has nothing to do with the statement ends the
+        repair: a full disk would refuse every other row, too.
         """
         if self.contention:
             return TryAgain(said)

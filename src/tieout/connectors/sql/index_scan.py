@@ -1,6 +1,6 @@
-"""A path that a statement takes: a scan, forced to read through the table or through an index.
+"""A path that a statement takes: a scan that is forced to read through the table or through an index.
 
-The order of an index's entries is told by the engine itself: a statement compares each with the one before.
+The engine itself decides the order of an index's entries: a statement compares each entry with the one before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScanPath:
-    """The first `wide` columns of the scan are the address. `cuts` are keys, in order, that it can be cut at."""
+    """The first `wide` columns of the scan are the row address. `cuts` are keys, in order, at which the scan can be
+    split.
+    """
 
     reader: Reader
     scan: Scan
@@ -64,7 +66,7 @@ class ScanPath:
         return replace(self, reader=self.reader.cautious())
 
     def unseen(self, entries: int) -> str | None:
-        """Nothing is hidden from who reads an index alone."""
+        """None: a reader of an index alone sees all its entries."""
         return None
 
     @property
@@ -78,21 +80,22 @@ class ScanPath:
             yield lambda path: replace(path, reader=reader)
 
     def versions(self, part: KeyRange) -> None:
-        """Statements read by snapshots: an entry that they see leads to a row that they see."""
+        """None: statements read a snapshot, in which a visible entry leads to a visible row."""
 
 
 PLACE = "one after the other"
-"""A statement does not tell where entries lie."""
+"""A statement does not return where entries are stored."""
 
 
 MOST = 10_000
-"""Pairs to tell of. A collation that has changed makes a good part of all neighbours wrong."""
+"""The number of pairs to report. A changed collation makes a large part of all adjacent pairs wrong."""
 
 
 class ComparesNeighbours(ABC):
-    """For a path: makes it Ordered. It has one part unless it says otherwise.
+    """Makes a path Ordered. It has one part by default.
 
-    A statement sees one moment: what is wrong at a look is wrong. `order_of` hands out one more than MOST at most.
+    A statement sees one snapshot, so a pair that it finds wrong is wrong. `order_of` returns at most one more than
+    MOST.
     """
 
     def order_parts(self, most: int) -> Sequence[Any]:
@@ -109,7 +112,7 @@ class ComparesNeighbours(ABC):
 
 
 def neighbours(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[Disorder]:
-    """Of what a statement has found: the columns of the first ones, then those of the second ones."""
+    """Reads a statement's result: the columns of the first entries, then those of the second ones."""
     if not len(arrays[0]):
         return []
     fields = [decode(column.kind, array) for column, array in zip((*columns, *columns), arrays, strict=True)]

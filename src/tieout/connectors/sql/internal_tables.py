@@ -1,4 +1,4 @@
-"""The tables that Tieout keeps in users' databases: a mover's, as long as its tasks live, and what repairs removed."""
+"""The tables that Tieout keeps in users' databases: a mover's, while its tasks exist, and what repairs removed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PREFIX = "tieout_"
 STAGE = f"{PREFIX}stage_"
 PROGRESS = ("last_rows", "chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
 VERSION = "version"
-"""Of the tables that progress is kept in."""
+"""The table that holds the version of the progress tables."""
 CAPTURE = ("changes", "shapes", "readers", "wanted", "replaced", "seen", "log")
 QUARANTINE = f"{PREFIX}quarantine"
 
@@ -16,5 +16,5 @@ _NAMES = {QUARANTINE, *(f"{PREFIX}{name}" for name in (*PROGRESS, VERSION, *CAPT
 
 
 def is_own(table: TableName) -> bool:
-    """Whether it is one of them, and so no part of what users compare."""
+    """True for Tieout's own tables, which users do not compare."""
     return table.name in _NAMES or table.name.startswith(STAGE)

@@ -1,4 +1,4 @@
-"""Which key identifies a table's rows."""
+"""Chooses the key that identifies a table's rows."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What was applied last to each table, kept beside the progress: so a table that was restored alone is noticed.
+"""What a mover applied last to each table, stored beside the progress: it reveals a table that was restored alone.
 
-Rows and progress are written together, and come back together with a copy of the whole database. A table that is
-restored by itself, out of a dump, comes back without what was applied since, while the progress says that it has it.
-Such a table was made, emptied or rewritten since the mover looked last, and it lacks what was applied last. One that
-was only rebuilt or altered has it; and so has each table of a copy of the whole.
+One transaction writes rows and progress, and a restored copy of the whole database has both. A table that somebody
+restores by itself, from a dump, lacks what was applied since, while the progress says that it has it. Such a table was
+created, emptied or rewritten since the mover last read it, and it lacks what was applied last. A table that was only
+rebuilt or altered has it, and so has each table of a copy of the whole.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.model.tables import TableName
 
 _KEPT = 3
-"""Rows of a batch: it is there as a whole or not at all, but one of them may have been changed to what it was."""
+"""Rows of a batch to remember: a batch is applied whole or not at all, but somebody may have changed one of its rows
+back.
+"""
 
 
 class Tables(Protocol):
-    """What an engine tells of tables and rows."""
+    """What an engine knows about tables and rows."""
 
     def made(self, tables: Sequence[TableName]) -> dict[TableName, str]:
-        """Of each that is there: what changes if it is made anew, emptied or rewritten. Nothing if nobody can tell."""
+        """For each table that exists, a mark that changes if somebody creates, empties or rewrites it. Empty if the
+        engine has no such mark.
+        """
 
     def row_hash(self, columns: Sequence[str], row: str) -> str:
         """SQL for a hash of these columns of a row."""
@@ -42,12 +46,14 @@ class LastRows:
     tables: Tables
 
     def keep(self, task: str, changes: StagedChanges, stays: str) -> None:
-        """In the transaction that has applied the changes, behind them. `stays`: SQL, which staged rows are there."""
+        """Remembers rows, at the end of the transaction that applied the changes. `stays` is SQL that is true for
+        staged rows that the target has now.
+        """
         transfer, kept = changes.stage.transfer, {}
         if changes.rows:
             staged = f"(SELECT * FROM {self.session.table(changes.stage.name)} WHERE {stays} LIMIT {_KEPT:d}) s"
             columns = [column.name for column in transfer.target_columns]
-            if transfer.key:  # as the target keeps them: a trigger may have changed them
+            if transfer.key:  # the target's version: a trigger may have changed them
                 target = self.session.table(transfer.target.name)
                 there = f"{staged} JOIN {target} t ON {self.tables.same_key(transfer, 't', 's')}"
                 kept = {"columns": columns, "there": self._hashes(columns, there, "t")}
@@ -66,13 +72,13 @@ class LastRows:
         return f"SELECT {self.tables.row_hash(columns, row)} AS hash FROM {rows}"
 
     def watch(self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> dict[TableName, str]:
-        """Source tables whose target lacks what was applied to it, and why that is thought.
+        """The source tables whose target lacks what was applied to it, and the evidence.
 
-        The others are the ones to compare with from now on. `chunks` are those of the tables.
+        Remembers the marks of the other tables. `chunks` are those of the tables.
         """
         made = self.tables.made([transfer.target.name for transfer in transfers])
         known = self._read(fence.task)
-        lost: dict[TableName, str] = {}
+        restored: dict[TableName, str] = {}
         for name, now in made.items():
             own = [transfer for transfer in transfers if transfer.target.name == name]
             copied = [c for c in chunks if c.held is not None and c.table in {each.source.name for each in own}]
@@ -82,21 +88,21 @@ class LastRows:
             if before is not None and (before != now or self._was_emptied(own[0], applied, rows)):
                 reason = self._lacks(own[0], applied, rows)
             if reason is not None:
-                lost.update({transfer.source.name: f"{name} {reason}" for transfer in own})
+                restored.update({transfer.source.name: f"{name} {reason}" for transfer in own})
             elif before != now:
                 with self.progress.together(fence):
                     self._note(fence.task, name, now, known=before is not None, begun=bool(copied))
-        return lost
+        return restored
 
     def rebuilt(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
-        """The mover has altered the tables itself."""
+        """Remembers the marks of tables that the mover has altered itself."""
         made = self.tables.made([transfer.target.name for transfer in transfers])
         with self.progress.together(fence):
             for name, now in made.items():
                 self._write(fence.task, name, "made", now)
 
     def _was_emptied(self, transfer: Transfer, applied: dict[str, Any] | None, copied: int) -> bool:
-        """MariaDB does not tell that a table was truncated."""
+        """MariaDB has no mark that changes when a table is truncated."""
         filled = copied if applied is None else applied.get("there")
         return bool(filled) and not self.session.rows(
             f"SELECT 1 FROM {self.session.table(transfer.target.name)} LIMIT 1"
@@ -104,12 +110,12 @@ class LastRows:
 
     def _lacks(self, transfer: Transfer, applied: dict[str, Any] | None, copied: int) -> str | None:
         target = self.session.table(transfer.target.name)
-        if applied is None:  # no change was ever applied: it has the rows that were copied
+        if applied is None:  # no change was ever applied: it has the copied rows
             ((count,),) = self.session.rows(f"SELECT COUNT(*) FROM {target}")
-            return f"has {count:,} of {copied:,} rows that were copied to it" if count < copied else None
+            return f"has only {count:,} of the {copied:,} rows that were copied to it" if count < copied else None
         columns: list[str] = applied.get("columns", [])
         if not set(columns) <= {column.name for column in transfer.target.columns}:
-            return "lacks columns that rows were written to"
+            return "lacks columns that the mover has written to"
         for wanted in ("there", "gone"):
             hashes = applied.get(wanted, [])
             if hashes:
@@ -118,7 +124,7 @@ class LastRows:
                 statement = f"SELECT COUNT(DISTINCT hash) FROM ({rows}) AS hashed WHERE hash IN ({which})"
                 ((count,),) = self.session.rows(statement)
                 if count != (len(hashes) if wanted == "there" else 0):
-                    return "lacks what was applied to it last"
+                    return "lacks the changes that were applied to it last"
         return None
 
     def _read(self, task: str) -> dict[str, tuple[str, dict[str, Any] | None]]:
@@ -129,7 +135,7 @@ class LastRows:
         if known:
             self._write(task, name, "made", made)
             return
-        # Of a table that an earlier version has copied rows to, nobody knows whether it has changed them since.
+        # If an earlier version copied rows to a table, nobody knows whether it has changed them since.
         applied = "{}" if begun else None
         self.session.execute(
             f"INSERT INTO {self._table} (task, target_table, made, applied) VALUES (%s, %s, %s, %s)",

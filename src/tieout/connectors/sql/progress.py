@@ -1,4 +1,4 @@
-"""A mover's progress, kept in the target: rows and how far they go are written in one transaction."""
+"""A mover's progress, stored in the target: one transaction writes rows and how far they reach."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tieout.model.tables import TableName
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """How far a task is. `began` is where its log is read from, `applied` how far it was applied; None: not yet.
+    """How far a task is. Its log is read from `began`, and was applied up to `applied`; None: not yet.
 
-    `silent_for` is how many seconds ago its mover was last heard of, by the target's clock. `batch_end` is where the
-    batch behind `applied` ends, if a mover has begun to apply it and can't say whether it was.
+    `silent_for` is the number of seconds since its mover's last heartbeat, by the target's clock. `batch_end` is where
+    the batch behind `applied` ends, if a mover has started to apply it and does not know whether it succeeded.
     """
 
     epoch: int
@@ -34,23 +34,23 @@ class TaskProgress:
 
     @property
     def reached(self) -> Position | None:
-        """How far its rows are."""
+        """The position that its rows have reached."""
         return self.applied or self.began
 
 
 LAYOUT = 3
-"""The version of the tables. 1: positions did not tell which log they are of, and the end of a batch was not kept.
+"""The version of the tables. 1: positions did not name their log, and the end of a batch was not stored.
 
-2: nothing was kept of what was applied last.
+2: what was applied last was not stored.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressTables:
-    """The tables of `schema` that progress is kept in, through one session. `clock` is SQL for seconds since 1970.
+    """The tables of `schema` that hold progress, through one session. `clock` is SQL for seconds since 1970.
 
-    `turn` is SQL that waits for others who asked for the same name, until their transactions end, and is itself no
-    change; "" where to lock a row is none either.
+    `turn` is SQL that waits for the transactions of all others that asked for the same name, and that changes nothing;
+    "" where locking a row changes nothing either.
     """
 
     session: Session
@@ -61,9 +61,9 @@ class ProgressTables:
     # ------------------------------------------------------------------------------------------ the tables
 
     def create(self, text: str, long_text: str, there: Collection[str]) -> None:
-        """`text` is a type for names, `long_text` one for anything longer; `there` are the tables that there are.
+        """`text` is a type for names, `long_text` one for anything longer; `there` are the tables that exist.
 
-        Those of an older version are brought up to this one. UnsupportedError if they are of a newer one.
+        Upgrades tables of an older version. UnsupportedError if they are of a newer one.
         """
         version = self._layout(there)
         if version == LAYOUT:
@@ -114,7 +114,7 @@ class ProgressTables:
         self.session.execute(f"INSERT INTO {self.table(VERSION)} (version) VALUES ({LAYOUT:d})")
 
     def _layout(self, there: Collection[str]) -> int | None:
-        """The version of the tables that there are."""
+        """The version of the tables that exist."""
         if f"{PREFIX}progress" not in there:
             return None
         if f"{PREFIX}{VERSION}" not in there:
@@ -129,7 +129,7 @@ class ProgressTables:
         return version
 
     def _has_batch_end(self) -> bool:
-        """Whether an upgrade got so far, and no further."""
+        """True if an interrupted upgrade has added the column already."""
         try:
             self.session.rows(f"SELECT batch_end FROM {self.table('progress')} WHERE 1 = 0")
         except EndpointError as error:
@@ -144,7 +144,7 @@ class ProgressTables:
     # ------------------------------------------------------------------------------------------- the fence
 
     def take(self, task: str, owner: str) -> Fence:
-        """The right to write for the task, from now on this mover's alone."""
+        """Takes the right to write for the task: from now on, this mover alone has it."""
         self.session.begin()
         try:
             self._wait_for_turn(task)
@@ -165,29 +165,29 @@ class ProgressTables:
             raise
 
     def check(self, fence: Fence, lock: str = "FOR UPDATE") -> None:
-        """FencedError unless the right still holds; it does then to the end of the transaction."""
+        """Raises FencedError unless this mover still has the right, which it then keeps until the transaction ends."""
         found = self.session.rows(
             f"SELECT epoch, owner FROM {self.table('fence')} WHERE task = %s {lock}", [fence.task]
         )
         if not found:
-            raise FencedError(f"the task {fence.task} was dropped", "it has to begin anew")
+            raise FencedError(f"the task {fence.task} was dropped", "start it over")
         if int(found[0][0]) < fence.epoch:
             raise FencedError(
                 f"the task {fence.task} is at its mover number {found[0][0]} here, and this is number {fence.epoch}",
-                "the target was put back to an earlier copy: start the task again",
+                "an earlier copy of the target was restored: start the task again",
             )
         if int(found[0][0]) != fence.epoch:
             raise FencedError(f"another mover has taken over the task {fence.task}: {found[0][1]}")
 
     def hear(self, fence: Fence) -> None:
-        """Says that the mover is alive, if it is still the one that counts."""
+        """Writes the mover's heartbeat, unless it is fenced off."""
         self.session.execute(
             f"UPDATE {self.table('progress')} SET heard = {self.clock} WHERE task = %s AND {self._still_counts}",
             [fence.task, fence.task, fence.epoch],
         )
 
     def release(self, fence: Fence) -> None:
-        """Says that the mover has ended: the next one need not wait until it is thought dead."""
+        """Records that the mover has ended: the next one need not wait until its heartbeat is old."""
         self.session.execute(
             f"UPDATE {self.table('progress')} SET heard = 0 WHERE task = %s AND {self._still_counts}",
             [fence.task, fence.task, fence.epoch],
@@ -195,14 +195,14 @@ class ProgressTables:
 
     @property
     def _still_counts(self) -> str:
-        """Of a mover that another one took over from, nothing is written."""
+        """SQL that is true unless this mover is fenced off: a fenced-off mover writes nothing."""
         return f"EXISTS (SELECT 1 FROM {self.table('fence')} f WHERE f.task = %s AND f.epoch = %s)"
 
     @contextmanager
     def together(self, fence: Fence, lock: str = "FOR UPDATE") -> Iterator[None]:
-        """One transaction, of a mover that has the right to it (FencedError): no other one can take over meanwhile.
+        """One transaction of a mover that holds the lease (else FencedError): no other mover can take over meanwhile.
 
-        `lock`: how the fence is read by many at once.
+        `lock` is the SQL that lets many sessions read the fence at once.
         """
         self.session.begin()
         try:
@@ -234,9 +234,9 @@ class ProgressTables:
         return TaskProgress(int(epoch), owner, float(silent), *map(_position, positions))
 
     def begin_at(self, fence: Fence, begin: Callable[[], Position]) -> Position:
-        """Where the log is to be read from: before any row is copied. What `begin` does is done by no other mover.
+        """Sets where the log is read from, before any row is copied. No other mover can run `begin` meanwhile.
 
-        PostgreSQL makes no slot while a transaction is open that has changed something; this one may be in the way.
+        PostgreSQL creates no slot while a transaction is open that has changed something, which this one may have.
         """
         with self.together(fence, "" if self.turn else "FOR UPDATE"):
             position = begin()
@@ -247,9 +247,9 @@ class ProgressTables:
         return position
 
     def rebase(self, fence: Fence, before: Position, now: Position, *, chunks: bool) -> None:
-        """The source's log is another one now, in which `now` is the same place.
+        """Records that the source has another log now, in which `now` is the same point.
 
-        `chunks`: places in the log of before mean nothing any more; all that was copied lies before this one.
+        `chunks`: positions in the earlier log mean nothing any more; all copied rows are from before `now`.
         """
         with self.together(fence):
             self._move(
@@ -269,17 +269,17 @@ class ProgressTables:
                 )
 
     def plan_batch(self, fence: Fence, after: Position, end: Position) -> None:
-        """Keeps where a batch ends before it is applied: whoever applies it again applies the same one."""
+        """Stores where a batch ends before it is applied: whoever applies it again applies the same batch."""
         with self.together(fence):
             self._move(fence.task, after, "batch_end = %s", [end.text])
 
     def require(self, task: str, after: Position) -> None:
-        """UnreachableError unless the rows are where a batch begins."""
+        """Raises UnreachableError unless the rows are where the batch begins."""
         self._move(task, after, f"heard = {self.clock}", [])
 
     def _move(self, task: str, after: Position, settings: str, values: Sequence[str]) -> None:
-        """Only from where the batch begins: a try whose answer was lost may have been committed after all, and a
-        target that was put back is not there yet.
+        """Moves on only from where the batch begins: an earlier try may have been committed although its answer was
+        lost, and a restored target is not there yet.
         """
         changed = self.session.execute(
             f"UPDATE {self.table('progress')} SET {settings} WHERE task = %s AND COALESCE(applied, began) = %s",
@@ -287,12 +287,12 @@ class ProgressTables:
         )
         if not changed:
             raise UnreachableError(
-                f"the progress of the task {task} is not at {after} any more",
-                "an earlier try was committed after all, or the target was put back: it goes on from there",
+                f"the progress of the task {task} is no longer at {after}",
+                "an earlier try was committed after all, or the target was restored: the mover goes on from there",
             )
 
     def advance(self, task: str, after: Position, upto: Position, versions: Mapping[TableName, Version]) -> None:
-        """From where the batch began to where it ended; UnreachableError if the progress is not there."""
+        """Moves from where the batch begins to where it ends; UnreachableError if the progress is not there."""
         self._move(task, after, f"applied = %s, batch_end = NULL, heard = {self.clock}", [upto.text])
         for table, version in versions.items():
             values = [version.transaction, version.at, task, str(table)]
@@ -317,7 +317,7 @@ class ProgressTables:
     # ------------------------------------------------------------------------------------------ the tables
 
     def made(self, task: str) -> dict[str, int]:
-        """The source tables for which a table was made here, and how far each of those is (Step)."""
+        """The source tables for which a mover created a table here, and the step (Step) that each has reached."""
         rows = self.session.rows(f"SELECT source_table, step FROM {self.table('tables')} WHERE task = %s", [task])
         return {name: int(step) for name, step in rows}
 
@@ -336,7 +336,7 @@ class ProgressTables:
             )
 
     def plan_columns(self, fence: Fence, source: TableName, columns: Sequence[str]) -> None:
-        """The columns that the source's table has, as far as the log was read."""
+        """Stores the columns that the source's table has at the point to which the log was read."""
         with self.together(fence):
             self._unplan_columns(fence, source)
             self.session.execute(
@@ -345,7 +345,7 @@ class ProgressTables:
             )
 
     def unplan_columns(self, fence: Fence, source: TableName) -> None:
-        """The table is not of the task any more."""
+        """Forgets the columns of a table that no longer belongs to the task."""
         with self.together(fence):
             self._unplan_columns(fence, source)
 
@@ -359,7 +359,7 @@ class ProgressTables:
         return {str(name): tuple(json.loads(columns)) for name, columns in rows}
 
     def stop_table(self, fence: Fence, source: TableName, reason: str) -> None:
-        """Its changes are not applied any more. The first reason stays: the answer to an earlier try may be lost."""
+        """Stops applying the changes of a table. Keeps the first reason: the answer to an earlier try may be lost."""
         with self.together(fence):
             if str(source) not in self.stopped(fence.task):
                 self.session.execute(
@@ -367,14 +367,14 @@ class ProgressTables:
                 )
 
     def stopped(self, task: str) -> dict[str, str]:
-        """Source tables that go no further, and why."""
+        """The source tables that are stopped, and why."""
         rows = self.session.rows(f"SELECT source_table, reason FROM {self.table('stopped')} WHERE task = %s", [task])
         return {str(name): str(reason) for name, reason in rows}
 
     # ------------------------------------------------------------------------------------------ the chunks
 
     def plan_chunks(self, fence: Fence, chunks: Sequence[Chunk]) -> None:
-        """All of them or none: a table with some chunks planned would be taken for one that has no others."""
+        """Plans all chunks or none: a table with some planned chunks would seem to have no others."""
         with self.together(fence):
             planned = self.chunks(fence.task, [chunk.table for chunk in chunks[:1]])
             for number, chunk in enumerate(() if planned else chunks):
@@ -393,7 +393,7 @@ class ProgressTables:
                     reach("while-planning")
 
     def copied(self, fence: Fence, chunk: Chunk) -> int | None:
-        """How many rows of a chunk were copied, if it was; it is this transaction's to copy otherwise."""
+        """The number of rows of a chunk that was copied already; None: this transaction is the one to copy it."""
         rows = self.session.rows(
             f"SELECT held, row_count FROM {self.table('chunks')} "
             "WHERE task = %s AND source_table = %s AND ordinal = %s FOR UPDATE",
@@ -429,7 +429,7 @@ class ProgressTables:
         ]
 
     def forget(self, task: str) -> bool:
-        """Whether it was the last task, whose tables went with it."""
+        """Removes the task. Returns True if it was the last one, and then the tables are gone, too."""
         for table in PROGRESS:
             self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [task])
         ((others,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.table('fence')}")
@@ -451,17 +451,17 @@ def _key_text(key: Key | None) -> str | None:
     return None if key is None else json.dumps(key)
 
 
-_SETTLED = "settled "
+_SETTLED = "settled"
 
 
 def _view(held: Held) -> str | None:
-    """What a chunk's rows are of, beside its position."""
-    return held.snapshot if held.settled is None else f"{_SETTLED}{held.settled.text}"
+    """The snapshot of a chunk's rows, as the table stores it beside the position."""
+    return held.snapshot if held.settled is None else f"{_SETTLED} {held.settled.text}"
 
 
 def _held(position: str, view: str | None) -> Held:
-    if view is not None and view.startswith(_SETTLED):
-        return Held(Position(position), settled=Position(view.removeprefix(_SETTLED)))
+    if view is not None and view.startswith(f"{_SETTLED} "):
+        return Held(Position(position), settled=Position(view.removeprefix(f"{_SETTLED} ")))
     return Held(Position(position), view)
 
 
@@ -474,7 +474,10 @@ def write_chunk(
     load: Callable[[], int],
     commit: Callable[[], None],
 ) -> int:
-    """Rows written. `lock`: how the fence is read by many at once. FencedError if another mover has taken over."""
+    """Copies a chunk and returns the rows written. `lock` is the SQL that lets many sessions read the fence at once.
+
+    FencedError if another mover has taken over.
+    """
     progress.session.begin()
     progress.check(fence, lock)
     done = progress.copied(fence, chunk)

@@ -15,7 +15,7 @@ from tieout.model.tables import Column
 
 
 def batch_of(rows: Sequence[Sequence[Any]], width: int) -> pa.RecordBatch:
-    """Each column of one class (and NULL): truth values, integers, floats, bytes; all else as text."""
+    """A column of one type (and NULL) keeps it: booleans, integers, floats, bytes. All others become text."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * width
     return pa.RecordBatch.from_arrays([_array(c) for c in columns], names=[f"c{place}" for place in range(width)])
 
@@ -50,11 +50,11 @@ def key_of(scan: Scan, row: Sequence[Any]) -> Key | None:
 
 
 def canonical_text(column: Column, array: pa.Array) -> str | None:
-    """The only value of an array, which is of this column."""
+    """The canonical text of the only value in an array, which belongs to this column."""
     kind = common_kind(column.type, column.type)
     return None if isinstance(kind, Incomparable) else decode(kind, array).text(0)
 
 
 def _single(value: Any) -> pa.Array:
-    # Arrow takes a Python integer for a signed one of 64 bits.
+    # Arrow converts a Python integer to a signed one of 64 bits.
     return pa.array([str(value) if isinstance(value, int) and value >= 1 << 63 else value])

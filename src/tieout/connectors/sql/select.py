@@ -1,5 +1,5 @@
-"""The statements that every SQL engine reads with, and where a range of keys is cut. How they are spelled is a
-Dialect's business.
+"""The statements that every SQL engine reads with, and where to split a key range. A Dialect knows how to write their
+parts.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def aggregate(dialect: Dialect, scan: Scan, condition: str, expressions: str) ->
 
 
 def bound(dialect: Dialect, scan: Scan, keys: KeyRange, rows: int) -> str:
-    """The key `rows` rows into a range: the next place to cut."""
+    """Selects the key that is `rows` rows into a range: the next key to split at."""
     order = ", ".join(dialect.quote(c.name) for c in scan.order_columns)
     source = f"{_source(dialect, scan)}{_where(scan, within(dialect, scan, keys))}"
     return f"SELECT {wires(dialect, scan.order_columns)} FROM {source} ORDER BY {order} LIMIT 1 OFFSET {rows:d}"
 
 
 def wires(dialect: Dialect, columns: Sequence[ScanColumn]) -> str:
-    # Named by place: a column may have any name, and twice the same under an expression.
+    # Named by column index: a column may have any name, and expressions may repeat one.
     return ", ".join(f"{dialect.wire(c, reference(dialect, c))} AS c{place}" for place, c in enumerate(columns))
 
 
@@ -42,7 +42,7 @@ def reference(dialect: Dialect, column: ScanColumn) -> str:
 
 
 def within(dialect: Dialect, scan: Scan, keys: KeyRange) -> str:
-    """The condition of a range; empty for everything."""
+    """The condition of a range; empty for the range of all rows."""
     parts = []
     if keys.low is not None:
         parts.append(_beyond(dialect, scan, keys.low, ">", inclusive=True))
@@ -60,9 +60,9 @@ def among(dialect: Dialect, scan: Scan, keys: Sequence[Key]) -> str:
 
 
 def places_among(dialect: Dialect, scan: Scan, bounds: Sequence[Key], keys: Sequence[Key]) -> str:
-    """For each key, by its number, how many of the bounds it has reached: in the order that the columns have.
+    """Selects, for each key's number, how many of the bounds it has reached, in the order of the columns.
 
-    Literals take type and collation from the table's own columns, of which no row is read.
+    Literals take type and collation from the table's own columns; the statement reads no row of the table.
     """
     columns = [c.column for c in scan.order_columns]
     names = [dialect.quote(c.name) for c in columns]
@@ -97,9 +97,9 @@ def _equal(dialect: Dialect, columns: Sequence[ScanColumn], key: Key) -> str:
 
 
 def _beyond(dialect: Dialect, scan: Scan, key: Key, sign: str, *, inclusive: bool) -> str:
-    """(a, b) beyond (x, y), spelled out: MySQL does not use an index for a comparison of row values.
+    """(a, b) beyond (x, y), written out: MySQL uses no index to compare row values.
 
-    The first column's own bound stands in front, so that every planner sees a range on the index.
+    The first column's own bound comes first, so that every planner sees a range on the index.
     """
     columns = [c.column for c in scan.order_columns]
     values = [dialect.literal(c, v) for c, v in zip(columns, key, strict=True)]
@@ -123,7 +123,7 @@ def _source(dialect: Dialect, scan: Scan) -> str:
 
 
 def _where(scan: Scan, condition: str) -> str:
-    # The user's condition may hold OR, or end in a comment: parentheses, and a new line before the closing one.
+    # The user's condition may contain OR or end in a comment: hence parentheses, and a new line before the closing one.
     parts = [condition] if condition else []
     if scan.where:
         parts.append(f"({scan.where}\n)")
@@ -131,7 +131,9 @@ def _where(scan: Scan, condition: str) -> str:
 
 
 def cut(scan: Scan, keys: KeyRange, most: int, next_bound: Callable[[KeyRange], Sequence[Any] | None]) -> list[Key]:
-    """`next_bound` is the row at the first place to cut what is left, as `sql.bound` finds it; None: there is none."""
+    """The keys at which to split a range. `next_bound` returns the row to split the rest at, as `bound` finds it, or
+    None.
+    """
     found: list[Key] = []
     while len(found) < most:
         row = next_bound(keys)

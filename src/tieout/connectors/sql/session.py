@@ -1,7 +1,7 @@
 """One connection to a database: runs statements, and turns the driver's errors into ours.
 
-An engine has one subclass of SqlSession, for everything that needs more than a read: movers, repairs and the checks of
-definitions.
+An engine has one subclass of SqlSession, for everything that does more than read rows: movers, repairs and schema
+checks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Session(Protocol):
 
 
 class Purpose(Enum):
-    """What a session is for: the same error of a server means something else to each (see ErrorMeaning)."""
+    """What a session is for: the same server error means something different to each (see ErrorMeaning)."""
 
     READ = auto()
     """Verifications, checks, preflights. Errors are EndpointErrors."""
@@ -71,20 +71,20 @@ class SqlSession(ABC):
     """
 
     grant: ClassVar[str]
-    """What the user of a repair needs if the server denies access: a hint."""
+    """A hint: the privileges that a repair needs, for when the server denies access."""
 
     def __init__(self, url: EndpointUrl, dialect: Dialect, purpose: Purpose, connect: Callable[[], Any]) -> None:
         self.url = url
         self.dialect = dialect
         self.purpose = purpose
         self.connection: Any = None
-        """The driver's own; None until it is open."""
+        """The driver's connection; None until it is open."""
         with self.translated():
             self.connection = connect()
 
     @abstractmethod
     def driver_errors(self) -> tuple[type[Exception], ...]:
-        """What the driver raises. A method, so that a driver is imported when it is used."""
+        """The errors that the driver raises. A method, so that a driver is imported only when it is used."""
 
     @abstractmethod
     def explain(self, error: Exception) -> ServerError:
@@ -156,7 +156,7 @@ class SqlSession(ABC):
             raise self.error(*self.explain(error)) from None
 
     def error(self, meaning: ErrorMeaning, said: str) -> Exception:
-        """What an error of this meaning is to the purpose of this session."""
+        """Turns a meaning into the error that suits this session's purpose."""
         message = f"{self.url.redacted()}: {said}"
         if self.purpose is Purpose.REPAIR:
             return meaning.for_repair(message, said, grant=self.grant)

@@ -37,15 +37,15 @@ GOES = f"{KIND} = {ChangeKind.DELETE:d}"
 
 
 class SqlTarget(ABC):
-    """Rows with a key are merged by taking away all that changed and putting back what is left of it.
+    """Merges rows with a key by deleting all that changed and inserting what is left of it.
 
-    So no row stands in the way of another one's unique value. Foreign keys sleep in these sessions; so do triggers
-    where the engine lets them, and `problems` tells of those that it does not.
+    So no row stands in the way of another one's unique value. Foreign keys are off in these sessions; so are triggers
+    where the engine allows it, and `problems` names the triggers that it can't turn off.
     """
 
     overriding: ClassVar[str] = ""
-    """What an INSERT says to write columns that the server would number by itself."""
-    # Progress is written in the transaction of the rows, and a batch ends where a transaction of the source does.
+    """The words in an INSERT that let it write columns that the server numbers by itself."""
+    # The transaction that writes rows writes progress, too, and a batch ends where a transaction of the source ends.
     level: ClassVar[TargetLevel] = TargetLevel.TRANSACTION
 
     def __init__(self, connect: Callable[[], Session], schema: str, clock: str, turn: str = "") -> None:
@@ -73,14 +73,14 @@ class SqlTarget(ABC):
         return {transfer.source.name: self._make_stage(fence, transfer) for transfer in transfers}
 
     def _make_stage(self, fence: Fence, transfer: Transfer) -> StageTable:
-        # By epoch: a mover that was taken over drops none of its successor's.
+        # Named by epoch: a fenced-off mover drops none of its successor's stages.
         name = f"{stage_prefix(fence.task)}{fence.epoch}_{_short(str(transfer.source.name))}"
         stage = StageTable(TableName(self.schema, name), transfer)
         self.create_stage(stage)
         return stage
 
     def _drop_stages(self, task: str, upto: int | None = None) -> None:
-        """A mover drops its own and those of the ones before: another may have taken over since it was asked."""
+        """Drops the stages of this mover and of earlier ones: another mover may have taken over since."""
         prefix = stage_prefix(task)
         for name in self.tables_like(prefix):
             found = _STAGE_NAME.fullmatch(name.removeprefix(prefix))
@@ -101,7 +101,7 @@ class SqlTarget(ABC):
             if self._last_rows:
                 for changes in merge.changes:
                     self._last_rows.keep(fence.task, changes, STAYS)
-            # Last: the row of the progress is written to by the mover's sign of life, too.
+            # Last, because the mover's heartbeat writes to the same row of the progress.
             if with_progress:
                 self.progress.advance(fence.task, merge.after, merge.upto, merge.versions)
             else:
@@ -110,7 +110,7 @@ class SqlTarget(ABC):
         return remarks
 
     def _settle(self, changes: StagedChanges) -> int:
-        """How many rows are left to merge. Before the transaction: a stage is this try's alone."""
+        """Returns how many rows are left to merge. Runs before the transaction: nobody else uses this try's stage."""
         if not changes.overlap or not changes.rows:
             return changes.rows
         self._require_staged(changes, changes.rows)
@@ -131,17 +131,17 @@ class SqlTarget(ABC):
         return int(staged)
 
     def _require_staged(self, changes: StagedChanges, rows: int) -> None:
-        """A server that crashed meanwhile has emptied it: merged all the same, the changes would be lost."""
+        """A server that crashed meanwhile has emptied the stage: a merge would then lose the changes."""
         staged = self._staged(changes)
         if staged != rows:
-            raise UnreachableError(f"of {rows:,} rows that were staged {staged:,} are left", "they are staged again")
+            raise UnreachableError(f"of {rows:,} staged rows only {staged:,} are left", "the mover stages them again")
 
     def _hand_values_on(self, changes: StagedChanges) -> None:
-        """What the log left out of a row is in an earlier piece, if that has the row, and else in the target."""
+        """A value that the log left out of a row is in an earlier piece, if that has the row, or else in the target."""
         stage = changes.stage
         ((last,),) = self.session.rows(f"SELECT MAX({PIECE}) FROM {self.session.table(stage.name)}")
         for piece in range(1, int(last) + 1):
-            # Piece by piece: so there is one earlier row of a key at most, and it has what is to be had.
+            # Piece by piece: then a key has at most one earlier row, and that row has every value that there is.
             for place in sorted(changes.kept):
                 self.session.execute(self.hand_on(stage, place, piece))
             self.session.execute(self.drop_earlier(stage, piece))
@@ -177,7 +177,7 @@ class SqlTarget(ABC):
         if changes.existing is None or found == changes.existing or changes.emptied:
             return []
         name = stage.transfer.target.name
-        return [f"{name}: {changes.existing:,} rows were to be changed or deleted, and {found:,} of them were there"]
+        return [f"{name}: {changes.existing:,} rows to change or delete, but only {found:,} were found"]
 
     def _fill_kept(self, stage: StageTable, place: int) -> None:
         filled = self.session.execute(self.fill_kept(stage, place))
@@ -187,13 +187,13 @@ class SqlTarget(ABC):
         if filled != wanted:
             transfer = stage.transfer
             raise WriteError(
-                f"{transfer.target.name}: {wanted - filled} rows are missing that have a value of "
-                f"{transfer.target_columns[place].name} which the log left out",
-                f"ALTER TABLE {transfer.source.name} REPLICA IDENTITY FULL, then drop the task and begin anew",
+                f"{transfer.target.name}: {wanted - filled} rows are missing, and the log left out their value of "
+                f"{transfer.target_columns[place].name}",
+                f"ALTER TABLE {transfer.source.name} REPLICA IDENTITY FULL, then drop the task and start over",
             )
 
     def _apply_copies(self, changes: StagedChanges) -> list[str]:
-        """Rows without a key: as many copies of each go or come as the log says."""
+        """For rows without a key: deletes and inserts as many copies of each as the log says."""
         stage = changes.stage
         target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
         missed = self.take_copies(stage)
@@ -204,7 +204,7 @@ class SqlTarget(ABC):
                 f"INSERT INTO {target} ({columns}) {self.overriding}SELECT {columns} FROM {staged} "
                 f"WHERE {STAYS} AND {COPIES} > {copy:d}"
             )
-        return [f"{stage.transfer.target.name}: {missed:,} rows were to be deleted, and not there"] if missed else []
+        return [f"{stage.transfer.target.name}: {missed:,} rows to delete were not found"] if missed else []
 
     def drop_task(self, fence: Fence) -> None:
         self.progress.check(fence, lock="")
@@ -213,12 +213,12 @@ class SqlTarget(ABC):
             self.leave()
 
     def last_rows(self) -> LastRows | None:
-        """None: a table is never restored without the others."""
+        """None if nobody can restore a table of this engine without the others."""
         return None
 
     @abstractmethod
     def leave(self) -> None:
-        """The last task is gone: removes what all of them shared."""
+        """Removes what all tasks shared. Called when the last task is gone."""
 
     def close(self) -> None:
         self.session.close()
@@ -231,7 +231,7 @@ class SqlTarget(ABC):
         return " AND ".join(f"{left}.{name} = {right}.{name}" for name in names)
 
     def is_prepared(self) -> bool:
-        # The last one that every layout makes: a mover may have been killed between two of them.
+        # The last table that every layout makes: a mover may have been killed between two of them.
         return "tieout_chunks" in self.tables_like("tieout_chunks")
 
     def filled(self, tables: Sequence[TableName]) -> set[TableName]:
@@ -278,18 +278,18 @@ class SqlTarget(ABC):
 
     @abstractmethod
     def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
-        """In the block a staged row's key is found quickly, by its piece too."""
+        """Inside the block, the engine finds a staged row quickly by its key and piece."""
 
     @abstractmethod
     def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
-        """Takes rows out of the stage whose key a later piece has too, or this one."""
+        """Deletes staged rows whose key is also in a later piece, or in piece `than`."""
 
     @abstractmethod
     def hand_on(self, stage: StageTable, place: int, piece: int) -> str:
         """Gives rows of a piece the value that an earlier row of their key has, where the log left it out."""
 
     def add_up_copies(self, stage: StageTable) -> None:
-        """Makes one row of all that are the same in a stage, with the copies that are left of them."""
+        """Replaces all staged rows that are equal by one, with the number of copies that are left of them."""
         table, columns = self.session.table(stage.name), self.columns(stage.transfer)
         net = f"SUM(CASE WHEN {GOES} THEN -{COPIES} ELSE {COPIES} END)"
         kind = f"CASE WHEN {net} > 0 THEN {ChangeKind.INSERT:d} ELSE {ChangeKind.DELETE:d} END"
@@ -304,19 +304,19 @@ class SqlTarget(ABC):
 
     @abstractmethod
     def exactly(self, column: Column) -> str:
-        """What is the same only of values that are the same in every bit."""
+        """SQL that is equal only for values that are equal in every bit."""
 
     @abstractmethod
     def any_of(self, column: Column) -> str:
-        """One of the values of a group."""
+        """SQL for any one value of a group."""
 
     @abstractmethod
     def is_kept(self, place: int, row: str = "s") -> str:
-        """Whether the log left a column out of a staged row; NULL if it left nothing out."""
+        """SQL that is true if the log left a column out of a staged row; NULL if it left nothing out."""
 
     @abstractmethod
     def fill_kept(self, stage: StageTable, place: int) -> str:
-        """Gives staged rows the value that the target has in a column which the log left out."""
+        """Copies the target's value into staged rows, in a column that the log left out."""
 
     @abstractmethod
     def take_away(self, stage: StageTable) -> str:
@@ -324,20 +324,20 @@ class SqlTarget(ABC):
 
     @abstractmethod
     def take_copies(self, stage: StageTable) -> int:
-        """Deletes copies of rows without a key; how many were not there."""
+        """Deletes copies of rows without a key. Returns how many it did not find."""
 
     @abstractmethod
     def tables_like(self, prefix: str) -> list[str]:
-        """The tables of the schema whose names begin so."""
+        """The tables of the schema whose names begin with the prefix."""
 
 
 def comes_later(than: int | None) -> str:
-    """Whether the staged row `n` is of a later piece than `s`, or of this one."""
+    """SQL that is true if the staged row `n` is of a later piece than `s`, or of piece `than`."""
     return f"n.{PIECE} > s.{PIECE}" if than is None else f"n.{PIECE} = {than:d} AND s.{PIECE} < {than:d}"
 
 
 def stage_prefix(task: str) -> str:
-    """What the names of a task's stages begin with."""
+    """The prefix of the names of a task's stages."""
     return f"{STAGE}{_short(task)}_"
 
 

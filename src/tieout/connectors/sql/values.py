@@ -1,4 +1,4 @@
-"""The values of a table, judged by the engine as it reads the table by ranges of its key."""
+"""The values of a table, checked by the engine while it reads the table by ranges of its key."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from tieout.model.truncated import LONGEST_IN_FAILURE
 from tieout.model.types import LogicalType, TypeName
 
 _PIECE = 50_000
-"""Rows that are read by one statement."""
+"""The number of rows that one statement reads."""
 _COUNT = (LogicalType(TypeName.INTEGER, "bigint", 64), Kind(Form.INTEGER))
 _BYTES = (LogicalType(TypeName.BINARY, "blob"), Kind(Form.BYTES))
 
 
 @dataclass(frozen=True)
 class ScanValues:
-    """`key_columns` are what rows are called by. `order` is what the table is cut by: of one unique value for each row,
-    in an order of the engine's own; empty if there is none. `through` forces the way through the table; `within`, that
-    to a part of it. `words` is what the reader puts in front of the engine's own.
+    """`key_columns` identify rows in reports. The table is split by `order`: a unique value for each row, in an order
+    of the engine's own; empty if there is none.
+
+    `through` forces a read of the table itself; `within` does so for a part of it. `words` is the prefix that the
+    reader puts before the engine's own message.
     """
 
     reader: Reader
@@ -50,7 +52,7 @@ class ScanValues:
         return tuple(column.name for column in self.key_columns)
 
     def parts(self, most: int) -> list[KeyRange]:
-        """By what the engine's statistics know of the key, if they do."""
+        """Splits the table by the engine's statistics of the key, if it has any."""
         known = self.table.sampled_keys[1:-1] if len(self.order) == 1 else ()
         if not known or (self.table.estimated_rows or 0) <= _PIECE:
             return [EVERYTHING]
@@ -63,7 +65,7 @@ class ScanValues:
             try:
                 cut = self.reader.bounds(self._ordered, KeyRange(low, part.high), _PIECE, 1)
             except ReadError:
-                break  # the rest in one: that it can't be read will be told of it
+                break  # read the rest at once: that read will report the error
             if not cut:
                 break
             yield KeyRange(low, cut[0])
@@ -84,10 +86,10 @@ class ScanValues:
         condition = " OR ".join(f"({self.rules[number].broken})" for number in rules)
         found: list[BrokenValue] = []
         for batch in self._read(piece, [*self.key_columns, *columns], condition):
-            found += self._told(rules, batch)
+            found += self._broken_values(rules, batch)
         return found
 
-    def _told(self, rules: Sequence[int], batch: pa.RecordBatch) -> Iterator[BrokenValue]:
+    def _broken_values(self, rules: Sequence[int], batch: pa.RecordBatch) -> Iterator[BrokenValue]:
         wide = len(self.key_columns)
         keys = self._keys(batch)
         breaks = [batch.column(wide + place).to_pylist() for place in range(len(rules))]
@@ -97,8 +99,8 @@ class ScanValues:
             values = [(name, next(shown)) for name, _ in rule.shown]
             for row in range(batch.num_rows):
                 if is_broken[row]:
-                    told = tuple((name, shown_text(value[row])) for name, value in values)
-                    yield BrokenValue(number, rule.kind, None, keys[row], told)
+                    shown_values = tuple((name, shown_text(value[row])) for name, value in values)
+                    yield BrokenValue(number, rule.kind, None, keys[row], shown_values)
 
     def halves(self, piece: KeyRange) -> list[KeyRange]:
         if not self.order:
@@ -119,7 +121,7 @@ class ScanValues:
         return ", ".join(first) if first else place, keys[0] if len(keys) == 1 else None
 
     def _first(self, piece: KeyRange) -> Key | None:
-        """What the order has for the only row of a piece."""
+        """The value of `order` in the only row of a range."""
         found = self.reader.bounds(self._ordered, piece, 0, 1) if self.order else []
         return found[0] if found else None
 
@@ -145,7 +147,7 @@ class ScanValues:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """What can't be read inside is a CantRead."""
+        """Turns a ReadError inside the block into CantRead."""
         try:
             yield
         except ReadError as error:

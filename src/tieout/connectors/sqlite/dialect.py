@@ -21,11 +21,11 @@ class SQLiteDialect(Dialect):
         return quoting.table(name)
 
     def wire(self, column: ScanColumn, reference: str) -> str:
-        # The class of each value tells more than any cast would leave: it is read as it is.
+        # The class of each value says more than any cast would keep, so the value is read as it is.
         return reference
 
     def finds(self, column: ScanColumn) -> bool:
-        """Numbers only: a date may be written in many ways, and a BLOB stand among texts."""
+        """Numbers only: there are many ways to write a date, and a text column may hold a BLOB."""
         numbers = {TypeName.INTEGER, TypeName.FLOAT64, TypeName.DECIMAL}
         return column.column.type.name in numbers and column.kind.form in _NUMBERS
 

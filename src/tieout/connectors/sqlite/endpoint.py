@@ -1,6 +1,6 @@
 """An SQLite file: its catalog.
 
-A declared type binds little: values may be of any class.
+A declared type is hardly binding: values may be of any class.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def logical_type(declared: str) -> LogicalType:
             if name is TypeName.DECIMAL:
                 return _decimal(declared)
             return LogicalType(name, declared or "any")
-    # No type, or one unknown to us: what SQLite itself would keep as it comes.
+    # No type, or one that we do not know: SQLite itself stores such values unchanged.
     return LogicalType(TypeName.BINARY if not declared else TypeName.OPAQUE, declared or "any")
 
 
@@ -106,7 +106,7 @@ class SQLiteEndpoint:
     def _table(self, name: TableName) -> Table:
         rows = self.all(f"PRAGMA main.table_xinfo({_DIALECT.quote(name.name)})")
         if not rows:
-            raise MissingObjectError(f"{self.url.redacted()}: there is no table {name.name}", "check its name")
+            raise MissingObjectError(f"{self.url.redacted()}: the file has no table {name.name}", "check its name")
         listed = {row[1]: row for row in self.all("PRAGMA main.table_list")}
         without_rowid = bool(listed[name.name][4]) if name.name in listed else False
         primary = [row[1] for row in sorted((r for r in rows if r[5]), key=lambda r: r[5])]
@@ -117,7 +117,7 @@ class SQLiteEndpoint:
         return Table(name, columns, choose_key(columns, indexes), tuple(indexes), self._foreign_keys(name))
 
     def _rowid_alias(self, rows: list[tuple[Any, ...]], primary: list[str], without_rowid: bool) -> str | None:
-        """The INTEGER PRIMARY KEY: the only column that SQLite itself holds to integers."""
+        """The INTEGER PRIMARY KEY: the only column in which SQLite itself allows only integers."""
         if len(primary) != 1 or without_rowid:
             return None
         declared = next(row[2] for row in rows if row[1] == primary[0])
@@ -140,6 +140,6 @@ def _column(row: tuple[Any, ...], alias: str | None, without_rowid: bool) -> Col
     _, name, declared, not_null, default, key_place, hidden = row
     is_alias = name == alias
     kind = LogicalType(TypeName.INTEGER, declared) if is_alias else logical_type(declared)
-    # SQLite lets NULLs into a primary key, unless it is the rowid or the table has none.
+    # SQLite allows NULLs in a primary key, unless it is the rowid or the table has no rowid.
     nullable = not (not_null or is_alias or (key_place and without_rowid))
     return Column(name, kind, nullable, hidden in (2, 3), default, order="numeric" if is_alias else None)

@@ -1,4 +1,4 @@
-"""SQLite's errors as ours: one table, by SQLite's codes.
+"""Turns SQLite's errors into ours: one table, by SQLite's codes.
 
 An error's text holds names and words of users (a CHECK may be called `locked_rows`, a trigger may raise "busy"), so
 only the beginning of a text is compared, and only where SQLite has no code of its own.
@@ -17,7 +17,7 @@ from tieout.errors import AccessError, FullError, MissingObjectError, ReadError,
 from tieout.model.server_words import told
 
 MALFORMED = "malformed database schema"
-"""SQLite reads no definition of a file if it does not understand one of them."""
+"""The error for a definition that SQLite does not understand. It then reads no other definition of the file either."""
 
 MAY_WRITE = "let this user write to the file and to its directory"
 
@@ -38,7 +38,7 @@ _BY_CODE = {
         ReadError, "the file is damaged: run PRAGMA integrity_check", inconclusive=True, fatal=True
     ),
     sqlite3.SQLITE_FULL: ErrorMeaning(
-        FullError, "make room on the disk, then run again: it goes on where it was", inconclusive=True
+        FullError, "free up disk space, then run again: the job continues where it stopped", inconclusive=True
     ),
     sqlite3.SQLITE_CANTOPEN: ErrorMeaning(
         MissingObjectError, "check the path in the URL, and that the file can be read"
@@ -51,7 +51,7 @@ _BY_CODE = {
 """By extended code, or else by primary code."""
 
 OF_APPLICATION = ErrorMeaning(inconclusive=True)
-"""Functions, collations and modules that an application brings to its own connections."""
+"""For functions, collations and modules that an application adds to its own connections."""
 
 _BY_BEGINNING = (
     (MALFORMED, ErrorMeaning(ReadError, "a definition in the file is wrong: CHECK DATABASE names it", fatal=True)),
@@ -61,11 +61,11 @@ _BY_BEGINNING = (
     ("unknown function", OF_APPLICATION),
     ("no such collation sequence", OF_APPLICATION),
     ("no such module", OF_APPLICATION),
-    # Python's own, without a code.
+    # Raised by Python itself, without a code.
     ("Cannot operate on a closed database", ErrorMeaning(fatal=True)),
 )
 _GENERIC = (None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT)
-"""Codes of errors that only their texts tell apart."""
+"""Codes that several errors share: their texts tell them apart."""
 
 
 @contextmanager

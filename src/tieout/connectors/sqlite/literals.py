@@ -1,7 +1,7 @@
-"""Values as SQLite literals: the only writer of them.
+"""Writes values as SQLite literals; nothing else does.
 
-A key is canonical text that is compared with a column, a new value is canonical text that is written to one, and a
-driver's value is written as it is. A value keeps its class, as far as its column's affinity lets it.
+A key is canonical text to compare with a column, a new value is canonical text to write to one, and a driver's value is
+of any class. A value keeps its class, as far as its column's affinity allows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TRUTH = {"true": "1", "false": "0"}
 _INFINITY = {"Infinity": "9e999", "inf": "9e999", "-Infinity": "-9e999", "-inf": "-9e999"}
 
 _BLOB = "\0blob "
-"""How a blob is read where none is expected; the reader marks other classes among blobs alike."""
+"""How the reader marks a blob where it expects none; it marks other classes among blobs in the same way."""
 
 
 def of_key(column: Column, text: str) -> str:
@@ -55,7 +55,7 @@ def of_driver_value(value: object) -> str:
 
 
 def of_new_value(column: Column, text: str) -> str:
-    """Raises Refused if no literal of SQLite is this value."""
+    """Raises Refused if SQLite has no literal for this value."""
     name = column.type.name
     if text.startswith(_BLOB):
         return _blob(column, text.removeprefix(_BLOB))
@@ -75,7 +75,7 @@ def _number(text: str) -> str:
 
 
 def real(number: float) -> str:
-    """SQL that is exactly this number: SQLite (3.40, for one) gets the last bit of some decimal literals wrong."""
+    """SQL that is exactly this number: SQLite (3.40, for one) rounds the last bit of some decimal literals wrongly."""
     plain = repr(number)
     if plain in _INFINITY:
         return _INFINITY[plain]

@@ -1,4 +1,4 @@
-"""The only place that puts quotes around what stands in SQLite's SQL: names, texts, bytes."""
+"""Puts quotes around names, texts and bytes in SQLite's SQL; nothing else does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CONTROL = re.compile(r"[\0-\x1f\x7f]")
 
 def name(text: str) -> str:
     if "\0" in text:
-        raise UnsupportedError(f"SQLite takes no NUL in a name: {text[:60]!r}")
+        raise UnsupportedError(f"SQLite allows no NUL in a name: {text[:60]!r}")
     return '"' + text.replace('"', '""') + '"'
 
 
@@ -26,13 +26,13 @@ def names(texts: Iterable[str]) -> str:
 
 
 def text(value: str) -> str:
-    """Hexadecimal where it has to be: a NUL would end the statement, and a line end a line of a file."""
+    """Hexadecimal where necessary: a NUL would end the statement, and a line end would end a line of a file."""
     raw = value.encode()
     return coded_text(raw) if _CONTROL.search(value) else "'" + value.replace("'", "''") + "'"
 
 
 def coded_text(raw: bytes) -> str:
-    """From bytes, whether they are text or not."""
+    """A text literal from bytes, whether they are valid text or not."""
     return f"CAST({octets(raw)} AS TEXT)"
 
 

@@ -1,4 +1,4 @@
-"""Connections to SQLite files, and the session that writes to them or asks about definitions."""
+"""Connections to SQLite files, and the session that writes to them or inspects definitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tieout.connectors.sqlite.errors import MAY_WRITE, OF_APPLICATION, explain
 from tieout.model.tables import TableName
 
 IS_TEXT = "tieout_is_text"
-"""A function of every connection: whether bytes are text in an encoding that Python knows."""
+"""A function of every connection: true if bytes are text in an encoding that Python knows."""
 
 WAIT_SECONDS = 300
 """How long a mover waits for a lock: a file has one writer at a time, and a chunk may be large."""
@@ -84,7 +84,7 @@ class SQLiteSession(SqlSession):
 
 
 def objection(meaning: ErrorMeaning, said: str) -> Trouble:
-    """What SQLite has against a statement about a definition."""
+    """The objection of SQLite to a statement about a definition."""
     if meaning is OF_APPLICATION:
         return Trouble(f"{said}, which may be the application's own", telling=False)
     return Trouble(said, telling=not meaning.inconclusive)
@@ -96,7 +96,7 @@ def mover_session(url: EndpointUrl, wait_seconds: float = WAIT_SECONDS) -> SQLit
 
 
 def schema_session(url: EndpointUrl) -> SQLiteSession:
-    """For questions about definitions: SQLite passes over what it does not understand, and the rest can be read."""
+    """For inspecting definitions: SQLite skips a definition that it does not understand, and reads the others."""
     return SQLiteSession(url, Purpose.READ, ["writable_schema = ON"])
 
 
@@ -110,12 +110,14 @@ def transaction(url: EndpointUrl, wait_seconds: float = WAIT_SECONDS) -> Iterato
 
 
 def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = 10) -> sqlite3.Connection:
-    """A connection in autocommit mode that waits so long for others. Text that is no UTF-8 keeps its bytes, escaped."""
+    """A connection in autocommit mode that waits this long for locks. It keeps the bytes of text that is not UTF-8,
+    escaped.
+    """
     path = Path(url.path or "").absolute()
     if not writable and Path(f"{path}-journal").exists():
         _recover(path, wait_seconds)
     connection = _open(path, "rw" if writable else "ro", wait_seconds)
-    # A file may come from anybody: what its views and triggers call has no effect beyond the file.
+    # A file may come from anybody: functions that its views and triggers call have no effect beyond the file.
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.text_factory = _text
     connection.create_function(IS_TEXT, 2, _is_text, deterministic=True)
@@ -124,12 +126,12 @@ def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = 1
 
 def _open(path: Path, mode: str, wait_seconds: float) -> sqlite3.Connection:
     uri = f"file:{quote(str(path))}?mode={mode}"
-    # An endpoint is opened in one thread and used in another, by one at a time.
+    # One thread opens an endpoint and another uses it, but never two at a time.
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=wait_seconds, check_same_thread=False)
 
 
 def _recover(path: Path, wait_seconds: float) -> None:
-    """What a writer left that was killed has to be taken back first, and who only reads can't."""
+    """Rolls back what a killed writer left unfinished, which a connection for reading can't do."""
     with suppress(sqlite3.Error), closing(_open(path, "rw", wait_seconds)) as connection:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
 

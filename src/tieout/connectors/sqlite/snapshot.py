@@ -32,7 +32,7 @@ _BATCH_BYTES = 16 << 20
 class SQLiteReader:
     url: EndpointUrl
     held: sqlite3.Connection | None = None
-    """What sees one moment, while it is held."""
+    """The connection that sees one snapshot, while `frozen` holds it."""
 
     def cautious(self) -> SQLiteReader:
         return self
@@ -54,7 +54,7 @@ class SQLiteReader:
     def frozen(self) -> Iterator[SQLiteReader]:
         with translated(self.url), closing(connect(self.url)) as connection:
             connection.execute("BEGIN")
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # the moment is that of the first read
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # the snapshot is taken at the first read
             yield replace(self, held=connection)
 
     def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
@@ -65,7 +65,7 @@ class SQLiteReader:
                 arrays = [array_of(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
                 batch = pa.RecordBatch.from_arrays(arrays, names=names)
                 yield batch
-                # Nobody knows how long rows are before some were read.
+                # The length of rows is unknown until some are read.
                 most = max(1, min(_BATCH, 8 * most, _BATCH_BYTES * len(rows) // max(batch.nbytes, 1)))
 
     def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -81,7 +81,7 @@ class SQLiteReader:
         return cut(scan, keys, most, lambda left: self._row(select.bound(_DIALECT, scan, left, rows)))
 
     def activity(self) -> str | None:
-        """Size and time of the file and of its write-ahead log."""
+        """Size and modification time of the file and of its write-ahead log."""
         marks = []
         for name in (self.url.path or "", f"{self.url.path}-wal"):
             try:
@@ -101,10 +101,10 @@ class SQLiteReader:
 
 
 def array_of(column: ScanColumn, values: list[Any]) -> pa.Array:
-    """Values of whatever class, as an array that loses none of it.
+    """Values of any class, as an array that loses nothing.
 
-    What becomes of a value must not depend on the others in its batch: where numbers may come as such or as text,
-    `decode` makes the same of both.
+    The result for a value must not depend on the others in its batch: where numbers may arrive as numbers or as text,
+    `decode` turns both into the same.
     """
     form = column.kind.form
     classes = {type(v) for v in values if v is not None}
@@ -119,17 +119,17 @@ def array_of(column: ScanColumn, values: list[Any]) -> pa.Array:
             pass
     if form in (Form.FLOAT64, Form.FLOAT32) and classes <= {int, float} and not _finer_than_doubles(column, values):
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
-    # A float as its shortest text: 1.1 is meant, not 1.100000000000000088….
+    # A float as its shortest text: the value means 1.1, not 1.100000000000000088….
     return pa.array([_text(v) for v in values], pa.large_binary())
 
 
 def _finer_than_doubles(column: ScanColumn, values: list[Any]) -> bool:
-    """Whether there are integers, compared under a tolerance, that doubles would round."""
+    """True if a tolerance applies and there are integers that doubles would round."""
     return column.kind.tolerance is not None and any(isinstance(v, int) and abs(v) > 1 << 53 for v in values)
 
 
 def _uuids(values: list[Any]) -> pa.Array:
-    """Sixteen bytes of a BLOB as hexadecimal digits; sixteen letters of a text stay text."""
+    """Sixteen bytes of a BLOB become hexadecimal digits; sixteen letters of a text stay text."""
     texts = [_text(v.hex() if isinstance(v, bytes) and len(v) == 16 else v) for v in values]
     try:
         return pa.array([None if text is None else text.decode() for text in texts], pa.large_string())
@@ -145,10 +145,10 @@ def _text(value: Any) -> bytes | None:
     if isinstance(value, float):
         return repr(value).encode()
     text = str(value).encode("utf-8", "surrogateescape")
-    # A text that looks like such a mark gets one more NUL, so that it is not taken for one.
+    # A text that looks like such a mark gets one more NUL, so that it can be told from one.
     return b"\0" + text if text.startswith(b"\0") and text.lstrip(b"\0").startswith(b"blob ") else text
 
 
 def _foreign(value: Any) -> bytes:
-    """A number or a text where bytes are expected: marked, so that it is not taken for its bytes."""
+    """A number or a text where bytes are expected gets a mark, so that it differs from its bytes."""
     return b"\0" + type(value).__name__.encode() + b" " + (_text(value) or b"")

@@ -1,4 +1,4 @@
-"""The parts of a CREATE statement, as SQLite keeps it: in the words of whoever wrote it."""
+"""The tokens of a CREATE statement, which SQLite stores in the words of whoever wrote it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Token:
 
 
 def tokens(statement: str) -> list[Token]:
-    """Without comments: one at a line's end would hide what is put behind it. Any space is one space."""
+    """Leaves out comments: one at the end of a line would hide what we append. Any white space becomes one space."""
     found: list[Token] = []
     depth = 0
     for match in _TOKEN.finditer(statement):
@@ -43,7 +43,7 @@ def tokens(statement: str) -> list[Token]:
 
 
 def split_at_commas(parts: Iterable[Token], depth: int) -> Iterator[list[Token]]:
-    """Each without spaces around it."""
+    """Yields the parts, without spaces around them."""
     part: list[Token] = []
     for token in parts:
         if token.text == "," and token.depth == depth:
@@ -68,7 +68,7 @@ def joined(part: Iterable[Token]) -> str:
 
 
 def name_of(token: Token) -> str:
-    """A name without its quotes, of which SQLite knows four sorts."""
+    """A name without its quotes, of which SQLite has four kinds."""
     first = token.text[0]
     if first not in "\"'`[":
         return token.text

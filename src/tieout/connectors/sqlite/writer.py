@@ -1,4 +1,4 @@
-"""Writes to SQLite files."""
+"""Writes to SQLite files for repairs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WHERE m.type = 'table' AND f."table" = %s COLLATE NOCASE ORDER BY m.name, f.id, 
 
 
 def open_writer(url: EndpointUrl) -> SQLiteWriter:
-    # Off by default, and then nothing would keep together rows that refer to one another.
+    # Off by default, and then nothing would prevent dangling references.
     return SQLiteWriter(SQLiteSession(url, Purpose.REPAIR, ["foreign_keys = ON"]))
 
 
@@ -40,7 +40,7 @@ class SQLiteStatements:
         return ("PRAGMA foreign_keys = ON",)
 
     def begin(self) -> Sequence[str]:
-        # Deferred: rows that refer to one another may come in any order.
+        # Deferred, so that rows that refer to one another can come in any order.
         return "BEGIN IMMEDIATE", "PRAGMA defer_foreign_keys = ON"
 
     def closing(self) -> Sequence[str]:
@@ -61,7 +61,7 @@ class SQLiteWriter(SqlWriter):
         super().__init__(session, SQLiteStatements())
 
     def exact(self, column: Column) -> Kind:
-        """The value as it is, whatever the column was declared as."""
+        """Values unchanged, whatever the column's declared type."""
         return Kind(Form.BYTES if column.type.name is TypeName.BINARY else Form.OPAQUE)
 
     def references(self, table: Table) -> Sequence[Reference]:
@@ -73,7 +73,7 @@ class SQLiteWriter(SqlWriter):
                 f"fk{number}",
                 TableName(table.name.schema, child),
                 tuple(c for c, _ in pairs),
-                # Without columns it refers to the primary key.
+                # A foreign key without columns refers to the primary key.
                 tuple(to or key for (_, to), key in zip(pairs, (*table.key, *[""] * len(pairs)), strict=False)),
                 rule,
             )
@@ -81,7 +81,7 @@ class SQLiteWriter(SqlWriter):
         ]
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
-        """Nothing to lock: a transaction of ours is the only one that writes."""
+        """Locks nothing: in a transaction, we are the only writer."""
         rows = self.session.rows(select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
         if rows:
             arrays = [array_of(c, list(v)) for c, v in zip(scan.columns, zip(*rows, strict=True), strict=True)]
@@ -96,7 +96,7 @@ class SQLiteWriter(SqlWriter):
         try:
             return super().execute(statement)
         finally:
-            with suppress(Exception):  # gone, if the whole transaction is
+            with suppress(Exception):  # it no longer exists if the whole transaction is rolled back
                 self.session.execute("RELEASE SAVEPOINT tieout")
 
     def commit(self) -> None:

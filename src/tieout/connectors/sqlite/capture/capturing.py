@@ -1,4 +1,4 @@
-"""Begins and ends the capture of tables, and keeps triggers as their tables need them."""
+"""Starts and ends the capture of tables, and updates triggers when tables change."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tieout.model.positions import Position
 from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import Column, Table, TableName
 
-BEGIN_ANEW = "drop the task and begin anew"
+START_OVER = "drop the task and start over"
 
 
 def begin(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> Position:
-    """Captures these tables from the position on that is returned."""
+    """Captures these tables from the returned position on."""
     with transaction(url) as session:
         log_tables.create(session)
         _forget(session, task)
@@ -38,21 +38,21 @@ def begin(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> Position:
 
 
 def upgrade(url: EndpointUrl) -> None:
-    """Makes the tables that older versions did not have."""
+    """Creates the tables that older versions did not have."""
     with transaction(url) as session:
         log_tables.create(session)
         _note_schema(session)
 
 
 def adapt(url: EndpointUrl) -> None:
-    """Looks what became of captured tables since the file's schema changed."""
+    """Updates the capture of tables after the file's schema has changed."""
     with transaction(url) as session:
         _Capture(url, session).adapt()
         _note_schema(session)
 
 
 def confirm(url: EndpointUrl, task: str, position: Position, wait_seconds: float) -> None:
-    """Forgets the changes that all tasks have applied."""
+    """Deletes the changes that all tasks have applied."""
     with transaction(url, wait_seconds) as session:
         session.execute(f"UPDATE {READERS} SET confirmed = ? WHERE task = ?", [position.offset, task])
         wanted = f"MIN((SELECT MIN(confirmed) + 1 FROM {READERS}), (SELECT MAX(seq) FROM {CHANGES}))"
@@ -60,7 +60,7 @@ def confirm(url: EndpointUrl, task: str, position: Position, wait_seconds: float
 
 
 def end(url: EndpointUrl, task: str) -> None:
-    """Leaves nothing behind that no other task wants."""
+    """Removes everything that no other task needs."""
     with transaction(url) as session:
         if not session.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [READERS]):
             return
@@ -108,13 +108,13 @@ class _Capture:
         self._make(table, self._new_shape(name, table.columns))
 
     def adapt(self) -> None:
-        """LogLostError if triggers are gone: nobody knows what happened without them."""
+        """Raises LogLostError if triggers are gone: changes may have happened without them."""
         for (name,) in self._session.rows(f"SELECT DISTINCT source_table FROM {WANTED}"):
             shape, columns = self._shape(name)
             if not columns:
                 continue  # it was gone already
             if name not in self._there:
-                _drop_triggers(self._session, name)  # those of a table that was renamed go with it
+                _drop_triggers(self._session, name)  # a renamed table takes its triggers along
                 self._announce(self._new_shape(name, ()))
                 continue
             self._adapt(self._describe(name), shape, columns)
@@ -124,15 +124,15 @@ class _Capture:
         kept = self._kept_triggers(table.name)
         if kept.keys() != set(names(table.name)):
             raise LogLostError(
-                f"{self._url.redacted()}: {described.name} lost its capture triggers, perhaps with the table itself",
-                BEGIN_ANEW,
+                f"{self._url.redacted()}: {described.name} has lost its capture triggers; was the table dropped?",
+                START_OVER,
             )
         if table.columns != before:
             shape = self._new_shape(table.name, table.columns)
             self._announce(shape)
             if table.columns[: len(before)] == before:
-                self._tell_added(table, shape, described.columns, before)
-        if kept != triggers(table, shape):  # a unique index came or went, or a column was renamed in them
+                self._log_added(table, shape, described.columns, before)
+        if kept != triggers(table, shape):  # a unique index was added or dropped, or a column renamed
             _drop_triggers(self._session, table.name)
             self._make(table, shape)
 
@@ -159,7 +159,7 @@ class _Capture:
         return self._shape(name)[0]
 
     def _announce(self, shape: int) -> None:
-        """A change of its own: whoever reads gets to know it even if no row changes any more."""
+        """A change of its own: readers learn about it even if no row changes afterwards."""
         self._session.execute(f"INSERT INTO {CHANGES} (shape, kind) VALUES (?, ?)", [shape, ANNOUNCED])
         ((number,),) = self._session.rows(log_tables.END)
         self._session.execute(f"UPDATE {SHAPES} SET since = ? WHERE shape = ?", [number, shape])
@@ -168,8 +168,8 @@ class _Capture:
         for statement in triggers(table, shape).values():
             self._session.execute(statement)
 
-    def _tell_added(self, table: Captured, shape: int, columns: Sequence[Column], before: Sequence[str]) -> None:
-        """Values that new columns got before their triggers knew of them: they are all that is not the default."""
+    def _log_added(self, table: Captured, shape: int, columns: Sequence[Column], before: Sequence[str]) -> None:
+        """Logs the values that new columns got before their triggers existed: all that differ from the default."""
         quote = self._session.quote
         defaults = {column.name: f"({column.default or 'NULL'})" for column in columns}
         added = table.columns[len(before) :]

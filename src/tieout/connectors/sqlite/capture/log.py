@@ -1,4 +1,4 @@
-"""What triggers captured, as a change log."""
+"""The changes that triggers captured, as a change log."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tieout.connectors.sqlite.capture.log_tables import (
     READERS,
     SEEN,
     SHAPES,
+    Query,
     end,
     identity,
     position,
     proven,
     tail,
 )
-from tieout.connectors.sqlite.capture.log_tables import Rows as Asked
 from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.session import WAIT_SECONDS, connect
 from tieout.errors import LogLostError, UnreachableError
@@ -41,11 +41,12 @@ _VALUES = (
 
 @dataclass(frozen=True)
 class SQLiteLog:
-    """A ChangeLog. Triggers can't tell where a transaction ends; but a file has one writer, so every look at it is at
+    """A ChangeLog.
 
-    such an end. `now` and `ends` give out no other positions, and what lies between two of them is read as one
-    transaction, which begins anew at each change: a chunk that was copied in between holds what lies before it, and
-    that alone.
+    Triggers don't know where a transaction ends. But a file has one writer at a time, so every read of it happens
+    between two transactions. `now` and `ends` return no other positions, and what lies between two of them is read as
+    one transaction, which starts again at each change: a chunk that was copied in between holds exactly what lies
+    before it.
     """
 
     url: EndpointUrl
@@ -56,7 +57,7 @@ class SQLiteLog:
             return end(_rows_of(connection))
 
     def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
-        """What was confirmed was confirmed by us, in this log and no other; what goes beyond it must be in it."""
+        """This task confirmed its positions in this log and no other, so the log must contain anything beyond them."""
         with self._looking() as connection:
             upgraded = bool(identity(_rows_of(connection)))
         if not upgraded:
@@ -65,17 +66,17 @@ class SQLiteLog:
             confirmed = self._confirmed(connection)
             if not after.log:
                 if after.offset != confirmed:
-                    raise self._lost(after, "it was kept by an older version, which did not tell logs apart")
+                    raise self._lost(after, "an older version stored it, without the identity of the log")
                 return proven(_rows_of(connection), after.offset)
             self._require(connection, after, after)
             if after.offset > confirmed and not after.tail:
-                raise self._lost(after, "nothing proves it")
+                raise self._lost(after, "the log has no proof of it")
             for place in held:
                 self._require(connection, position(confirmed), place)
             return after
 
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
-        """Where the log ends, and before it where columns of a table changed."""
+        """The end of the log, and before it the positions at which the columns of a table changed."""
         with self._looking() as connection:
             now = end(_rows_of(connection))
             self._require(connection, after, after)
@@ -91,8 +92,8 @@ class SQLiteLog:
             self._require(connection, after, upto)
             shapes = _shapes(connection, tables)
             found, at = False, 0
-            for number, shape, kind, told, *values in _changes(connection, shapes, after, upto) if shapes else ():
-                found, at = True, max(at, told or 0)
+            for number, shape, kind, changed_at, *values in _changes(connection, shapes, after, upto) if shapes else ():
+                found, at = True, max(at, changed_at or 0)
                 yield Begin(position(number - 1).of_log(upto.log), str(number))
                 yield _rows(shapes[shape], kind, values)
             if found:
@@ -104,7 +105,7 @@ class SQLiteLog:
             return LogLag(*_sizes(connection, applied.offset))
 
     def kept(self) -> int | None:
-        """Bytes of changes that are kept; None if nothing is captured for the task."""
+        """The size in bytes of the stored changes; None if nothing is captured for the task."""
         with self._reading() as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [READERS]).fetchall():
                 return None
@@ -113,27 +114,27 @@ class SQLiteLog:
             return _sizes(connection, 0)[1]
 
     def watched(self, tables: Sequence[TableName]) -> Watched:
-        """Whoever looks for the end of the log looks what became of the tables, and it is told there."""
+        """Nothing: `now` and `ends` notice what became of the tables."""
         return Watched()
 
     def confirm(self, position: Position) -> None:
         with self._reading() as connection:
             confirmed = self._confirmed(connection)
         if position.offset > confirmed:
-            # Who writes to the file goes first: what stays this time goes the next.
+            # Other writers go first: what can't be deleted this time is deleted the next time.
             with suppress(UnreachableError):
                 capturing.confirm(self.url, self.task, position, _CONFIRM_SECONDS)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """In a view of one moment."""
+        """A connection that sees one snapshot."""
         with translated(self.url), closing(connect(self.url, wait_seconds=WAIT_SECONDS)) as connection:
             connection.execute("BEGIN")
             yield connection
 
     @contextmanager
     def _looking(self) -> Iterator[sqlite3.Connection]:
-        """The same, where triggers are as the tables need them."""
+        """The same, after triggers were updated to fit their tables."""
         with self._reading() as connection:
             self._confirmed(connection)
             seen = connection.execute(f"SELECT schema_version FROM {SEEN}").fetchall()
@@ -151,16 +152,16 @@ class SQLiteLog:
         row = connection.execute(query, [self.task]).fetchone() if there else None
         if row is None:
             raise LogLostError(
-                f"{self.url.redacted()}: changes are not captured for the task {self.task} any more",
-                capturing.BEGIN_ANEW,
+                f"{self.url.redacted()}: changes are no longer captured for the task {self.task}",
+                capturing.START_OVER,
             )
         return int(row[0])
 
     def _require(self, connection: sqlite3.Connection, after: Position, upto: Position) -> None:
-        """LogLostError unless both are places of this log, and all between them is kept."""
+        """Raises LogLostError unless both positions are of this log, and all changes between them are stored."""
         if self._confirmed(connection) > after.offset:
-            where = f"{self.url.redacted()}: changes behind {after} were forgotten, since they were confirmed"
-            raise LogLostError(where, capturing.BEGIN_ANEW)
+            where = f"{self.url.redacted()}: changes after {after} were deleted, because the task had confirmed them"
+            raise LogLostError(where, capturing.START_OVER)
         rows = _rows_of(connection)
         for place in (after, upto):
             if place.log and place.log != identity(rows):
@@ -168,21 +169,21 @@ class SQLiteLog:
             if end(rows).offset < place.offset:
                 raise self._lost(place, f"it ends at {end(rows)}")
             found = tail(rows, place.offset)
-            # What lies before a confirmed place may be forgotten, with the change that it ended with.
+            # Changes before a confirmed position may be deleted, including the last one.
             if place.tail and found != place.tail and (found or place.offset > self._confirmed(connection)):
-                raise self._lost(place, "another change lies before it")
+                raise self._lost(place, "another change precedes it")
 
     def _lost(self, place: Position, why: str) -> LogLostError:
-        where = f"{self.url.redacted()}: the log does not go on behind {place}: {why}"
-        return LogLostError(where, "this is another file, or one that was restored: copy the tables anew")
+        where = f"{self.url.redacted()}: the log does not continue after {place}: {why}"
+        return LogLostError(where, "this is another file, or a restored copy: drop the task and start over")
 
 
-def _rows_of(connection: sqlite3.Connection) -> Asked:
+def _rows_of(connection: sqlite3.Connection) -> Query:
     return lambda statement: connection.execute(statement).fetchall()
 
 
 def _sizes(connection: sqlite3.Connection, after: int) -> tuple[int, int]:
-    """Bytes of the changes behind a number, and of all."""
+    """The size in bytes of the changes after a number, and of all changes."""
     columns = [name for (name,) in connection.execute(_VALUES)]
     size = " + ".join(["0", *(f"IFNULL(LENGTH(CAST({name} AS BLOB)), 0)" for name in columns)])
     sizes = f"SELECT SUM(CASE WHEN seq > ? THEN {size} + 1 ELSE 0 END), SUM({size} + 1) FROM {CHANGES}"
@@ -199,7 +200,7 @@ def _shapes(connection: sqlite3.Connection, tables: frozenset[TableName]) -> dic
 def _changes(
     connection: sqlite3.Connection, shapes: dict[int, LogTable], after: Position, upto: Position
 ) -> Iterator[tuple[Any, ...]]:
-    """Number, shape, kind, moment, all old values and all new ones."""
+    """Rows of number, shape, kind, time, all old values and all new values."""
     widest = range(max(len(table.columns) for table in shapes.values()))
     values = [*(f"old{place}" for place in widest), *(f"new{place}" for place in widest)]
     return connection.execute(
@@ -220,7 +221,10 @@ def _rows(table: LogTable, kind: int, values: list[Any]) -> Rows:
 
 
 class Real(float):
-    """A REAL of SQLite: not the INTEGER of the same value, and 0.0 is not -0.0. Images are told apart by it."""
+    """A REAL of SQLite: it differs from the INTEGER of the same value, and 0.0 differs from -0.0.
+
+    Images of rows are compared by it.
+    """
 
     __slots__ = ()
 
@@ -235,5 +239,5 @@ class Real(float):
 
 
 def real(value: Any) -> Any:
-    """A value of an image: as it is, unless it is a float."""
+    """A value of an image: unchanged, unless it is a float."""
     return Real(value) if type(value) is float else value

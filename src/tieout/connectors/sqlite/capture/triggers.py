@@ -1,9 +1,9 @@
 """The triggers that capture a table's changes.
 
-Three of them tell what was inserted, updated and deleted. Two stand before: a row that INSERT OR REPLACE (or UPDATE OR
-REPLACE) takes away is not told to delete triggers, unless the writer's connection asks for it. So rows that are in the
-way of a new one are noted before it comes, and those that are gone once it is there were deleted by it. INSERT OR
-IGNORE and upserts leave them where they are.
+Three of them log what was inserted, updated and deleted. Two run before: SQLite does not fire delete triggers for a row
+that INSERT OR REPLACE (or UPDATE OR REPLACE) removes, unless the writer's connection asks for it. So these two note the
+rows that are in the way of a new one, and a noted row that is gone afterwards was deleted by it. INSERT OR IGNORE and
+upserts leave such rows where they are.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def names(table: str) -> list[str]:
 
 
 def triggers(table: Captured, shape: int) -> dict[str, str]:
-    """The statements that make them, by name, as SQLite keeps them. Changes are told under the number of a shape."""
+    """The CREATE TRIGGER statements by name, as SQLite stores them. Changes are logged under the number of a shape."""
     body = _Body(table, shape)
     bodies = (
         [body.forget(), body.note(_any(body.clashes()))],
-        [body.tell_replaced(), body.forget(), body.tell_insert()],
+        [body.log_replaced(), body.forget(), body.log_insert()],
         [body.forget(), body.note(f"({_any(body.clashes())}) AND ({body.moves()}) AND NOT {body.same('t', 'OLD')}")],
-        [body.tell_replaced(), body.forget(), body.tell_update()],
-        [body.forget_deleted(), body.tell_delete()],
+        [body.log_replaced(), body.forget(), body.log_update()],
+        [body.forget_deleted(), body.log_delete()],
     )
     return {
         kind + table.name: f"CREATE TRIGGER {_quote(kind + table.name)} {event} ON {_quote(table.name)} BEGIN "
@@ -48,7 +48,7 @@ def triggers(table: Captured, shape: int) -> dict[str, str]:
 
 
 class _Body:
-    """The statements of triggers. `t` is the table, `r` a row that was noted."""
+    """The statements inside triggers. `t` is the table, `r` a noted row."""
 
     def __init__(self, table: Captured, shape: int) -> None:
         self._table = table
@@ -61,7 +61,7 @@ class _Body:
         return f"DELETE FROM {REPLACED} WHERE shape = {self._shape}"
 
     def forget_deleted(self) -> str:
-        """A writer that has recursive triggers on tells of replaced rows here."""
+        """A writer with recursive triggers fires this one for replaced rows, too."""
         return f"{self.forget()} AND {self.same('OLD', REPLACED)}"
 
     def note(self, condition: str) -> str:
@@ -71,34 +71,34 @@ class _Body:
             f"FROM {self._name} AS t WHERE {condition}"
         )
 
-    def tell_replaced(self) -> str:
+    def log_replaced(self) -> str:
         gone = f"NOT EXISTS (SELECT 1 FROM {self._name} AS t WHERE {self.same('t', 'r')})"
-        return self._told(
+        return self._log(
             ChangeKind.DELETE,
             self._old,
             f"SELECT {{}}, {', '.join(f'r.old{place}' for place in range(len(self._table.columns)))} "
             f"FROM {REPLACED} AS r WHERE r.shape = {self._shape} AND ({self.same('NEW', 'r')} OR {gone})",
         )
 
-    def tell_insert(self) -> str:
-        return self._told(ChangeKind.INSERT, self._new, self._as_it_is())
+    def log_insert(self) -> str:
+        return self._log(ChangeKind.INSERT, self._new, self._as_it_is())
 
-    def tell_update(self) -> str:
+    def log_update(self) -> str:
         old = self._values("OLD")
-        return self._told(ChangeKind.UPDATE, f"{self._old}, {self._new}", self._as_it_is(f"{old}, "))
+        return self._log(ChangeKind.UPDATE, f"{self._old}, {self._new}", self._as_it_is(f"{old}, "))
 
-    def tell_delete(self) -> str:
-        return self._told(ChangeKind.DELETE, self._old, f"SELECT {{}}, {self._values('OLD')}")
+    def log_delete(self) -> str:
+        return self._log(ChangeKind.DELETE, self._old, f"SELECT {{}}, {self._values('OLD')}")
 
     def clashes(self) -> Iterable[str]:
-        """What makes a row `t` stand in the way of the new one."""
+        """Conditions under which a row `t` is in the way of the new one."""
         if self._table.rowid is not None:
             yield f"t.{self._table.rowid} = NEW.{self._table.rowid}"
         for parts in self._table.unique:
             yield _all(f"t.{_quote(name)} = NEW.{_quote(name)}{_collated(by)}" for name, by in parts)
 
     def moves(self) -> str:
-        """Whether an update gives a row anything that has to be its own: most don't."""
+        """True if an update changes something that must be unique: most do not."""
         if self._table.partial:
             return "1"  # any column may bring a row into the index
         own = [f"NEW.{self._table.rowid} IS NOT OLD.{self._table.rowid}"] if self._table.rowid is not None else []
@@ -106,7 +106,9 @@ class _Body:
         return _any([*own, *(f"NEW.{_quote(name)} IS NOT OLD.{_quote(name)}{_collated(by)}" for name, by in parts)])
 
     def same(self, left: str, right: str) -> str:
-        """Whether two are one row, by rowid or key. The left one's collation counts: it is never a noted row."""
+        """True if two are the same row, by rowid or key. The collation of the left one applies: it is never a noted
+        row.
+        """
         if self._table.rowid is not None:
             return f"({self._rowid(left)} = {self._rowid(right)})"
         return f"({_all(f'{self._part(left, name)} = {self._part(right, name)}' for name in self._table.key)})"
@@ -118,9 +120,9 @@ class _Body:
         return f"{row}.old{self._table.columns.index(name)}" if row in ("r", REPLACED) else f"{row}.{_quote(name)}"
 
     def _as_it_is(self, before: str = "") -> str:
-        """The new row. With a key, as the table holds it now: another trigger may have been faster, and told it first.
+        """The new row. With a key, as the table holds it now: another trigger may have changed and logged it first.
 
-        Without one each change counts, as it was.
+        Without a key each change counts, as it was.
         """
         if not self._table.key:
             return f"SELECT {{}}, {before}{self._values('NEW')}"
@@ -129,7 +131,7 @@ class _Body:
     def _values(self, row: str) -> str:
         return ", ".join(f"{row}.{_quote(column)}" for column in self._table.columns)
 
-    def _told(self, kind: ChangeKind, columns: str, selected: str) -> str:
+    def _log(self, kind: ChangeKind, columns: str, selected: str) -> str:
         values = selected.replace("{}", f"{self._shape}, {kind:d}, {_NOW}", 1)
         return f"INSERT INTO {CHANGES} (shape, kind, at, {columns}) {values}"
 

@@ -1,4 +1,8 @@
-"""What SQLite says of indexes. Of expressions and conditions it has the words that made the index, and no more."""
+"""The indexes and constraints of a table.
+
+SQLite stores expressions and conditions only in the words of the CREATE statement, so that is parsed for them, for
+CHECKs, and for all else that no pragma returns.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ _ANY = LogicalType(TypeName.OPAQUE, "any")
 
 
 def indexes_of(endpoint: SQLiteEndpoint, table: Table) -> list[IndexInfo]:
-    """The indexes of a table, in the order of their names; not the table itself, if that is ordered by its key."""
+    """The indexes of a table, sorted by name; not the table itself, even if its key orders it."""
     found = []
     name = _DIALECT.quote(table.name.name)
     for _, index, unique, origin, _ in endpoint.all(f"PRAGMA main.index_list({name})"):
@@ -45,12 +49,14 @@ def is_without_rowid(endpoint: SQLiteEndpoint, table: Table) -> bool:
 
 
 def is_rowid(table: Table) -> bool:
-    """Whether the key is the rowid under another name: the only column that SQLite itself orders by its numbers."""
+    """True if the key is the rowid under another name: the only column that SQLite itself orders as numbers."""
     return len(table.key) == 1 and table.column(table.key[0]).order == "numeric"
 
 
 def address_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[ScanColumn, ...]:
-    """What an entry has of its row: the rowid, or the key of a table without one. Empty if no name is left for it."""
+    """The row address in an index entry: the rowid, or the key of a table without one. Empty if the rowid has no name
+    left.
+    """
     if is_without_rowid(endpoint, table):
         return tuple(scan_column(table.column(name)) for name in table.key)
     taken = {column.name.casefold() for column in table.columns}
@@ -63,7 +69,7 @@ def address_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[ScanColumn, ...]
 
 
 def rows_alone(endpoint: SQLiteEndpoint, table: Table) -> str:
-    """What forces a read of the table itself. Without a rowid, NOT INDEXED does not: an index that has all is read."""
+    """Forces a read of the table itself. Without a rowid NOT INDEXED is not enough: SQLite reads a covering index."""
     if not is_without_rowid(endpoint, table):
         return "NOT INDEXED"
     listed = endpoint.all(f"PRAGMA main.index_list({_DIALECT.quote(table.name.name)})")
@@ -72,7 +78,9 @@ def rows_alone(endpoint: SQLiteEndpoint, table: Table) -> str:
 
 
 def scan_column(column: Column, expression: str | None = None) -> ScanColumn:
-    """As it is stored: two spellings of a day, a UUID or a document are one value to people, and two keys to SQLite."""
+    """The column as stored: two spellings of a day, a UUID or a document are one value to people, and two keys to
+    SQLite.
+    """
     kind = common_kind(column.type, column.type)
     if isinstance(kind, Incomparable):
         kind = Kind(Form.OPAQUE)
@@ -100,7 +108,7 @@ def _column(table: Table, row: tuple[Any, ...], parts: Sequence[str]) -> IndexCo
 
 
 def index_words(statement: str) -> tuple[list[str], str | None]:
-    """The indexed columns and expressions of a CREATE INDEX, without order and collation; and its condition."""
+    """The indexed columns and expressions of a CREATE INDEX, without order and collation, and its condition."""
     parts = tokens(statement)
     on = next(place for place, token in enumerate(parts) if token.depth == 0 and token.says("ON"))
     inside = [token for token in parts[on:] if token.depth > 0]
@@ -132,7 +140,7 @@ class Declared:
 
 
 def declared_in(statement: str, columns: Sequence[str]) -> list[Declared]:
-    """In the order in which they stand there. `columns` are the table's."""
+    """The constraints of a CREATE TABLE, in their order there. `columns` are the table's."""
     parts = tokens(statement)
     if any(token.says("VIRTUAL") for token in parts[:4]):
         return []
@@ -141,7 +149,7 @@ def declared_in(statement: str, columns: Sequence[str]) -> list[Declared]:
 
 
 class _Part:
-    """What stands between two commas: a column with its constraints, or constraints of the table."""
+    """The text between two commas: a column with its constraints, or constraints of the table."""
 
     def __init__(self, part: list[Token], columns: Sequence[str]) -> None:
         self._tokens = [token for token in part if token.text != " "]
@@ -174,7 +182,7 @@ class _Part:
         return found
 
     def _listed(self, place: int) -> tuple[str, ...]:
-        """The names in the parentheses that stand there, if they do."""
+        """The names in the parentheses at this token, if there are any."""
         if place >= len(self._tokens) or self._tokens[place].text != "(":
             return ()
         inside = self._inside(self._tokens, self._tokens[place])
@@ -193,11 +201,13 @@ class _Part:
         return list(parts[start:end])
 
 
-_NO_KEY = "the parent has no key of these columns: SQLite itself can't ask it"
+_NO_KEY = "the parent has no unique key on these columns, so SQLite can't look them up"
 
 
 def constraints_of(endpoint: SQLiteEndpoint, table: Table) -> list[ConstraintInfo]:
-    """CHECKs, NOT NULLs, keys, and foreign keys. Without names: check_1, primary_key, the index's name, fk0."""
+    """CHECKs, NOT NULLs, keys and foreign keys. Those without a name are called check_1, primary_key, fk0, or as their
+    index.
+    """
     name = quoting.text(table.name.name)
     ((statement,),) = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = {name}")
     declared = declared_in(statement, table.column_names)
@@ -310,7 +320,7 @@ def _as_in_parent(column: str, collation: str | None) -> str:
 
 
 def _parent_columns(endpoint: SQLiteEndpoint, parent: str, named: Sequence[str | None]) -> tuple[str, ...]:
-    """Those that the reference names, as the parent spells them; else its primary key."""
+    """The parent's columns that the reference names, as the parent spells them; or its primary key."""
     rows = endpoint.all(f"PRAGMA main.table_xinfo({_DIALECT.quote(parent)})")
     if None in named:
         return tuple(row[1] for row in sorted((row for row in rows if row[5]), key=itemgetter(5)))
@@ -319,7 +329,7 @@ def _parent_columns(endpoint: SQLiteEndpoint, parent: str, named: Sequence[str |
 
 
 def _parent_collations(endpoint: SQLiteEndpoint, parent: str, columns: Sequence[str]) -> dict[str, str] | None:
-    """By which each column of a parent's key is compared; None if it has no such key."""
+    """The collation that compares each column of a parent's key; None if the parent has no such key."""
     quoted = _DIALECT.quote(parent)
     for _, index, unique, _, partial in endpoint.all(f"PRAGMA main.index_list({quoted})"):
         found = _collations(endpoint, index)

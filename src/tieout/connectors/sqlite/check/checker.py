@@ -1,4 +1,4 @@
-"""An SQLite file as one who checks it sees it."""
+"""Checks an SQLite file against itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tieout.model.types import TypeName
 _DIALECT = SQLiteDialect()
 _CATALOG = CatalogQueries(indexes_of, constraints_of, find_violations)
 _COVERING = "USING COVERING INDEX"
-_NO_NAME = "each of the names that SQLite has for the rowid is a column of the table"
+_NO_NAME = "columns of the table take all of SQLite's names for the rowid"
 
 
 def open_checker(url: EndpointUrl) -> SQLiteChecker:
@@ -54,16 +54,16 @@ def open_checker(url: EndpointUrl) -> SQLiteChecker:
     except ReadError as error:
         if MALFORMED not in error.message:
             raise
-        # Told to do so, SQLite passes over what it does not understand.
+        # With this setting, SQLite skips definitions that it does not understand.
         connection = connect(url)
         connection.execute("PRAGMA writable_schema = ON")
         return SQLiteChecker(url, SQLiteEndpoint(url, connection), error)
 
 
 class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
-    """A table with an index that SQLite can't read alone is checked in a copy, of one moment; others where they are.
+    """Checks a table in a copy of the file, at one snapshot, if SQLite can't read one of its indexes alone.
 
-    Of a file that is `unreadable`, only definitions can be.
+    Of a file that is `unreadable`, only definitions can be checked.
     """
 
     other_names: tuple[str, ...] = ("main",)
@@ -114,7 +114,7 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
         return self._ordered(index, self._covering(index), self._endpoint.url)
 
     def _ordered(self, index: IndexInfo, path: ScanPath, url: EndpointUrl) -> ScanPath:
-        """The same, able to tell the order of entries, if SQLite reads them for that as they stand."""
+        """The same path, able to check the order of entries, if SQLite reads them in the stored order."""
         parts = self._endpoint.all(f"PRAGMA main.index_xinfo({_DIALECT.quote(index.name)})")
         keys = tuple(KeyColumn(str(part[4]), bool(part[3])) for part in parts if part[5])
         tree = TreePath(path.reader, path.scan, path.wide, path.evidence, url=url, keys=keys)
@@ -148,7 +148,9 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
     def unprobed(self, index: IndexInfo) -> str | None:
         if _COVERING in self._covering(index).evidence:
             return None
-        return f"SQLite reads it only with the rows: CHECK TABLE … INDEX {index.name} checks it whole, in a copy"
+        return (
+            f"SQLite reads it only together with the rows: CHECK TABLE … INDEX {index.name} checks all of it, in a copy"
+        )
 
     def addresses_are_keys(self, table: Table) -> bool:
         return is_without_rowid(self._endpoint, table) or is_rowid(table)

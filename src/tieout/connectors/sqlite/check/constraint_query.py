@@ -1,4 +1,4 @@
-"""Rows of an SQLite file that break constraints, found in the tables themselves."""
+"""Finds rows of an SQLite file that break constraints, in the tables themselves."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SQLiteAsking:
 
 @dataclass(frozen=True)
 class SQLiteConstraints(ConstraintDialect):
-    """`alone` has for each table what forces a read of the table itself."""
+    """`alone` has, for each table, the SQL that forces a read of the table itself."""
 
     alone: Mapping[TableName, str]
 
@@ -62,11 +62,11 @@ class SQLiteConstraints(ConstraintDialect):
         return f"{self.indexed_source(table, alias)} {self.alone[table]}"
 
     def is_null(self, expression: str) -> str:
-        # IS NULL of a column that is NOT NULL is false before a row is read.
+        # SQLite takes IS NULL of a NOT NULL column for false before it reads a row.
         return f"(typeof({expression}) = 'null')"
 
     def opaque(self, key: str) -> str:
-        # Else rows that come in the order of the key would not be sorted, and what is out of order not be found.
+        # Without it, SQLite would not sort rows that come in the order of the key, and not find what is out of order.
         return f"+{key}"
 
     def without_parent(self, constraint: ConstraintInfo) -> str:
@@ -74,12 +74,14 @@ class SQLiteConstraints(ConstraintDialect):
         parent = self.source(constraint.reference.parent, "p")
         theirs = [f"p.{_DIALECT.quote(name)}" for name in constraint.reference.columns]
         mine = [each.removeprefix(f"{name} = ") for each, name in zip(constraint.compared, theirs, strict=True)]
-        # With a condition SQLite makes a list of its own. Without one it would look into an index, whatever it is told.
+        # With a condition, SQLite builds a list of its own. Without one, it would use an index, whatever the statement
+        # says.
         complete = " AND ".join(f"NOT {self.is_null(each)}" for each in theirs)
         return f"({', '.join(mine)}) NOT IN (SELECT {', '.join(theirs)} FROM {parent} WHERE {complete})"
 
     def refers(self, compared: str, parent: str, child: Column, value: str) -> str:
-        # Numbers alone are sought so, which no collation changes; and the column's own affinity finds them in texts.
+        # Only numbers are looked up this way, which no collation affects, and the column's own affinity finds them in
+        # texts.
         return f"c.{_DIALECT.quote(child.name)} = {_DIALECT.literal(child, value)}"
 
 
@@ -89,26 +91,26 @@ def find_violations(
     (table, *_) = (constraint.table for constraint in constraints)
     address = () if is_without_rowid(endpoint, table) else address_of(endpoint, table)
     key = tuple(scan_column(table.column(name)) for name in table.key)
-    asked = ConstraintScan(table, tuple(constraints), address, key, _values(endpoint, constraints), only)
+    scan = ConstraintScan(table, tuple(constraints), address, key, _values(endpoint, constraints), only)
     try:
         dialect = SQLiteConstraints(_alone(endpoint, constraints))
-        if reason := refusal(dialect, asked):
+        if reason := refusal(dialect, scan):
             return Unreadable(reason)
-        found = queries(dialect, asked)
+        found = queries(dialect, scan)
         evidence = "the rows that were asked for"
         if only is None:
             statements = [statement for part in found.parts for statement in (part.probe, part.listing)]
-            evidence = _proven(endpoint, statements, asked.aliases)
+            evidence = _proven(endpoint, statements, scan.aliases)
     except TieoutError as error:
         return Unreadable(str(error))
     except _ReadOtherwise as otherwise:
         return Unreadable(f"SQLite would not read the tables themselves: {otherwise}")
     return Violations(
-        asked.constraints,
+        scan.constraints,
         SQLiteAsking(endpoint.url),
-        asked.address,
-        asked.key,
-        asked.values,
+        scan.address,
+        scan.key,
+        scan.values,
         found.marks,
         found.parts,
         evidence,
@@ -132,11 +134,11 @@ def _alone(endpoint: SQLiteEndpoint, constraints: Sequence[ConstraintInfo]) -> d
 
 
 class _ReadOtherwise(Exception):
-    """The plan has something in it by which the rows themselves are not read."""
+    """The plan does not read the rows themselves."""
 
 
 def _proven(endpoint: SQLiteEndpoint, statements: Sequence[str], aliases: Mapping[str, str]) -> str:
-    """How SQLite goes about all of them."""
+    """Summarizes how SQLite reads the tables of all statements."""
     read: dict[str, None] = {}
     for statement in statements:
         for _, _, _, step in endpoint.all(f"EXPLAIN QUERY PLAN {statement}"):

@@ -17,16 +17,16 @@ from tieout.model.tables import TableName
 
 _NAME = "integrity_check"
 _STEPS = 100_000
-"""Of SQLite's machine between two looks at the clock."""
+"""Instructions of SQLite's virtual machine between two looks at the clock."""
 _MOST = 100
-"""It stops there by itself."""
+"""SQLite stops after this many findings."""
 _INDEX = re.compile(r"(?:index|missing from index) (.+?)(?:$| at )")
 _ROW = re.compile(r"^row (-?\d+) ")
 _COLUMN = re.compile(r" (?:value|non-\w+ value) in [^.]+\.(.+)$")
 
 
 def integrity_check(url: EndpointUrl, table: TableName, seconds: float) -> OwnCheck:
-    """The table with its indexes."""
+    """Checks the table and its indexes."""
     statement = f"PRAGMA main.integrity_check({SQLiteDialect().quote(table.name)})"
     until = time.monotonic() + seconds
     with translated(url), closing(connect(url)) as connection:
@@ -36,7 +36,7 @@ def integrity_check(url: EndpointUrl, table: TableName, seconds: float) -> OwnCh
         except sqlite3.OperationalError as error:
             if "interrupted" not in str(error):
                 raise
-            return OwnCheck(_NAME, statement, unchecked=f"it was not done after {seconds:g} s")
+            return OwnCheck(_NAME, statement, unchecked=f"it had not finished after {seconds:g} s")
         except sqlite3.DatabaseError as error:
             return OwnCheck(_NAME, statement, (OwnFinding(told(str(error), error_name(error))),))
     findings = tuple(_finding(text) for text in said if text != "ok")

@@ -1,8 +1,8 @@
-"""A copy of the file in which indexes are tables: an entry can be read that SQLite would read through the table.
+"""A copy of the file in which indexes are tables, so that entries can be read that SQLite would read through the table.
 
-An index and a table WITHOUT ROWID lie in the same sort of tree. The copy's catalog calls the one the other, and all
-that is in the tree can be selected, whatever the index was made of. Copied page by page, it has every fault of the
-original; and it is of one moment: what is read of the table is read of it, too.
+SQLite stores an index and a table WITHOUT ROWID in the same kind of tree. The copy's catalog calls the one the other,
+and everything in the tree can be selected, whatever the index was made of. The copy is made page by page, so it has
+every fault of the original; and it is a snapshot: the table is read from it, too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ROWID = -1
 
 
 class Imposters:
-    """Made when it is first asked for; `close` removes it."""
+    """Created on first use; `close` removes it."""
 
     def __init__(self, url: EndpointUrl) -> None:
         self._url = url
@@ -41,7 +41,7 @@ class Imposters:
         return SQLiteReader(self._copy())
 
     def path(self, index: IndexInfo, address: Sequence[ScanColumn]) -> ScanPath:
-        """All that the index holds. Once for each index."""
+        """A path through everything in the index. Once for each index."""
         table = f"tieout_{index.name}"
         with translated(self._url), closing(connect(self._copy(), writable=True)) as connection:
             parts = connection.execute(f"PRAGMA main.index_xinfo({_DIALECT.quote(index.name)})").fetchall()
@@ -77,6 +77,6 @@ def _at(place: int, column: ScanColumn) -> ScanColumn:
 
 
 def _place(column: ScanColumn, parts: Sequence[tuple[Any, ...]]) -> int:
-    """Where an entry has a column of its address: behind its own columns, unless it is one of them."""
+    """The column index in an entry of a column of its address: behind its own columns, unless it is one of them."""
     named = [part[0] for part in parts if part[2] == column.name]
     return int(named[0] if named else [part[0] for part in parts if part[1] == _ROWID][-1])

@@ -1,6 +1,6 @@
-"""Whether the entries of an index stand in the order that SQLite looks for them by.
+"""Checks that the entries of an index are in the order by which SQLite looks them up.
 
-A scan of a tree hands out its entries as they stand there; each is compared with the one before by SQLite itself.
+A scan of a tree returns its entries in their stored order; SQLite itself compares each with the one before.
 """
 
 from __future__ import annotations

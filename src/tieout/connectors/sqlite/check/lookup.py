@@ -1,4 +1,4 @@
-"""Rows of an SQLite table by their keys, and entries of its indexes by what they may have been made of."""
+"""Finds rows of an SQLite table by their keys, and entries of its indexes by the values they may have been made of."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tieout.model.tables import Table
 _quote = SQLiteDialect().quote
 _DIALECT = SQLiteDialect()
 _AT_ONCE = 100
-"""Of the parts of a compound SELECT; SQLite has a limit of 500."""
+"""The number of parts of a compound SELECT; SQLite allows 500."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SQLiteLookup:
         if not self.keyed_by_index:
             yield from self._rows(wanted, self.table.key)
             return
-        # Only the rowid is taken from an index: any other value might be the entry's, and not the row's.
+        # Only the rowid comes from an index: any other value might be the entry's, and not the row's.
         rowid = self.address[0].name
         named = f"SELECT {_quote(rowid)} AS rowid, {_named(self.table.key)} FROM {self._name}"
         found = f"SELECT t.rowid AS column1 FROM ({wanted}) AS w CROSS JOIN ({named}) AS t ON {_equal(self.table.key)}"
@@ -59,11 +59,11 @@ class SQLiteLookup:
     def all_rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
         yield from self._rows(f"VALUES {_tuples(keys)}", self.table.key)
 
-    def entries(self, number: int, rows: Sequence[ChangedRow], told: Sequence[str]) -> Iterator[FoundEntries]:
+    def entries(self, number: int, rows: Sequence[ChangedRow], addresses: Sequence[str]) -> Iterator[FoundEntries]:
         index = self.indexes[number]
         columns = (*self.address, *(column.read for column in index.columns))
         with translated(self.url), closing(connect(self.url)) as connection:
-            for statement in [*self._own(index, told), *self._before(index, rows)]:
+            for statement in [*self._own(index, addresses), *self._before(index, rows)]:
                 _require(connection, index, statement)
                 for batch in _batches(connection, statement, columns):
                     yield FoundEntries(batch, batch.num_rows)
@@ -74,26 +74,26 @@ class SQLiteLookup:
 
     def _rows(self, wanted: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         columns = (*self.address, *self.columns)
-        # What quote() makes of a value is that value again.
-        told = " || ',' || ".join(f"quote({_quote(column.name)})" for column in self.address)
-        statement = self._joined(wanted, names, f"{select.wires(_DIALECT, columns)}, {told} AS told")
+        # SQL that quote() returns for a value is that value again.
+        addresses = " || ',' || ".join(f"quote({_quote(column.name)})" for column in self.address)
+        statement = self._joined(wanted, names, f"{select.wires(_DIALECT, columns)}, {addresses} AS addresses")
         with translated(self.url), closing(connect(self.url)) as connection:
             yield from _batches(connection, statement, columns)
 
     def _joined(self, wanted: str, names: Sequence[str], selected: str) -> str:
-        """The rows that are as `wanted` in these columns, from the table itself; `selected` is in front."""
+        """The rows of the table itself that equal `wanted` in these columns; `selected` comes first."""
         named = f"SELECT {selected}, {_named(names)} FROM {self._name} {self.alone}"
         return f"SELECT t.* FROM ({wanted}) AS w CROSS JOIN ({named}) AS t ON {_equal(names)}"
 
-    def _own(self, index: IndexInfo, told: Sequence[str]) -> Iterator[str]:
-        """Entries of what rows are now. The statement reads both: a value of any class finds itself."""
-        if not told:
+    def _own(self, index: IndexInfo, addresses: Sequence[str]) -> Iterator[str]:
+        """Entries for the current values of rows. One statement reads both, so a value of any class finds itself."""
+        if not addresses:
             return
         places = [f"a{place}" for place in range(len(self.address))]
         values = [f"k{place}" for place in range(len(index.columns))]
         parts = [*(_quote(column.name) for column in self.address), *self._values(index)]
         selected = ", ".join(f"{part} AS {name}" for part, name in zip(parts, [*places, *values], strict=True))
-        wanted = f"VALUES {_tuples([(each,) for each in told])}"
+        wanted = f"VALUES {_tuples([(each,) for each in addresses])}"
         rows = self._joined(wanted, [column.name for column in self.address], selected)
         entries = f"SELECT {selected} FROM {self._name} {self._through(index)}{_where(index)}"
         same = " AND ".join([*(f"e.{name} IS r.{name}" for name in values), *(f"e.{a} = r.{a}" for a in places)])
@@ -101,7 +101,7 @@ class SQLiteLookup:
         yield f"SELECT {found} FROM ({rows}) AS r CROSS JOIN ({entries}) AS e ON {same}"
 
     def _before(self, index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[str]:
-        """Entries of what rows were."""
+        """Entries for earlier values of rows."""
         selected = ", ".join([*(_quote(column.name) for column in self.address), *self._values(index)])
         source = f"SELECT {selected} FROM {self._name} {self._through(index)} WHERE "
         held = [f"({index.where}\n)"] if index.where else []
@@ -140,15 +140,15 @@ def _where(index: IndexInfo) -> str:
 
 
 def _require(connection: sqlite3.Connection, index: IndexInfo, statement: str) -> None:
-    """That entries are looked up in the index, and that nothing stands in for them."""
+    """Raises UnsupportedError unless SQLite looks entries up in the index, and in nothing else."""
     steps = [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
     concerned = [step for step in steps if step.startswith(("SEARCH", "SCAN")) and f" {index.name}" in step]
     if not concerned or not all(f"USING COVERING INDEX {index.name} (" in step for step in concerned):
-        raise UnsupportedError(f"SQLite would not look entries up in the index alone: {'; '.join(steps)[:300]}")
+        raise UnsupportedError(f"SQLite would not look up entries in the index alone: {'; '.join(steps)[:300]}")
 
 
 def _batches(connection: sqlite3.Connection, statement: str, columns: Sequence[ScanColumn]) -> Iterator[pa.RecordBatch]:
-    """Of rows there is one more column, which is told; and perhaps others."""
+    """The result as batches. Rows have one more column, their quoted address, and perhaps others."""
     rows = connection.execute(statement).fetchall()
     if not rows:
         return

@@ -54,7 +54,7 @@ class SQLiteRepairer(SQLiteWriter):
     rewritten_by = ("UPDATE",)
 
     def triggers(self, table: Table) -> Sequence[Trigger]:
-        """By the text of their definitions; of one that can't be read, every event is told."""
+        """Reads the text of their definitions; a trigger whose text can't be parsed counts for every event."""
         found = []
         for name, text in self.session.rows(_TRIGGERS, [table.name.name]):
             event = _EVENT.match(text or "")
@@ -69,7 +69,7 @@ class SQLiteRepairer(SQLiteWriter):
         return None if free is None else Column(free, _ROWID, nullable=False, generated=True)
 
     def known_from(self, table: Table, place: str) -> Row:
-        """An INTEGER PRIMARY KEY is the rowid; without one, the place is the key."""
+        """An INTEGER PRIMARY KEY is the rowid; in a table without a rowid, the key is the row address."""
         if not self._is_without_rowid(table):
             key = self.session.rows(
                 "SELECT name, upper(type) FROM pragma_table_info(%s) WHERE pk > 0", [table.name.name]
@@ -99,7 +99,7 @@ class SQLiteRepairer(SQLiteWriter):
         return [tuple(map(str, row)) for row in self.session.rows(statement)]
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
-        """SQLite tells no name of a foreign key: it is called by its number, as fkN, or found by its columns."""
+        """SQLite has no names of foreign keys: this one is called by its number, fkN, or found by its columns."""
         found: dict[int, list[tuple[str, str, str | None]]] = {}
         for number, parent, column, to in self.session.rows(_PARENT, [table.name.name]):
             found.setdefault(number, []).append((parent, column, to))

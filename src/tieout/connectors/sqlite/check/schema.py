@@ -1,4 +1,8 @@
-"""The tables and views of a file, with the statements that made them and all that is theirs."""
+"""Inspects the definitions in an SQLite file.
+
+For columns: defaults and generated columns that fail, sequences that are behind. Indexes that SQLite does not
+understand. Foreign keys whose parent is missing or has no such key. Views and triggers that fail to compile.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Defect, Inspection, Trouble
 from tieout.connectors.sqlite.check.catalog import index_words
-from tieout.connectors.sqlite.errors import explain
+from tieout.connectors.sqlite.errors import explain, translated
 from tieout.connectors.sqlite.quoting import name as quote
 from tieout.connectors.sqlite.session import SQLiteSession, objection, schema_session
 from tieout.connectors.sqlite.tokens import Token, joined, name_of, split_at_commas, tokens
@@ -24,12 +28,12 @@ _OBJECTS = """
 SELECT type, name, tbl_name, sql FROM main.sqlite_master
 WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND sql IS NOT NULL ORDER BY name"""
 
-SCHEMA = "main"
+_SCHEMA = "main"
 
 
 @dataclass
 class Relation:
-    """A table or a view. `indexes` and `triggers`: the statements that made them, by their names.
+    """A table or a view. `indexes` and `triggers` are the statements that made them, by name.
 
     `known`: SQLite understands its definition.
     """
@@ -56,8 +60,38 @@ class Relation:
         return len(words) > 1 and words[1].says("VIRTUAL")
 
 
-def relations(session: SQLiteSession) -> dict[str, Relation]:
-    """By their names in lower case, as SQLite finds them."""
+def inspect(url: EndpointUrl, names: Collection[TableName] | None) -> list[Inspection]:
+    """Inspects these tables and the views that read them; None: all."""
+    with translated(url), closing(schema_session(url)) as session:
+        everything = _relations(session)
+        chosen = _wanted(everything, names)
+        for relation in chosen:
+            _inspect_relation(session, relation, everything)
+        _inspect_triggers([relation for relation in chosen if relation.known], everything)
+        return [relation.inspection for relation in chosen]
+
+
+def _inspect_relation(session: SQLiteSession, relation: Relation, everything: dict[str, Relation]) -> None:
+    if not relation.known:
+        details = {
+            "reason": f"SQLite {sqlite3.sqlite_version} does not understand its definition",
+            "definition": relation.statement,
+        }
+        relation.inspection.defects.append(Defect(FailureKind.ENGINE_FINDING, details))
+    elif relation.is_view:
+        relation.inspection.looked_at["definitions"] += 1
+        trouble = session.trouble(f"EXPLAIN SELECT * FROM {relation.quoted}")
+        if trouble is not None:
+            relation.inspection.met(trouble, Defect(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
+    else:
+        relation.inspection.looked_at["definitions"] += 1
+        _inspect_table(session, relation)
+        _inspect_indexes(session, relation)
+        _inspect_foreign_keys(session, relation, everything)
+
+
+def _relations(session: SQLiteSession) -> dict[str, Relation]:
+    """The tables and views by name in lower case, as SQLite finds them."""
     rows = session.rows(_OBJECTS)
     known = {str(row[0]).casefold() for row in session.rows("SELECT name FROM pragma_table_list WHERE schema = 'main'")}
     found = {
@@ -66,7 +100,7 @@ def relations(session: SQLiteSession) -> dict[str, Relation]:
             statement,
             kind == "view",
             name.casefold() in known,
-            Inspection(TableName(SCHEMA, name), "view" if kind == "view" else None),
+            Inspection(TableName(_SCHEMA, name), "view" if kind == "view" else None),
         )
         for kind, name, _, statement in rows
         if kind in ("table", "view")
@@ -80,8 +114,8 @@ def relations(session: SQLiteSession) -> dict[str, Relation]:
     return found
 
 
-def wanted(found: dict[str, Relation], names: Collection[TableName] | None) -> list[Relation]:
-    """Those of these names and the views that speak of them, or of such a view; all, if there are no names."""
+def _wanted(found: dict[str, Relation], names: Collection[TableName] | None) -> list[Relation]:
+    """The relations with these names, and the views that mention them or such a view; all, if `names` is None."""
     if names is None:
         return list(found.values())
     chosen = {name.name.casefold() for name in names} & found.keys()
@@ -102,7 +136,7 @@ SELECT i.name, x.name FROM pragma_index_list(%s) AS i, pragma_index_xinfo(i.name
 WHERE i."unique" AND NOT i.partial AND x.key"""
 
 
-def look_at_foreign_keys(session: SQLiteSession, table: Relation, others: Mapping[str, Relation]) -> None:
+def _inspect_foreign_keys(session: SQLiteSession, table: Relation, others: Mapping[str, Relation]) -> None:
     rows = session.rows(
         'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(%s) ORDER BY id, seq', [table.name]
     )
@@ -122,26 +156,26 @@ def _reason(
     session: SQLiteSession, parent: Relation | None, name: str, count: int, theirs: Sequence[str]
 ) -> str | None:
     if parent is None:
-        return f"there is no table {name}"
+        return f"the table {name} does not exist"
     if parent.is_view:
         return f"{name} is a view"
     columns = session.rows("SELECT name, pk FROM pragma_table_xinfo(%s)", [name])
     primary = {column.casefold() for column, key in columns if key}
     if not theirs:
-        return (
-            None if len(primary) == count else f"the primary key of {name} has not {count} columns but {len(primary)}"
-        )
+        return None if len(primary) == count else f"the primary key of {name} has {len(primary)} columns, not {count}"
     missing = [column for column in theirs if column.casefold() not in {each.casefold() for each, _ in columns}]
     if missing:
         return f"{name} has no column {', '.join(missing)}"
     wanted = {column.casefold() for column in theirs}
     return (
-        None if wanted == primary or wanted in _unique(session, name) else f"({', '.join(theirs)}) is no key of {name}"
+        None
+        if wanted == primary or wanted in _unique(session, name)
+        else f"({', '.join(theirs)}) is not a unique key of {name}"
     )
 
 
 def _unique(session: SQLiteSession, table: str) -> list[set[str]]:
-    """What unique indexes on whole columns have: one with an expression has a part without a name."""
+    """The columns of each unique index on whole columns: a part that is an expression has no name."""
     found = []
     for _, parts in groupby(session.rows(_KEYS, [table]), key=itemgetter(0)):
         names = [name for _, name in parts]
@@ -153,7 +187,7 @@ def _unique(session: SQLiteSession, table: str) -> list[set[str]]:
 _EXPRESSION = -2
 
 
-def look_at_indexes(session: SQLiteSession, table: Relation) -> None:
+def _inspect_indexes(session: SQLiteSession, table: Relation) -> None:
     known = {row[0] for row in session.rows("SELECT name FROM pragma_index_list(%s)", [table.name])}
     for name, statement in table.indexes.items():
         table.inspection.looked_at["indexes"] += 1
@@ -169,12 +203,12 @@ def look_at_indexes(session: SQLiteSession, table: Relation) -> None:
 
 
 def _taken_for_text(session: SQLiteSession, name: str, statement: str) -> str | None:
-    """A name in double quotes that is no column is a text to SQLite: the same for every row."""
+    """SQLite takes a name in double quotes that is not a column for a text: the same for every row."""
     parts, _ = index_words(statement)
     for place, number in session.rows("SELECT seqno, cid FROM pragma_index_xinfo(%s) WHERE key", [name]):
         words = tokens(parts[place])
         if number == _EXPRESSION and len(words) == 1 and words[0].text.startswith('"'):
-            return f"{parts[place]} is no column of the table: SQLite takes it for a text"
+            return f"{parts[place]} is not a column of the table: SQLite takes it for a text"
     return None
 
 
@@ -182,13 +216,13 @@ def _wrong(name: str, reason: str, statement: str) -> Defect:
     return Defect(FailureKind.INVALID_INDEX_DEFINITION, {"reason": reason, "definition": statement}, index=name)
 
 
-ROWS = 1000
-"""Of so many rows a generated column is computed: whether it has the right value in all of them is another check."""
+_ROWS = 1000
+"""The number of rows for which a generated column is computed: another check compares all of its values."""
 
 _KEYWORDS = ("NULL", "TRUE", "FALSE", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP")
 
 
-def look_at_table(session: SQLiteSession, table: Relation) -> None:
+def _inspect_table(session: SQLiteSession, table: Relation) -> None:
     trouble = session.trouble(f"EXPLAIN SELECT * FROM {table.quoted}")
     if trouble is not None:
         table.inspection.met(trouble, Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
@@ -206,7 +240,7 @@ def look_at_table(session: SQLiteSession, table: Relation) -> None:
 def _default(session: SQLiteSession, table: Relation, column: str, text: str) -> None:
     table.inspection.looked_at["defaults"] += 1
     words = tokens(text)
-    # A name that stands alone is no column here, but a text.
+    # A single name is not a column here, but a text.
     if len(words) == 1 and not words[0].says(*_KEYWORDS) and (words[0].is_word or words[0].text[0] in '"`['):
         return
     trouble = session.trouble(f"SELECT ({text})")
@@ -222,7 +256,7 @@ def _generated(session: SQLiteSession, table: Relation, column: str) -> None:
     if text is None:
         table.inspection.left_out.append(f"column {column}: its expression is not found in the table's definition")
         return
-    trouble = session.trouble(f"SELECT ({text}) FROM {table.quoted} LIMIT {ROWS}")
+    trouble = session.trouble(f"SELECT ({text}) FROM {table.quoted} LIMIT {_ROWS}")
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
         defect = Defect(FailureKind.INVALID_GENERATED_COLUMN, details, (column,), place=f"column {column}")
@@ -230,7 +264,7 @@ def _generated(session: SQLiteSession, table: Relation, column: str) -> None:
 
 
 def _expressions(table: Relation) -> Iterator[tuple[str, str]]:
-    """The generated columns of a table's definition, and what they are generated as."""
+    """The generated columns of a table's definition, and their expressions."""
     inside = [token for token in table.words if token.depth > 0]
     for part in split_at_commas(inside, 1):
         at = next((place for place, token in enumerate(part) if token.depth == 1 and token.says("AS")), None)
@@ -239,7 +273,7 @@ def _expressions(table: Relation) -> Iterator[tuple[str, str]]:
 
 
 def _grouped(part: list[Token]) -> Iterator[Token]:
-    """What is in the first parentheses."""
+    """The content of the first parentheses."""
     inside = False
     for token in part:
         if token.depth > 1:
@@ -250,12 +284,12 @@ def _grouped(part: list[Token]) -> Iterator[Token]:
 
 
 def _sequence(session: SQLiteSession, table: Relation, columns: list[tuple[Any, ...]]) -> None:
-    """SQLite takes the larger of both numbers: a number is handed out again only once its row is gone."""
+    """SQLite continues from the larger of both numbers, so it reuses a number only after its row is deleted."""
     if not any(token.says("AUTOINCREMENT") for token in table.words):
         return
     table.inspection.looked_at["sequences"] += 1
     (column,) = (name for name, _, _, key in columns if key)
-    # In one statement: of one moment.
+    # In one statement, so at one snapshot.
     ((counted, largest),) = session.rows(
         f"SELECT (SELECT max(seq) FROM main.sqlite_sequence WHERE name = %s),"
         f" (SELECT max({quote(column)}) FROM {table.quoted} NOT INDEXED)",
@@ -270,22 +304,22 @@ def _sequence(session: SQLiteSession, table: Relation, columns: list[tuple[Any, 
 _OTHER_EVENT = "cannot modify"
 
 
-def look_at_triggers(tables: Iterable[Relation], all_of_them: Mapping[str, Relation]) -> None:
+def _inspect_triggers(tables: Iterable[Relation], all_of_them: Mapping[str, Relation]) -> None:
     with_triggers = [table for table in tables if table.triggers]
     if not with_triggers:
         return
-    # An EXPLAIN that is kept for the next time does not notice that the schema has changed.
+    # A cached EXPLAIN does not notice that the schema has changed.
     with closing(sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)) as copy:
         for each in all_of_them.values():
-            # What can't be made is missing in the copy as it is in the file.
+            # What can't be created here is missing in the copy as it is in the file.
             with suppress(sqlite3.Error):
                 copy.execute(each.statement)
         made = {row[0].casefold() for row in copy.execute("SELECT name FROM pragma_table_list")}
         for table in with_triggers:
             if any(defect.part == (None, None, None) for defect in table.inspection.defects):
-                continue  # what is wrong is wrong with all that is its own
+                continue  # the table itself is wrong, and so is all that belongs to it
             if table.name.casefold() not in made:
-                table.inspection.left_out.append("its triggers: a table like it could not be made")
+                table.inspection.left_out.append("its triggers: could not create a table like it")
                 continue
             for name, statement in table.triggers.items():
                 table.inspection.looked_at["triggers"] += 1
@@ -314,7 +348,7 @@ def _compiled(copy: sqlite3.Connection, table: Relation, name: str, statement: s
 
 
 class _AnotherEvent(Exception):
-    """A view that is changed by triggers, and not in this way."""
+    """A view with INSTEAD OF triggers, none of which is for this event."""
 
 
 def _explain(copy: sqlite3.Connection, event: str) -> None:
@@ -327,39 +361,9 @@ def _explain(copy: sqlite3.Connection, event: str) -> None:
 
 
 def _events(copy: sqlite3.Connection, table: Relation) -> Iterator[str]:
-    """Statements that every trigger of the table is compiled for; an UPDATE names every column."""
+    """Statements for which SQLite compiles every trigger of the table; an UPDATE names every column."""
     name = quote(table.name)
     columns = [row[0] for row in copy.execute("SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", [table.name])]
     yield f"INSERT INTO {name} DEFAULT VALUES"
     yield f"UPDATE {name} SET {', '.join(f'{quote(column)} = {quote(column)}' for column in columns)}"
     yield f"DELETE FROM {name}"
-
-
-def inspect(url: EndpointUrl, names: Collection[TableName] | None) -> list[Inspection]:
-    """The definitions of these tables and of the views that read them; None: of all."""
-    with closing(schema_session(url)) as session:
-        everything = relations(session)
-        chosen = wanted(everything, names)
-        for relation in chosen:
-            _look_at(session, relation, everything)
-        look_at_triggers([relation for relation in chosen if relation.known], everything)
-        return [relation.inspection for relation in chosen]
-
-
-def _look_at(session: SQLiteSession, relation: Relation, everything: dict[str, Relation]) -> None:
-    if not relation.known:
-        details = {
-            "reason": f"SQLite {sqlite3.sqlite_version} does not understand its definition",
-            "definition": relation.statement,
-        }
-        relation.inspection.defects.append(Defect(FailureKind.ENGINE_FINDING, details))
-    elif relation.is_view:
-        relation.inspection.looked_at["definitions"] += 1
-        trouble = session.trouble(f"EXPLAIN SELECT * FROM {relation.quoted}")
-        if trouble is not None:
-            relation.inspection.met(trouble, Defect(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
-    else:
-        relation.inspection.looked_at["definitions"] += 1
-        look_at_table(session, relation)
-        look_at_indexes(session, relation)
-        look_at_foreign_keys(session, relation, everything)

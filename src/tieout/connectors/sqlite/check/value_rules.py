@@ -1,9 +1,8 @@
-"""What no value of an SQLite column should be.
+"""What values of an SQLite column break its declared type.
 
-SQLite keeps whatever it is given, unless the table is STRICT: a declared type says what the column's values are meant
-to be. Told is only what can't be meant: text or bytes where numbers are declared, a fraction among integers, days that
-the calendar does not have. Moments may be numbers, as SQLite's own functions take them; the lengths in VARCHAR(n) bind
-nobody.
+Unless a table is STRICT, SQLite stores any value; a declared type only says what the values should be. A check reports
+only what can't be meant: text or bytes where numbers are declared, a fraction among integers, days that the calendar
+does not have. Moments may be numbers, as SQLite's own functions take them; the lengths in VARCHAR(n) bind nobody.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _STRICT = {"INT": "integer", "INTEGER": "integer", "REAL": "real", "TEXT": "text
 _DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _TIME = "[0-9][0-9]:[0-9][0-9]"
 _WORDS_FOR_TRUTH = "'true', 'false', 't', 'f', 'yes', 'no', 'y', 'n'"
-# Not as a part of a larger condition: then it may be meant of some rows only.
+# Not as a part of a larger condition, which may concern only some rows.
 _JSON_CHECK = re.compile(r"\bCHECK ?\( ?(?:[^\s()]+ IS NULL OR )?json_valid ?\( ?([^\s()]+) ?\) ?\)", re.IGNORECASE)
 
 
 def rules_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[list[ValueRule], list[tuple[str, str]]]:
-    """The rules; and the columns that something can't be asked of, with the reason."""
+    """The rules, and the columns for which a rule can't be checked, with the reason."""
     name = _DIALECT.quote(table.name.name)
     known = quoting.text(table.name.name)
     ((statement,),) = endpoint.all(f"SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = {known}")
@@ -51,7 +50,7 @@ def rules_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[list[ValueRule], l
         if hidden[column.name] == _STORED:
             expression = _expression(parts.get(column.name.casefold(), []))
             if expression is None:
-                unjudged.append((column.name, "what it is generated from is not found in the table's statement"))
+                unjudged.append((column.name, "its expression was not found in the table's definition"))
             else:
                 rules.append(_generated(column, _DIALECT.quote(column.name), expression))
     return rules, unjudged
@@ -79,12 +78,12 @@ class _Rules:
         if name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT):
             yield from self._moments()
         if name is TypeName.JSON or self.is_json:
-            # Of NULL, too, SQLite says that it is not valid.
+            # SQLite says that NULL is not valid JSON.
             broken = f"{self.name} IS NOT NULL AND (typeof({self.name}) = 'blob' OR NOT json_valid({self.name}))"
             yield self._rule(FailureKind.INVALID_JSON, "JSON", broken)
 
     def _moments(self) -> Iterator[ValueRule]:
-        """Only text of the one form; years before 0 or beyond 9999, and infinity, have forms of their own."""
+        """Only text in the usual form; years before 0 or beyond 9999, and infinity, have forms of their own."""
         c = self.name
         plain = f"typeof({c}) = 'text' AND {c} GLOB {quoting.text(f'{_DAY}*')}"
         other = (
@@ -96,7 +95,7 @@ class _Rules:
             "a number, or a moment as YYYY-MM-DD HH:MM:SS",
             f"typeof({c}) = 'blob' OR typeof({c}) = 'text' AND NOT {known}",
         )
-        # Without something to add, SQLite hands the 30th of February back as it came.
+        # Without a modifier, SQLite returns the 30th of February unchanged.
         no_day = f"date(substr({c}, 1, 10), '+0 days') IS NOT substr({c}, 1, 10)"
         no_time = f"substr({c}, 12, 8) GLOB {quoting.text(f'{_TIME}:[0-9][0-9]')} AND time(substr({c}, 12, 8)) IS NULL"
         broken = f"{plain} AND NOT ({other}) AND ({no_day} OR {no_time})"
@@ -130,12 +129,12 @@ _CLASSES = {
 
 
 def _shown(expression: str) -> str:
-    """As its bytes: a text may be none, and a number is written out."""
+    """The value as bytes: a text may be invalid, and a number is written out."""
     return f"substr(CAST({expression} AS BLOB), 1, {SHOWN_BYTES})"
 
 
 def _generated(column: Column, name: str, expression: str) -> ValueRule:
-    """Compared with the column, what the expression gives takes on the column's affinity, as when it was stored."""
+    """Compared with the column, the expression's value takes on the column's affinity, as when it was stored."""
     broken = f"{name} COLLATE BINARY IS NOT ({expression})"
     shown = (("value", _shown(name)), ("expression_gives", _shown(f"({expression})")))
     return ValueRule(FailureKind.WRONG_GENERATED_VALUE, column.name, f"always {expression}", broken, shown)
@@ -149,7 +148,7 @@ def _definitions(statement: str) -> dict[str, list[Token]]:
 
 
 def _expression(part: list[Token]) -> str | None:
-    """What stands in parentheses behind AS."""
+    """The content of the parentheses after AS."""
     for place, token in enumerate(part):
         if token.depth == 1 and token.says("AS"):
             after = stripped(part[place + 1 :])

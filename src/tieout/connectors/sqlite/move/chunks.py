@@ -1,4 +1,4 @@
-"""Reads chunks of SQLite tables: each in a view of its own, which tells how far its changes were captured."""
+"""Reads chunks of SQLite tables: each in a snapshot of its own, together with how far changes were captured in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SQLiteChunkSource:
     def reading(self) -> Iterator[SQLiteChunkReader]:
         with translated(self.url), closing(connect(self.url, wait_seconds=WAIT_SECONDS)) as connection:
             connection.execute("BEGIN")
-            # With this look the view begins.
+            # The snapshot is taken at this read.
             held = Held(end(lambda statement: connection.execute(statement).fetchall()))
             yield SQLiteChunkReader(self.url, connection, held)
 
@@ -39,7 +39,7 @@ class SQLiteChunkSource:
         return texts_of(transfer)
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
-        """Only an INTEGER PRIMARY KEY is cut into ranges: its order needs no asking."""
+        """Only an INTEGER PRIMARY KEY is split into ranges, and its order is known."""
         numbers = [int(bound[0]) for bound in bounds]
         return [bisect_right(numbers, int(key[0])) for key in keys]
 
@@ -55,11 +55,11 @@ class SQLiteChunkReader:
         condition = select.within(_DIALECT, key_scan(transfer), keys)
         statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
         texts = texts_of(transfer)
-        # Here: whoever takes the lines would take an error for its own.
+        # Here, because the consumer of the lines would take an error for its own.
         with translated(self.url):
             cursor = self.connection.execute(f"{statement} WHERE {condition}" if condition else statement)
             while rows := cursor.fetchmany(_ROWS):
                 values = (list(column) for column in zip(*rows, strict=True))
                 yield copy_text.lines([text(column) for text, column in zip(texts, values, strict=True)])
-            # Without a write-ahead log nobody can write as long as somebody reads.
+            # Without a write-ahead log nobody can write while somebody reads.
             self.connection.execute("COMMIT")

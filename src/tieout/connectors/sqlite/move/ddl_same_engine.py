@@ -1,4 +1,4 @@
-"""An SQLite table as it would be made in another file: from the statements that SQLite keeps."""
+"""The statements that create an SQLite table in another file, from those that SQLite stores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tieout.connectors.sqlite.tokens import Token, joined, name_of, split_at_com
 from tieout.model.tables import Table
 
 NAME = "\0name\0"
-"""Stands in a statement for the target table's name as a text."""
+"""A placeholder in a statement for the target table's name as a text."""
 
 _CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN")
 _quote = SQLiteDialect().quote
@@ -25,10 +25,10 @@ class _Parts:
 
 
 def own_structure(connection: sqlite3.Connection, table: Table) -> Structure:
-    """Foreign keys stay where they are written: SQLite adds none later, and checks them only where it is asked to."""
+    """Foreign keys stay in CREATE TABLE: SQLite can add none later, and checks them only on request."""
     name = table.name.name
     (made,) = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", [name]).fetchone()
-    # One that is copied in several chunks may hold a value twice until all are of one position.
+    # A table that is copied in several chunks may hold a value twice until all are of one position.
     in_chunks = any(table.column(column).order is not None for column in table.key)
     found = tokens(made)
     parts, tail = _table(found, take_unique=in_chunks)
@@ -45,7 +45,7 @@ def own_structure(connection: sqlite3.Connection, table: Table) -> Structure:
 
 
 def _table(found: list[Token], *, take_unique: bool) -> tuple[_Parts, str]:
-    """What stands between the parentheses, a line for each part, and what stands behind them."""
+    """The content of the parentheses, a line for each part, and the text after them."""
     start = next(place for place, token in enumerate(found) if token.text == "(")
     end = max(place for place, token in enumerate(found) if token.text == ")" and token.depth == 0)
     parts = _Parts()
@@ -85,7 +85,7 @@ def _only_unique(part: list[Token]) -> str | None:
 
 
 def _conflict(rest: list[Token]) -> bool:
-    """ON CONFLICT …, which no index can say."""
+    """True for ON CONFLICT …, which no index can express."""
     words = [token for token in rest if token.text != " "]
     return bool(words) and words[0].says("ON")
 
@@ -100,7 +100,7 @@ def _is_primary(table: Table) -> bool:
 
 
 def _indexes(connection: sqlite3.Connection, table: Table) -> tuple[list[Part], list[Part]]:
-    """Plain ones, and unique ones; those that a constraint made come with it."""
+    """The plain indexes and the unique ones; those of a constraint come with the constraint."""
     plain: list[Part] = []
     unique: list[Part] = []
     query = (

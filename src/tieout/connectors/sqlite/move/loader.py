@@ -64,18 +64,20 @@ class SQLiteLoader:
 
 
 def refuse_triggers(session: Session, table: TableName) -> None:
-    """They did their work on the source, and can't be put to sleep here. Ours only tell what comes."""
+    """Raises UnsupportedError if a table has triggers: they ran on the source, and SQLite can't turn them off here. Our
+    own triggers only log changes.
+    """
     found = session.rows("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s", [table.name])
     for (name,) in found:
         if not name.startswith("tieout_"):
             raise UnsupportedError(
-                f"{table} has a trigger there, {name}, that would change what is moved",
-                "drop it until the move is over",
+                f"{table} has a trigger in the target, {name}, that would change the moved rows",
+                "drop it until the move has finished",
             )
 
 
 def _read_ahead(lines: Iterable[bytes]) -> Iterable[bytes]:
-    """Most chunks are read whole before they wait for their turn to write, and hold nobody up at the source."""
+    """Reads most chunks whole before they wait for their turn to write, so that the source is not blocked meanwhile."""
     rest, taken, size = iter(lines), list[bytes](), 0
     for block in rest:
         taken.append(block)
@@ -88,7 +90,7 @@ def _read_ahead(lines: Iterable[bytes]) -> Iterable[bytes]:
 def load(
     session: SQLiteSession, into: TableName, transfer: Transfer, extra: Sequence[str], lines: Iterable[bytes]
 ) -> int:
-    """Rows written: all of the lines, or WriteError."""
+    """Returns the number of rows written: one for each line, or WriteError."""
     names = [*(column.name for column in transfer.target_columns), *extra]
     start = f"INSERT INTO {session.table(into)} ({', '.join(map(session.quote, names))}) VALUES "
     plain = f"{start}({', '.join('?' * len(names))})"
@@ -111,7 +113,7 @@ def _plain_rows(block: bytes, odd: list[list[Any]]) -> Iterator[list[Any]]:
 
 
 def _insert_odd(session: SQLiteSession, start: str, row: Sequence[Any]) -> None:
-    """Python binds no text that is no text: SQLite makes one of its bytes."""
+    """Python binds only valid text as a parameter, so SQLite makes the text from its bytes."""
     ((encoding,),) = session.rows("PRAGMA encoding")
     if encoding != "UTF-8":
         raise WriteError(f"{session.url.redacted()}: a text is not UTF-8, and the file keeps its texts in {encoding}")

@@ -1,4 +1,4 @@
-"""An SQLite file as a source. It keeps no log: triggers of ours tell what changes, from when a task begins."""
+"""An SQLite file as a source. It has no change log: our triggers log changes from the start of a task."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SQLiteSource:
     keeps_position: ClassVar[bool] = True
     tells_generated: ClassVar[bool] = False
     tells_all: ClassVar[bool] = False
-    # What lies between two looks at the file is whole transactions, and is applied as one.
+    # What lies between two reads of the file is whole transactions, applied as one.
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl
@@ -45,7 +45,7 @@ class SQLiteSource:
             return own_structure(connection, table)
 
     def wiring(self, table: Table) -> Wiring:
-        raise UnsupportedError(f"{table.name}: rows of SQLite are moved to SQLite alone")
+        raise UnsupportedError(f"{table.name}: SQLite tables can be moved only to SQLite")
 
     def given(
         self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
@@ -54,7 +54,7 @@ class SQLiteSource:
             if column.default is not None and ("(" in column.default or column.default.upper().startswith("CURRENT_")):
                 name = f"{table.name}: its new column {column.name}"
                 raise UnsupportedError(f"{name} has a default that each server computes by itself")
-        # A default can't be changed; and what rows have that is not the default was captured.
+        # A default can't be changed, and the capture has every value that is not the default.
         return {column.name: column.default for column in columns}
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:

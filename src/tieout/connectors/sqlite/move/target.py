@@ -19,7 +19,7 @@ from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 
 _ODD = "_tieout_odd"
-_FOREIGN = "SQLite takes tables of SQLite alone"
+_FOREIGN = "only SQLite tables can be moved to SQLite"
 
 
 def open_target(url: EndpointUrl) -> SQLiteTarget:
@@ -39,7 +39,7 @@ class SQLiteTarget(SqlTarget):
         return [Unholdable(name, _FOREIGN) for name in table.column_names]
 
     def lacking(self, types: Sequence[str]) -> list[str]:
-        return []  # whatever a type is called, SQLite takes it
+        return []  # SQLite accepts any type name
 
     def built(self, table: TableName) -> Built:
         found = self.session.rows("SELECT name FROM pragma_index_list(%s)", [table.name])
@@ -55,7 +55,7 @@ class SQLiteTarget(SqlTarget):
         return found
 
     def load_problem(self) -> Problem:
-        message = "SQLite has no server that could say how many statements it runs (max_load)"
+        message = "SQLite has no server load that could be measured (max_load)"
         return Problem(Severity.PREVENTS, message, "leave max_load out; max_rows_per_second limits the rate")
 
     def lag_problem(self) -> Problem:
@@ -79,7 +79,8 @@ class SQLiteTarget(SqlTarget):
         target = stage.transfer.target.name
         refuse_triggers(self.session, target)
         names = [self.session.quote(column.name) for column in stage.transfer.target_columns]
-        # Made so, columns have the target's affinities and no constraints; and of two names SQLite makes others.
+        # A table that is made so has the target's affinities and no constraints; but SQLite would change two column
+        # names.
         odd = {place: name for place, name in enumerate(names) if name.lower() in ('"true"', '"false"')}
         selected = ", ".join(f"{name} AS {_ODD}{place}" if place in odd else name for place, name in enumerate(names))
         table = self.session.table(stage.name)
@@ -115,7 +116,7 @@ class SQLiteTarget(SqlTarget):
         raise _left_out(stage)
 
     def leave(self) -> None:
-        """There is no schema to remove."""
+        """Nothing: SQLite has no schema to remove."""
 
     def exactly(self, column: Column) -> str:
         name = self.session.quote(column.name)
@@ -174,14 +175,14 @@ class SQLiteTarget(SqlTarget):
 
 
 def _same(name: str) -> str:
-    """Whether `t` and `s` have the same in a column, and not what SQLite or a collation only takes for it.
+    """True if `t` and `s` have the same value in a column, bit by bit, whatever SQLite or a collation considers equal.
 
-    One row of a stage must not find what another one stands for: each would take the same row away.
+    Two staged rows must not match the same row of the target: each would delete it.
     """
     alike = f"t.{name} IS s.{name} COLLATE BINARY AND typeof(t.{name}) = typeof(s.{name})"
     return f"{alike} AND (t.{name} IS NOT 0.0 OR tieout_sign(t.{name}) = tieout_sign(s.{name}))"
 
 
 def _left_out(stage: StageTable) -> UnsupportedError:
-    """SQLite's log never does."""
+    """SQLite's log never leaves out a value."""
     return UnsupportedError(f"{stage.transfer.source.name}: the log left a value out")

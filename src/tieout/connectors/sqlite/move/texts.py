@@ -1,7 +1,7 @@
 r"""How SQLite's values are written in tab form, between two SQLite files: each with its class.
 
-An INTEGER is its digits. Before others stands a letter: `r` before the hexadecimal digits of a REAL, `t` before a TEXT,
-`b` before the hexadecimal digits of a BLOB, and `u` before those of a TEXT that is not UTF-8.
+An INTEGER is its digits. Others start with a letter: `r` and the hexadecimal digits of a REAL, `t` and a TEXT, `b` and
+the hexadecimal digits of a BLOB, `u` and those of a TEXT that is not UTF-8.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 
 @dataclass(frozen=True, slots=True)
 class Undecodable:
-    """A TEXT that is no text."""
+    """A TEXT that is not valid text."""
 
     raw: bytes
 
@@ -46,11 +46,13 @@ def texts(values: Sequence[object]) -> pa.Array:
 
 
 def _never_null(table: TableName, column: str) -> TextOf:
-    """SQLite lets NULL into a key, into as many rows as want it."""
+    """SQLite allows NULL in a key, in any number of rows."""
 
     def of_key(values: list[object]) -> pa.Array:
         if None in values:
-            raise UnsupportedError(f"{table}: {column} is part of the key and NULL in a row, which nothing names then")
+            raise UnsupportedError(
+                f"{table}: {column} is part of the key and NULL in a row, so nothing identifies that row"
+            )
         return texts(values)
 
     return of_key
@@ -81,7 +83,7 @@ def _whole(value: object) -> object:
 
 
 def rows_of(block: bytes) -> Iterator[list[Any]]:
-    """The values of whole lines."""
+    """Yields the values of each line of a block of whole lines."""
     for line in block.decode().split("\n")[:-1]:
         yield [_value(field) for field in line.split("\t")]
 
