@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.sqlite.capture import log_tables
-from tieout.connectors.sqlite.capture.captured_table import Captured, captured
 from tieout.connectors.sqlite.capture.log_tables import ANNOUNCED, CHANGES, READERS, SEEN, SHAPES, WANTED
-from tieout.connectors.sqlite.capture.triggers import names, triggers
+from tieout.connectors.sqlite.capture.triggers import Captured, captured, names, triggers
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.session import SQLiteSession, transaction
 from tieout.errors import LogLostError

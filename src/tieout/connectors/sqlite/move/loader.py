@@ -14,8 +14,8 @@ from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.connectors.sql.session import Session
 from tieout.connectors.sqlite import quoting
+from tieout.connectors.sqlite.move.chunks import Undecodable, rows_of
 from tieout.connectors.sqlite.move.ddl_same_engine import NAME
-from tieout.connectors.sqlite.move.texts import Undecodable, rows_of
 from tieout.connectors.sqlite.session import SQLiteSession, mover_session, transaction
 from tieout.errors import UnsupportedError, WriteError
 from tieout.model.moves import Chunk, Fence, Held, Transfer

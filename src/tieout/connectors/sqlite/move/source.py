@@ -10,8 +10,8 @@ from typing import ClassVar
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.connectors.sqlite.capture import capturing
-from tieout.connectors.sqlite.capture.captured_table import refused
 from tieout.connectors.sqlite.capture.log import SQLiteLog
+from tieout.connectors.sqlite.capture.triggers import refused
 from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.move.chunks import SQLiteChunkSource
 from tieout.connectors.sqlite.move.ddl_same_engine import own_structure

@@ -10,7 +10,7 @@ from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
-from tieout.connectors.sqlite.capture.captured_table import rowid_of
+from tieout.connectors.sqlite.capture.triggers import rowid_of
 from tieout.connectors.sqlite.move.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
 from tieout.connectors.sqlite.session import mover_session
 from tieout.errors import UnsupportedError
