@@ -280,7 +280,7 @@ def test_what_is_confirmed_is_forgotten_when_nobody_wants_it(db: SqliteDatabase)
     start, end = position(0), one.now()
     one.confirm(end)
     assert len(told(two, "t")) == 2
-    with pytest.raises(LogLostError, match="forgotten"):
+    with pytest.raises(LogLostError, match="were deleted"):
         list(one.read(start, end, frozenset()))
     two.confirm(end)
     assert db.rows("SELECT a FROM tieout_changes, t WHERE new0 = a") == [(2,)], "all but the last"
