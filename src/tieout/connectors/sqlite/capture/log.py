@@ -12,7 +12,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.connectors.sqlite import quoting
-from tieout.connectors.sqlite.capture import capturing
+from tieout.connectors.sqlite.capture import captured_tables
 from tieout.connectors.sqlite.capture.log_tables import (
     ANNOUNCED,
     CHANGES,
@@ -61,7 +61,7 @@ class SQLiteLog:
         with self._looking() as connection:
             upgraded = bool(identity(_rows_of(connection)))
         if not upgraded:
-            capturing.upgrade(self.url)
+            captured_tables.upgrade(self.url)
         with self._looking() as connection:
             confirmed = self._confirmed(connection)
             if not after.log:
@@ -123,7 +123,7 @@ class SQLiteLog:
         if position.offset > confirmed:
             # Other writers go first: what can't be deleted this time is deleted the next time.
             with suppress(UnreachableError):
-                capturing.confirm(self.url, self.task, position, _CONFIRM_SECONDS)
+                captured_tables.confirm(self.url, self.task, position, _CONFIRM_SECONDS)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -140,7 +140,7 @@ class SQLiteLog:
             seen = connection.execute(f"SELECT schema_version FROM {SEEN}").fetchall()
             if seen != connection.execute("PRAGMA schema_version").fetchall():
                 connection.execute("ROLLBACK")
-                capturing.adapt(self.url)
+                captured_tables.adapt(self.url)
                 connection.execute("BEGIN")
             yield connection
 
@@ -153,7 +153,7 @@ class SQLiteLog:
         if row is None:
             raise LogLostError(
                 f"{self.url.redacted()}: changes are no longer captured for the task {self.task}",
-                capturing.START_OVER,
+                captured_tables.START_OVER,
             )
         return int(row[0])
 
@@ -161,7 +161,7 @@ class SQLiteLog:
         """Raises LogLostError unless both positions are of this log, and all changes between them are stored."""
         if self._confirmed(connection) > after.offset:
             where = f"{self.url.redacted()}: changes after {after} were deleted, because the task had confirmed them"
-            raise LogLostError(where, capturing.START_OVER)
+            raise LogLostError(where, captured_tables.START_OVER)
         rows = _rows_of(connection)
         for place in (after, upto):
             if place.log and place.log != identity(rows):

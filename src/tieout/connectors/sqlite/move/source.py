@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.sql.ddl import Structure, Wiring
-from tieout.connectors.sqlite.capture import capturing
+from tieout.connectors.sqlite.capture import captured_tables
 from tieout.connectors.sqlite.capture.log import SQLiteLog
 from tieout.connectors.sqlite.capture.triggers import refused
 from tieout.connectors.sqlite.errors import translated
@@ -74,10 +74,10 @@ class SQLiteSource:
             return refused(table, lambda statement: connection.execute(statement).fetchall())
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
-        return capturing.begin(self.url, task, tables)
+        return captured_tables.begin(self.url, task, tables)
 
     def log(self, task: str) -> SQLiteLog:
         return SQLiteLog(self.url, task)
 
     def drop_task(self, task: str) -> None:
-        capturing.end(self.url, task)
+        captured_tables.end(self.url, task)
