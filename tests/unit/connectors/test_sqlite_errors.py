@@ -10,10 +10,12 @@ import pytest
 
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.protocols.repair import Refused, TryAgain
+from tieout.connectors.sqlite.check.engine_checker import integrity_check
 from tieout.connectors.sqlite.endpoint import open_endpoint
 from tieout.connectors.sqlite.move.target import open_target
 from tieout.connectors.sqlite.writer import open_writer
 from tieout.errors import FullError, MissingObjectError, ReadError, UnreachableError, WriteError
+from tieout.model.tables import TableName
 
 
 @pytest.fixture
@@ -111,3 +113,8 @@ def test_what_is_missing(url: EndpointUrl) -> None:
         endpoint.all("SELECT * FROM gone")
     with pytest.raises(MissingObjectError, match="unable to open"):
         open_endpoint(parse_url("sqlite:////no/such/directory/a.db"))
+
+
+def test_a_name_is_not_taken_for_a_timeout(url: EndpointUrl) -> None:
+    with pytest.raises(MissingObjectError, match="no such table"):
+        integrity_check(url, TableName("main", "interrupted"), 60)

@@ -34,7 +34,7 @@ def integrity_check(url: EndpointUrl, table: TableName, seconds: float) -> OwnCh
         try:
             said = [str(text) for (text,) in connection.execute(statement)]
         except sqlite3.OperationalError as error:
-            if "interrupted" not in str(error):
+            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                 raise
             return OwnCheck(_NAME, statement, unchecked=f"it had not finished after {seconds:g} s")
         except sqlite3.DatabaseError as error:
