@@ -13,9 +13,9 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Capabilities
 from tieout.connectors.sql.keys import choose_key
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import SQLiteReader
 from tieout.errors import MissingObjectError
 from tieout.model.tables import Column, Constraint, Index, Table, TableName

@@ -15,9 +15,9 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.sql import select
 from tieout.connectors.sql.select import cut
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.session import connect
 from tieout.errors import UnsupportedError
 from tieout.model.canonical_kinds import Form
 from tieout.model.digests import Digest

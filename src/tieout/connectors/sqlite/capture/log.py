@@ -26,8 +26,9 @@ from tieout.connectors.sqlite.capture.log_tables import (
     proven,
     tail,
 )
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.session import WAIT_SECONDS, connect
+from tieout.connectors.sqlite.session import WAIT_SECONDS
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.positions import Position
 from tieout.model.row_changes import Begin, ChangeKind, Commit, LogItem, LogTable, Reached, Rows

@@ -33,10 +33,10 @@ from tieout.connectors.sqlite.check.key_order import KeyColumn, TreePath
 from tieout.connectors.sqlite.check.lookup import SQLiteLookup
 from tieout.connectors.sqlite.check.schema import inspect
 from tieout.connectors.sqlite.check.value_rules import rules_of
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint, open_endpoint
 from tieout.connectors.sqlite.errors import MALFORMED, translated
-from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.errors import ReadError
 from tieout.model.tables import Column, Table, TableName

@@ -12,10 +12,10 @@ from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations
 from tieout.connectors.sql.constraints import ConstraintDialect, ConstraintScan, queries, refusal
 from tieout.connectors.sqlite.check.catalog import address_of, indexes_of, is_without_rowid, rows_alone, scan_column
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.errors import TieoutError
 from tieout.model.constraints import ConstraintInfo

@@ -9,9 +9,9 @@ from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import error_name, translated
-from tieout.connectors.sqlite.session import connect
 from tieout.model.server_words import told
 from tieout.model.tables import TableName
 

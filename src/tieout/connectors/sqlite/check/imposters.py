@@ -18,9 +18,9 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.sql.index_scan import ScanPath
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import SQLiteReader
 from tieout.model.tables import TableName
 

@@ -13,9 +13,9 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.paths import Disorder
 from tieout.connectors.sql import select
 from tieout.connectors.sql.index_scan import MOST, ComparesNeighbours, ScanPath, neighbours
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 
 _DIALECT = SQLiteDialect()

@@ -14,9 +14,9 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql import select
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.session import connect
 from tieout.connectors.sqlite.snapshot import array_of
 from tieout.errors import UnsupportedError
 from tieout.model.tables import Table

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from tieout.connectors.protocols.paths import SHOWN_BYTES, ValueRule
 from tieout.connectors.sqlite import quoting
+from tieout.connectors.sqlite.connection import IS_TEXT
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.endpoint import SQLiteEndpoint
-from tieout.connectors.sqlite.session import IS_TEXT
 from tieout.connectors.sqlite.tokens import Token, joined, name_of, split_at_commas, stripped, tokens
 from tieout.model.failures import FailureKind
 from tieout.model.tables import Column, Table

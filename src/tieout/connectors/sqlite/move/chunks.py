@@ -21,9 +21,10 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import TextOf, key_scan
 from tieout.connectors.sql import copy_text, select
 from tieout.connectors.sqlite.capture.log_tables import end
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.session import WAIT_SECONDS, connect
+from tieout.connectors.sqlite.session import WAIT_SECONDS
 from tieout.errors import UnsupportedError
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moves import Held, Transfer

@@ -12,10 +12,10 @@ from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.connectors.sqlite.capture import captured_tables
 from tieout.connectors.sqlite.capture.log import SQLiteLog
 from tieout.connectors.sqlite.capture.triggers import refused
+from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.move.chunks import SQLiteChunkSource
 from tieout.connectors.sqlite.move.ddl_same_engine import own_structure
-from tieout.connectors.sqlite.session import connect
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency
 from tieout.model.positions import Position
