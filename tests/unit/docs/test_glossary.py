@@ -61,7 +61,6 @@ NOT_YET_REWRITTEN = {
 
 ROOMS_NOT_YET_REWRITTEN: dict[str, int] = {
     "api, docstrings": 3,
-    "canonical, docstrings": 10,
     "checks, docstrings": 54,
     "checks, messages": 6,
     "cli, docstrings": 8,
@@ -76,10 +75,6 @@ ROOMS_NOT_YET_REWRITTEN: dict[str, int] = {
     "connectors/postgres, docstrings": 48,
     "connectors/postgres, messages": 14,
     "connectors/protocols, docstrings": 25,
-    "connectors/sql, docstrings": 12,
-    "connectors/sql, messages": 7,
-    "connectors/sqlite, docstrings": 24,
-    "connectors/sqlite, messages": 6,
     "demo, messages": 1,
     "meta, docstrings": 12,
     "meta, messages": 1,
