@@ -95,9 +95,9 @@ def test_a_task_that_outlives_its_job_doubles_nothing(moving: Moving) -> None:
         assert late.changes[0].stage.name != staged.changes[0].stage.name
         assert one.target.merge(one.fence, merge, with_progress=True) == []
         assert sorted(moving.target.rows("SELECT id, balance FROM accounts")) == [(1, 10), (2, 20)]
-        with pytest.raises(UnreachableError, match="is not at"):
+        with pytest.raises(UnreachableError, match="is no longer at"):
             one.target.merge(one.fence, Merge(late.changes, one.began, late.upto), with_progress=True)
-        with pytest.raises(UnreachableError, match="is not at"):
+        with pytest.raises(UnreachableError, match="is no longer at"):
             one.target.merge(one.fence, Merge(late.changes, one.began, late.upto), with_progress=False)
         assert len(moving.target.rows("SELECT id, balance FROM accounts")) == 2
 
