@@ -338,13 +338,13 @@ def test_all_is_sent_when_a_transaction_began_too_early(busy: Followed, monkeypa
     """And only then: what is not confirmed yet is not sent again for each read."""
     end, asked = busy.log.now(), []
     (_, end_of_first), *_, (_, end_of_last_but_one), _ = records(busy)
-    told = PostgresLog._told
+    told = PostgresLog._decoded
 
     def counted(log: PostgresLog, decoder: Any, after: Position, upto: Position, low: int) -> Any:
         asked.append(low)
         return told(log, decoder, after, upto, low)
 
-    monkeypatch.setattr(PostgresLog, "_told", counted)
+    monkeypatch.setattr(PostgresLog, "_decoded", counted)
     busy.log = replace(busy.log, reach=0)
     assert len(transactions(busy.between(lsn(end_of_first), end))) == 9  # of which one began before the first one
     assert asked == [end_of_first, 0]
@@ -533,7 +533,7 @@ def test_what_was_confirmed_or_is_not_written_yet_can_t_be_read(t: Followed) -> 
         t.between(t.at, lsn(t.at.offset + (1 << 40)))
     t.database.execute("INSERT INTO t VALUES (1, 'a')")
     t.log.confirm(t.log.now())
-    with pytest.raises(LogLostError, match="begins at"):
+    with pytest.raises(LogLostError, match="starts at"):
         t.told()
 
 
@@ -558,7 +558,7 @@ def test_a_user_who_may_not_read_the_log(t: Followed) -> None:
         url = replace(t.log.url, user="reader", password="secret")
         assert in_the_way(t.log.url) == {}
         assert in_the_way(url)["user reader may not read the log"] == "ALTER ROLE reader REPLICATION"
-        assert "user reader may not make a publication" in in_the_way(url)
+        assert "user reader may not create a publication" in in_the_way(url)
         with pytest.raises(AccessError, match="REPLICATION"):
             list(PostgresLog(url, t.log.slot, t.log.publication).read(t.at, t.log.now(), t.tables))
         with pytest.raises(AccessError):

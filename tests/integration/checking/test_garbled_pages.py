@@ -12,7 +12,7 @@ from tests.integration.checking.holding import index_of
 from tests.servers.server import Database
 from tieout.codecs.postgres_pages.btree_pages import leaves
 from tieout.codecs.postgres_pages.numerics import numerics
-from tieout.codecs.postgres_pages.spans import Garbled, Spans
+from tieout.codecs.postgres_pages.spans import PageCorruption, Spans
 from tieout.codecs.postgres_pages.tuples import decode
 from tieout.connectors.postgres.check.index_reader import BTree, pages_statement
 from tieout.errors import ReadError
@@ -105,7 +105,7 @@ def test_a_list_of_rows_that_is_garbled(pages: Pages, at: int, octets: bytes) ->
 @pytest.mark.parametrize("stored", ["", "00", "0000", "00c1", "00801027"])
 def test_a_number_that_is_garbled(stored: str) -> None:
     octets = np.frombuffer(bytes.fromhex(stored) + bytes(8), dtype=np.uint8)
-    with pytest.raises(Garbled, match="a number is garbled"):
+    with pytest.raises(PageCorruption, match="a number is garbled"):
         numerics(Spans(octets, np.array([0]), np.array([len(stored) // 2])))
 
 

@@ -154,7 +154,7 @@ def test_what_is_not_checked_says_why(shop: Database, checking: Checking) -> Non
     assert reasons == {
         "by_sku": None,
         "hashed": "it is a hash index: only B-trees are checked",
-        "given_up": "it is being built, or was left unready: no writer keeps it up to date",
+        "given_up": "it is not ready (it is being built, or a build was interrupted): writers do not maintain it",
     }
     assert report.verdict is CheckVerdict.UNVERIFIED
     assert report.exit_code == 3

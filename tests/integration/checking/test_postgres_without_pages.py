@@ -39,7 +39,7 @@ INSERT INTO loose SELECT n % 5, NULL FROM generate_series(1, 100) n;
 CREATE INDEX by_a ON loose (a, b DESC);
 VACUUM"""
 
-WHY = "the pages of an index are read with pageinspect (CREATE EXTENSION pageinspect)"
+WHY = "reading the pages of an index needs pageinspect (CREATE EXTENSION pageinspect)"
 ID = {"id": "1003"}
 
 
@@ -77,9 +77,7 @@ def test_a_clean_table(shop: Database, checking: Checking) -> None:
         "Tid Range Scan on orders; Index Only Scan using by_day, without addresses",
         None,
     )
-    assert told["nothing"][1] == (
-        f"{WHY}; without that, the server may compute NULLIF(qty, qty) anew instead of reading it"
-    )
+    assert told["nothing"][1] == (f"{WHY}; without them, the server may compute NULLIF(qty, qty) instead of reading it")
 
 
 def test_entries_in_the_wrong_order(shop: Database, checking: Checking) -> None:
@@ -192,7 +190,7 @@ def test_what_the_table_hides_is_told(shop: Database, checking: Checking) -> Non
     assert report.verdict is CheckVerdict.UNVERIFIED
     (check,) = report.checks
     assert check.reason is not None
-    assert check.reason.startswith("entries of rows that are gone can't be seen on pages that are not all-visible (")
+    assert check.reason.startswith("entries of deleted rows can't be seen on pages that are not all-visible (")
     assert check.reason.endswith("VACUUM the table, or let this user use pageinspect")
 
 
@@ -212,7 +210,7 @@ def test_two_that_are_alike_can_not_be_told_apart(shop: Database, checking: Chec
     report = checking.run("CHECK TABLE orders INDEX by_sku, by_sku_too")
     read, other = sorted(report.checks, key=lambda check: check.status)
     assert (read.status, other.status) == (Status.FAILURES, Status.NOT_CHECKED)
-    assert other.reason == f"{WHY}; without that, the server reads {read.name} instead, which has the same columns"
+    assert other.reason == f"{WHY}; without them, the server reads {read.name} instead, which has the same columns"
     assert [(each.kind.value, each.index) for each in report.failures] == [("missing_index_entry", read.name)]
 
 

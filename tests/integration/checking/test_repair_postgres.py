@@ -204,8 +204,8 @@ def test_violated_constraints(pg_db: Database, broken: tuple[Repairing, str]) ->
     pg_db.execute("DELETE FROM t WHERE id = 50")
     assert counts(repairing.undo()) == {"done": 4, "kept": 2, "failed": 2}
     assert set(undone.notes) == {
-        "positive of public.t is NOT VALID now: rows break it",
-        "small of public.keyless is NOT VALID now: rows break it",
+        "positive of public.t is NOT VALID now: rows violate it",
+        "small of public.keyless is NOT VALID now: rows violate it",
     }
     assert pg_db.rows(REST) == rest
     stays = {4: None, 5: None, 6: (6, 1, 6, "u6", "x", 12)}

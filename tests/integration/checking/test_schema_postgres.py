@@ -193,10 +193,10 @@ def test_faults_of_every_kind(pg_db: Database) -> None:
     }
     assert details["public.f", "sequence public.down"]["column_has"] == "-100"
     assert details["public.f", "column a"] == {"expression": "public.five()", "reason": "no five"}
-    assert details["public.v_type", None] == {"reason": "its column c is of type text, and what it reads gives integer"}
+    assert details["public.v_type", None] == {"reason": "its column c has type text, and its query returns integer"}
     reasons = {failure.constraint: failure.details.get("reason") for each in checked for failure in each.failures}
-    assert reasons["to_u"] == "the index that made (u) a key of public.parent is gone"
-    assert reasons["to_other"] == "the table that it refers to is gone"
+    assert reasons["to_u"] == "the index that made (u) a key of public.parent does not exist"
+    assert reasons["to_other"] == "the table that it references does not exist"
     # A table with the views that read it, and nothing else.
     of_src = statuses(definitions(pg_db.url, [TableName("public", "src")]))
     assert of_src == dict.fromkeys(
@@ -224,7 +224,7 @@ def test_an_index_that_is_being_built_is_told_and_no_failure(pg_db: Database, us
         with _login(pg_db) if user == "another" else nullcontext(pg_db.url) as url:
             (checked,) = definitions(url)
     assert checked.result.status is Status.OK
-    assert checked.result.reason == "index slow is being built, or dropped, at this moment"
+    assert checked.result.reason == "index slow is being built or dropped right now"
 
 
 @pytest.mark.thorough

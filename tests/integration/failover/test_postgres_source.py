@@ -64,7 +64,7 @@ def test_an_earlier_copy(task: Task, primary: Postgres) -> None:
     own.put_back(primary, kept)
     task.write(range(100, 200))
     passes(primary, before)
-    is_lost(task, "last transaction that was applied is not in it")
+    is_lost(task, "does not contain the last transaction that was applied")
 
 
 @case(
@@ -114,7 +114,7 @@ def test_a_promoted_standby(task: Task, primary: Postgres) -> None:
 )
 @pytest.mark.thorough
 def test_a_slot_that_was_made_by_hand(task: Task, primary: Postgres) -> None:
-    """Its log passes the place that was reached, and the slot begins behind the last transaction that was applied."""
+    """Its log passes the place that was reached, and the slot starts after the last transaction that was applied."""
     ((slot,),) = primary.rows(DATABASE, "SELECT slot_name FROM pg_replication_slots")
     with own.postgres_standby(primary) as standby:
         own.wait_for_standby(primary, standby)
@@ -130,7 +130,7 @@ def test_a_slot_that_was_made_by_hand(task: Task, primary: Postgres) -> None:
         standby.execute(DATABASE, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
         other.write(range(50, 60))
         passes(standby, before)
-        is_lost(other, "begins behind the last transaction")
+        is_lost(other, "starts after the last transaction")
 
 
 @case(
@@ -159,7 +159,7 @@ def test_an_earlier_copy_with_a_slot_made_by_hand(task: Task, primary: Postgres)
     assert primary.rows(DATABASE, f"{passed} FROM pg_replication_slots") == [(True,)], "or it would be noticed anyway"
     while primary.rows(None, f"SELECT pg_current_wal_insert_lsn() > '{end}'::pg_lsn") != [(True,)]:
         primary.execute(None, "SELECT pg_logical_emit_message(false, 'other', repeat('x', 100000))")
-    is_lost(task, "begins behind the last transaction")
+    is_lost(task, "starts after the last transaction")
 
 
 @case(SOURCE, "another server with a slot of this name", Outcome.LOST, "its system identifier is different")

@@ -268,7 +268,7 @@ def test_a_new_column_whose_first_values_nobody_knows(moving: Moving, statement:
     moving.source.execute(statement)
     moving.source.execute("UPDATE one SET a = 9 WHERE id = 4")
     stopped = {table["source"].split(".")[1]: table["stopped"] for table in asked.run()["tables"]}
-    assert "what rows got in its new column b is not known" in (stopped["one"] or "")
+    assert "the value that existing rows got in the new column b is unknown" in (stopped["one"] or "")
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_tables_of_postgres_that_can_t_be_followed(ahead: Ahead) -> None:
         "the target can't hold public.c.twice: it is generated",
         "public.d: public.d has no replica identity",
     )
-    assert "the log is kept for 64 MB" in notes(found)
+    assert "the server keeps only 64 MB of log" in notes(found)
 
 
 @between("postgres-mariadb")
@@ -174,7 +174,7 @@ def test_a_user_of_postgres_who_may_not_enough(ahead: Ahead) -> None:
         only(
             found,
             "user weak may not read the log",
-            "user weak may not make a publication",
+            "user weak may not create a publication",
             "public.t: user weak may not read it",
             "public.t: only its owner may publish it",
         )
@@ -239,7 +239,7 @@ def test_what_a_postgres_target_has_in_the_way(ahead: Ahead) -> None:
         f"sqlite:///{ahead.directory}/meta.db",
         move=MoveRequest("ahead", source.url, target.url, (TableRequest("b"), TableRequest("c", "nowhere.c"))),
     )
-    only(prevents(found), "public.b: its trigger ring would run", "there is no schema nowhere")
+    only(prevents(found), "public.b: its trigger ring would run", "schema nowhere does not exist")
 
 
 @between("mariadb-postgres")
@@ -253,8 +253,8 @@ def test_a_user_who_may_not_write_to_postgres(ahead: Ahead) -> None:
         found = prevents(ahead.look("t", "made", "child", urls=urls))
         only(
             found,
-            "may not make the schema _tieout",
-            "may not make tables in the schema public",
+            "may not create the schema _tieout",
+            "may not create tables in the schema public",
             "public.t: user weak may not write to it",
             "public.child: its foreign keys would be checked",
         )

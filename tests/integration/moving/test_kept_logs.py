@@ -59,7 +59,7 @@ def test_a_slot_that_nothing_limits(ahead: Ahead) -> None:
     with setting(ahead.source, "10GB"):
         found = ahead.look("t")
         assert "log" not in notes(found)
-        assert _move(found).get("log_limit") == "the server keeps 10,240 MB at most (max_slot_wal_keep_size)"
+        assert _move(found).get("log_limit") == "the server keeps at most 10,240 MB (max_slot_wal_keep_size)"
     assert _move(found).get("log_kept_bytes") is None, "there is no slot yet"
     source = open_source(parse_url(ahead.source.url))
     source.begin_log("ahead", [table.name for table in _described(ahead)])

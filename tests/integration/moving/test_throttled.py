@@ -123,7 +123,7 @@ def test_a_postgres_without_a_replica(ahead: Ahead) -> None:
     ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     found = prevents(ahead.look("t", options=LAG))
     only(found, "no replica streams from the server")
-    assert list(found.values()) == ["start the replica, or leave max_replica_lag out"]
+    assert list(found.values()) == ["start the replica, or remove max_replica_lag"]
     ahead.target.execute(f"ALTER DATABASE {ahead.target.name} SET track_activities = off")
     only(prevents(ahead.look("t", options=LOAD)), "track_activities is off")
 

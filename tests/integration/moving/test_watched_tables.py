@@ -33,8 +33,8 @@ def stopped(moving: Moving) -> dict[str, str | None]:
 @pytest.mark.parametrize(
     ("made", "changes", "reason"),
     [
-        later([ONE], ["ALTER TABLE one RENAME TO old"], "it was dropped, renamed or made anew"),
-        ([ONE], ["DROP TABLE one", ONE], "it was dropped, renamed or made anew"),
+        later([ONE], ["ALTER TABLE one RENAME TO old"], "it was dropped, renamed or recreated"),
+        ([ONE], ["DROP TABLE one", ONE], "it was dropped, renamed or recreated"),
         ([ONE], ["ALTER TABLE one ALTER COLUMN a TYPE BIGINT USING a * 100"], "was integer, and is bigint now"),
         (
             [ONE],

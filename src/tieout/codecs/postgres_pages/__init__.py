@@ -1,1 +1,1 @@
-"""Pages of PostgreSQL: where tuples lie in them, the values that they hold, and chains of row versions."""
+"""Decodes pages of PostgreSQL: tuples, their values, and chains of row versions."""

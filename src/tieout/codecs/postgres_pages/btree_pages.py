@@ -1,10 +1,11 @@
-"""The leaf pages of a B-tree index, as bytes, into where its tuples are.
+"""Finds the tuples in the leaf pages of a B-tree index.
 
-Whole pages are shipped and taken apart here. Of the functions of pageinspect, bt_page_items leaves out the bitmap that
-says which values of a tuple are NULL, so that what it gives can't be decoded; and for 2,000,000 entries of an index on
-an int4 it took 3.5 seconds, of one on text and int8 7.9, where all pages are here after 0.06 and 0.2.
+We fetch whole pages and decode them here. pageinspect's bt_page_items leaves out the bitmap that says which values of a
+tuple are NULL, so its output can't be decoded; and for 2,000,000 entries of an index on an int4 it took 3.5 seconds, of
+one on text and int8 7.9, where fetching all pages took 0.06 and 0.2.
 
-Each page is whole, but they are not of one moment: an entry that is moved by a split meanwhile is seen twice or not.
+Each page is consistent, but pages come from different moments: an entry that a split moves meanwhile may appear twice
+or not at all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tieout.codecs.postgres_pages.spans import Flags, Octets, Places, ensure, told
+from tieout.codecs.postgres_pages.spans import Flags, Octets, Places, ensure, naming_block
 
 _PAGE_HEADER, _LINE_POINTER, _SPECIAL = 24, 4, 16
 _LAYOUT_VERSION = 4
@@ -30,7 +31,7 @@ _TID = 6
 
 @dataclass(frozen=True)
 class LeafPages:
-    """Leaf pages, one place for each: its block, those of its neighbours in key order (0: none), its dead items."""
+    """Leaf pages: the block of each, the blocks of its neighbours in key order (0: none), its number of dead items."""
 
     blocks: Places
     left: Places
@@ -40,10 +41,10 @@ class LeafPages:
 
 @dataclass(frozen=True)
 class Tuples:
-    """The tuples that are not dead, in page order: the block and the item that each is, and where its values lie.
+    """The tuples that are not dead, in page order: the block and the item of each, and where its values are.
 
     `octets` are the pages one after another; values begin at `starts` and end before `ends`. A bit of `present` is
-    set if the attribute of that number is not NULL.
+    set if the attribute with that number is not NULL.
     """
 
     octets: Octets
@@ -59,8 +60,8 @@ class Tuples:
 
 @dataclass(frozen=True)
 class Leaves:
-    """What leaf pages hold. Entry i is of tuple `owners[i]`, for the row at `addresses[i]`: its block in the table *
-    65536 + its item there. Several are of one tuple where PostgreSQL keeps a key once for many rows."""
+    """The entries of leaf pages. Entry i belongs to tuple `owners[i]` and to the row at `addresses[i]`: block in the
+    table * 65536 + item there. Several entries share a tuple where PostgreSQL stores a key once for many rows."""
 
     pages: LeafPages
     tuples: Tuples
@@ -70,7 +71,7 @@ class Leaves:
 
 @dataclass(frozen=True)
 class _Headers:
-    """Of each tuple where it begins, its length, and the fields of its header: the row that it is for, and flags."""
+    """The offset and length of each tuple, and the fields of its header: its row, and flags."""
 
     at: Places
     length: Places
@@ -87,7 +88,7 @@ class _Headers:
         return (self.info & _HAS_NULLS).astype(np.bool_)
 
     def values(self) -> tuple[Places, Places]:
-        """Where values begin and end. A posting tuple has the place of its list where others have a row's block."""
+        """The offsets of values. A posting tuple has the offset of its list where others have the row's block."""
         starts = self.at + np.where(self.has_nulls, _WITH_BITMAP, _TUPLE_HEADER)
         lengths = np.where(self.is_posting, self.heap, self.length)
         ensure(starts <= self.at + lengths, "one of its tuples has no room for its header")
@@ -101,18 +102,18 @@ class _Headers:
 
 
 def leaves(index: str, batch: pa.RecordBatch) -> Leaves:
-    """The leaves among the pages of a batch; ReadError names the index and the block of one that is garbled."""
+    """The leaves among the pages of a batch. Raises ReadError with the index and the block of a corrupt page."""
     numbers = np.asarray(batch.column(0)).astype(np.int64)
     pages = page_matrix(batch.column(1))
-    with told(index, numbers):
+    with naming_block(index, numbers):
         chosen = _leaf_pages(pages)
     pages, numbers = np.ascontiguousarray(pages[chosen]), numbers[chosen]
-    with told(index, numbers):
+    with naming_block(index, numbers):
         dead, of_page, items, pointers = _line_pointers(pages)
     links = pages.view("<u4")[:, -_SPECIAL // 4 :].astype(np.int64)
     blocks = numbers[of_page]
     octets = pages.reshape(-1)
-    with told(index, blocks):
+    with naming_block(index, blocks):
         headers = _headers(pages, of_page, pointers)
         starts, ends = headers.values()
         owners, addresses = _entries(octets, headers, ends)
@@ -121,7 +122,7 @@ def leaves(index: str, batch: pa.RecordBatch) -> Leaves:
 
 
 def page_matrix(column: pa.Array) -> Octets:
-    """A row for each page. All pages of a server are of one size."""
+    """A matrix with a row for each page. All pages of a server have the same size."""
     _, ends, data = column.buffers()
     offsets = np.frombuffer(ends, dtype=np.int32)[column.offset : column.offset + len(column) + 1]
     octets = np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]]
@@ -129,27 +130,27 @@ def page_matrix(column: pa.Array) -> Octets:
 
 
 def _leaf_pages(pages: Octets) -> Flags:
-    """Which are leaves that hold entries. A page that was never written is all zeros."""
+    """True for leaves that hold entries. A page that was never written is all zeros."""
     header = pages[:, :_PAGE_HEADER].copy().view("<u2")
     lower, upper, special, layout = (header[:, place] for place in (6, 7, 8, 9))
     size = pages.shape[1]
     unused = upper == 0
     unused[unused] = ~pages[unused].any(axis=1)
     ensure(unused | (layout == size | _LAYOUT_VERSION), "its page header is of an unknown layout or byte order")
-    ensure(unused | (special == size - _SPECIAL), "it is no page of a B-tree")
+    ensure(unused | (special == size - _SPECIAL), "it is not a page of a B-tree")
     sound = (lower >= _PAGE_HEADER) & (lower % _LINE_POINTER == 0) & (lower <= upper) & (upper <= special)
     ensure(unused | sound, "its page header points outside of the page")
     level, flags = (pages[:, -_SPECIAL:].copy().view(dtype)[:, place] for dtype, place in (("<u4", 2), ("<u2", 6)))
     held, is_leaf = ~unused & (flags & _IS_GONE == 0), flags & _IS_LEAF != 0
-    ensure(~held | (is_leaf == (level == 0)), "it says that it is a leaf, and that it is not")
+    ensure(~held | (is_leaf == (level == 0)), "its header contradicts itself about whether it is a leaf")
     result: Flags = held & is_leaf
     return result
 
 
 def _line_pointers(pages: Octets) -> tuple[Places, Places, Places, npt.NDArray[np.uint32]]:
-    """How many items of each page are dead; and of the others page, number and line pointer.
+    """The number of dead items in each page; and page, number and line pointer of the others.
 
-    The first item of a page that has a right neighbour is its high key, and no entry.
+    The first item of a page that has a right neighbour is its high key, not an entry.
     """
     words = pages.view("<u4")
     counts = (pages[:, 12:14].copy().view("<u2")[:, 0].astype(np.int64) - _PAGE_HEADER) // _LINE_POINTER
@@ -176,12 +177,12 @@ def _headers(pages: Octets, of_page: Places, pointers: npt.NDArray[np.uint32]) -
     words = pages.reshape(-1).view("<u8")[at >> 3]
     heap = (words & 0xFFFF) << 16 | words >> 16 & 0xFFFF
     info = (words >> 48).astype(np.int64)
-    ensure(info & _SIZE == length, "one of its tuples has another length than its item")
+    ensure(info & _SIZE == length, "a tuple and its item differ in length")
     return _Headers(at, length, heap.astype(np.int64), (words >> 32 & 0xFFFF).astype(np.int64), info)
 
 
 def _entries(octets: Octets, headers: _Headers, lists: Places) -> tuple[Places, Places]:
-    """Of each entry its tuple and its address. A tuple that is for many rows has the list of them behind its values."""
+    """Tuple and address of each entry. A tuple for many rows has the list of their addresses after its values."""
     owners, addresses = np.arange(len(headers.at)), headers.heap << 16 | headers.item
     many = headers.is_posting
     if not many.any():
@@ -196,7 +197,7 @@ def _entries(octets: Octets, headers: _Headers, lists: Places) -> tuple[Places, 
 
 
 def _listed(octets: Octets, lists: Places, counts: Places) -> Places:
-    """The addresses in lists of rows, one list after another."""
+    """The addresses in lists of rows, one list after the other."""
     before = np.cumsum(counts) - counts
     at = np.repeat(lists - before * _TID, counts) + np.arange(int(counts.sum())) * _TID
     halves = octets.view("<u2")

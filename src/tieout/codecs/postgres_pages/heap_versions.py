@@ -1,7 +1,7 @@
-"""What the line pointers of a table's pages say: entries point to roots of chains, readers see their ends.
+"""Follows the line pointers of a table's pages: index entries point to roots of version chains, readers see their ends.
 
 A row that is updated without a change of its keys stays in its page and gets no new entry. Its old version, or, once
-that is gone, a pointer in its place, leads to the new one for as long as the row lives.
+that is removed, a pointer in its place, leads to the new one for as long as the row lives.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from tieout.codecs.postgres_pages.btree_pages import page_matrix
 from tieout.codecs.postgres_pages.spans import Flags, Octets, Places
 
 OFFSETS = 65536
-"""An address is a block's number times this, plus the place in the block."""
+"""An address is the block number times this, plus the item number in the block."""
 
 _PAGE_HEADER, _LINE_POINTER, _TUPLE_HEADER = 24, 4, 24
 _NORMAL, _REDIRECT = 1, 2
 _HOT_UPDATED, _HEAP_ONLY = 0x4000, 0x8000
 _ENDED_BY_SEVERAL = 0x1000
 _LONGEST_CHAIN = 300
-"""A page of 8 kB has fewer tuples: what goes on for longer goes round in circles."""
+"""A page of 8 kB has fewer tuples: a longer chain goes round in circles."""
 
 
 @dataclass(frozen=True)
 class HeapVersions:
     """The line pointers of some blocks that lead to something, in the order of their addresses.
 
-    Of a tuple `masks` (t_infomask2), the `nexts` version's address, who `created` it and who `ended` it; else 0. Where
-    others had locked it, `several` is not 0, and `ended` is a number of theirs, not of the one who updated it.
-    `offsets` is the place in the page that a redirecting pointer leads to.
+    For a tuple: `masks` (t_infomask2), the address of the next version (`nexts`), and the transactions that `created`
+    and `ended` it; otherwise 0. If several transactions locked it, `several` is not 0, and `ended` is a multixact, not
+    the transaction that updated it. `offsets` is the item in the page that a redirecting pointer leads to.
     """
 
     addresses: Places
@@ -47,7 +47,7 @@ class HeapVersions:
     several: Places
 
     def entry_addresses(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Entries point to the root of a row's chain of versions: those of one page whose keys are the same."""
+        """The addresses that entries of these rows have: entries point to the root of a row's chain of versions."""
         places = np.minimum(np.searchsorted(self.addresses, rows), max(0, len(self.addresses) - 1))
         if len(self.addresses) == 0:
             return rows
@@ -64,7 +64,7 @@ class HeapVersions:
 
     @cached_property
     def _roots(self) -> Places:
-        """The place of each pointer's root."""
+        """The index of each pointer's root."""
         following = self._following
         roots = np.arange(len(self.addresses))
         reached = np.flatnonzero(self._is_root & (following >= 0))
@@ -78,7 +78,7 @@ class HeapVersions:
 
     @cached_property
     def _following(self) -> Places:
-        """The place of the pointer that each leads to in its chain; -1: none."""
+        """The index of the next pointer in each chain; -1: none."""
         count = len(self.addresses)
         blocks = self.addresses // OFFSETS * OFFSETS
         redirects = self.flags == _REDIRECT
@@ -87,7 +87,7 @@ class HeapVersions:
         places = np.minimum(np.searchsorted(self.addresses, wanted), max(0, count - 1))
         leads = (wanted >= 0) & (self.addresses[places] == wanted) & (self.flags[places] == _NORMAL)
         leads &= self.masks[places] & _HEAP_ONLY != 0
-        # Of an update that was rolled back, the new version may be gone and its place another's.
+        # After a rollback of the update, the new version may be gone, and another row may have its item.
         sure = leads & (redirects | (self.ended == self.created[places]))
         led = np.zeros(count, dtype=np.bool_)
         led[places[sure]] = True
@@ -95,8 +95,8 @@ class HeapVersions:
 
 
 def heap_versions(batches: Iterable[pa.RecordBatch]) -> HeapVersions:
-    """Of pages, with their numbers, in the order of these. A page that is garbled has versions of chance, no error:
-    what readers see is theirs to tell."""
+    """Reads pages, with their numbers, in the order of these. A corrupt page gives random versions and no error:
+    reading the rows reports the corruption."""
     parts = [_pointers(np.asarray(batch.column(0)).astype(np.int64), page_matrix(batch.column(1))) for batch in batches]
     if not parts:
         return HeapVersions(*(np.zeros(0, dtype=np.int64) for _ in range(8)))

@@ -1,7 +1,7 @@
-"""NUMERIC values as the text that PostgreSQL writes them in.
+"""Converts NUMERIC values to the text that PostgreSQL prints.
 
-A value is digits to the base of 10000, the weight of the first of them (the power of 10000 that it counts) and the
-number of decimal places that are shown. Those of usual size are written for all rows at once.
+A value consists of digits in base 10000, the weight of the first one (its power of 10000) and the number of decimal
+places to print. Values of usual size are written for all rows at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.codecs.postgres_pages.spans import Flags, Garbled, Octets, Places, Spans, copied, ensure
+from tieout.codecs.postgres_pages.spans import Flags, Octets, PageCorruption, Places, Spans, copied, ensure
 
 _GARBLED = "a number is garbled"
 
@@ -22,7 +22,7 @@ _WORDS = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}
 
 _BASE, _PLACES = 10_000, 4
 _GROUPS = 4
-"""What is of usual size has at most so many digits to the base of 10000 before the point, and behind it."""
+"""A value of usual size has at most this many base-10000 digits before the point, and after it."""
 
 _WRITTEN = np.frombuffer("".join(f"{digit:04d}" for digit in range(_BASE)).encode(), dtype="<u4")
 _POWERS_OF_TEN = 10 ** np.arange(1, _GROUPS * _PLACES)
@@ -31,8 +31,8 @@ _MINUS, _POINT = b"-."
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Of each value its header, how many decimal places are shown, the weight of its first digit, and where its
-    digits are."""
+    """For each value: its header, the number of decimal places, the weight of its first digit, and the offsets of its
+    digits."""
 
     octets: Octets
     headers: Places
@@ -53,7 +53,7 @@ class _Parts:
         return result
 
     def group(self, power: int) -> Places:
-        """The digits that count 10000 to that power."""
+        """The base-10000 digit of this power."""
         nth = self.weights - power
         there = (nth >= 0) & (nth < self.counts)
         result = np.where(there, _half(self.octets, self.digits + 2 * np.where(there, nth, -1)), 0)
@@ -97,20 +97,20 @@ def _usual(parts: _Parts) -> Flags:
 
 
 def _texts(parts: _Parts, scales: Places) -> pa.Array:
-    """Each value with `scales` decimal places, without what is beyond the usual size.
+    """The text of each value with `scales` decimal places, cut to the usual size.
 
-    All digits of a row are written, then its text is the part between its first digit that counts and the last place.
+    Writes all digits of a row; the text is the part from its first significant digit to the last decimal place.
     """
     before = 1 + min(int(parts.weights.max(initial=0)), _GROUPS - 1)
-    behind = -(-int(scales.max(initial=0)) // _PLACES)
+    after = -(-int(scales.max(initial=0)) // _PLACES)
     point = 1 + before * _PLACES
-    written = np.zeros((len(scales), point + 1 + behind * _PLACES), dtype=np.uint8)
+    written = np.zeros((len(scales), point + 1 + after * _PLACES), dtype=np.uint8)
     whole = np.zeros(len(scales), dtype=np.int64)
     for nth in range(before):
         digits = parts.group(before - 1 - nth)
         whole = whole * _BASE + digits
         _write(written, 1 + nth * _PLACES, digits)
-    for nth in range(behind):
+    for nth in range(after):
         _write(written, point + 1 + nth * _PLACES, parts.group(-1 - nth))
     written[:, point] = _POINT
     first = point - 1 - np.searchsorted(_POWERS_OF_TEN, whole, side="right")
@@ -131,12 +131,12 @@ def _text(parts: _Parts, row: int) -> str:
     header, scale = int(parts.headers[row]), int(parts.scales[row])
     if parts.special[row]:
         if header not in _WORDS:
-            raise Garbled(row, _GARBLED)
+            raise PageCorruption(row, _GARBLED)
         return _WORDS[header]
     begin, count = int(parts.digits[row]), int(parts.counts[row])
     digits = parts.octets[begin : begin + 2 * count].view("<u2").tolist()
     if max(digits, default=0) >= _BASE:
-        raise Garbled(row, _GARBLED)
+        raise PageCorruption(row, _GARBLED)
     weight = int(parts.weights[row])
 
     def written(powers: range) -> str:

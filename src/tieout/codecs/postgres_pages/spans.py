@@ -1,6 +1,6 @@
-"""Values as places in a buffer, one for each row, and how bytes of any length are copied from there.
+"""Values as offsets and lengths in a buffer, one for each row; copying them; and reporting corrupt pages.
 
-Bytes that no server writes are found by looking at whole arrays, and told by the block that they are in.
+Decoders test whole arrays for bytes that no server writes, and report the block of the first one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Value i is the bytes of `octets` from `starts[i]` on, `lengths[i]` of them. All are within it."""
+    """Value i is `lengths[i]` bytes of `octets` from `starts[i]` on. All are within bounds."""
 
     octets: Octets
     starts: Places
@@ -35,10 +35,10 @@ class Spans:
 
 
 def copied(spans: Spans) -> pa.Array:
-    """The values as binary; as large binary if they are too many bytes for that.
+    """The values as binary, or as large binary if they have too many bytes.
 
-    Arrow copies faster than numpy: the values, and what lies between them, are made one array, and then taken from it.
-    For that they have to be in the order of their places.
+    Arrow copies faster than numpy: the values, and the bytes between them, become one array, and Arrow takes the values
+    from it. For that they have to be in the order of their offsets.
     """
     order = np.argsort(spans.starts, kind="stable")
     starts = spans.starts[order]
@@ -55,8 +55,8 @@ def copied(spans: Spans) -> pa.Array:
     return pieces.take(pa.array(places))
 
 
-class Garbled(Exception):
-    """`place` is where in the array that was looked at."""
+class PageCorruption(Exception):
+    """A corrupt page. `place` is the index in the array that was tested."""
 
     def __init__(self, place: int, what: str) -> None:
         super().__init__(place, what)
@@ -65,16 +65,16 @@ class Garbled(Exception):
 
 
 def ensure(right: Flags, what: str) -> None:
-    """Raises Garbled with the first place that is not right."""
+    """Raises PageCorruption with the first index that is False."""
     if not right.all():
-        raise Garbled(int(np.argmin(right)), what)
+        raise PageCorruption(int(np.argmin(right)), what)
 
 
 @contextmanager
-def told(index: str, blocks: Places) -> Iterator[None]:
-    """Garbled inside becomes a ReadError; `blocks` says of each place which block it is in."""
+def naming_block(index: str, blocks: Places) -> Iterator[None]:
+    """Turns PageCorruption inside the block into a ReadError; `blocks` has the block of each index."""
     try:
         yield
-    except Garbled as error:
+    except PageCorruption as error:
         where = f"index {index}, block {blocks[error.place]}"
         raise ReadError(f"{where}: {error.what}", "rebuild the index with REINDEX") from None

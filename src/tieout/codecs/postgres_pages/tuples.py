@@ -1,7 +1,7 @@
-"""The values of an index's tuples, attribute by attribute for all tuples at once.
+"""Decodes the values of an index's tuples, attribute by attribute, for all tuples at once.
 
-An attribute begins where the one before ends, at the next place that its type may begin at; values that are NULL take
-no room. So there is a place in each tuple, and it is moved on by one attribute at a time.
+An attribute begins after the previous one, at the next offset that its type's alignment allows; NULLs take no room. So
+there is an offset in each tuple, which moves on by one attribute at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.codecs.postgres_pages.btree_pages import Tuples
-from tieout.codecs.postgres_pages.spans import Flags, Places, Spans, ensure, told
+from tieout.codecs.postgres_pages.spans import Flags, Places, Spans, ensure, naming_block
 from tieout.codecs.postgres_pages.values import Attribute, decoder, undecodable
 from tieout.codecs.postgres_pages.varlena import aligned, terminated, varying
 
@@ -20,16 +20,16 @@ _C_STRING = -2
 
 
 def decode(index: str, tuples: Tuples, attributes: Sequence[Attribute]) -> pa.RecordBatch:
-    """A row for each tuple, without the attributes that are undecodable. Infinite moments and days wrap around.
+    """A row for each tuple, without undecodable attributes. Infinite moments and days wrap around.
 
-    ReadError names the index and the block of a tuple that is garbled.
+    Raises ReadError with the index and the block of a corrupt tuple.
     """
     at = tuples.starts.copy()
     columns = {}
     for place, attribute in enumerate(attributes):
         present = tuples.present >> np.uint32(place) & 1 != 0
         rows = slice(None) if present.all() else np.flatnonzero(present)
-        with told(index, tuples.blocks[rows]):
+        with naming_block(index, tuples.blocks[rows]):
             spans, at[rows] = _spans(attribute, Spans(tuples.octets, at[rows], tuples.ends[rows] - at[rows]))
             if undecodable(attribute) is None:
                 values = decoder(attribute)(spans)
@@ -38,16 +38,16 @@ def decode(index: str, tuples: Tuples, attributes: Sequence[Attribute]) -> pa.Re
 
 
 def _spans(attribute: Attribute, rest: Spans) -> tuple[Spans, Places]:
-    """Where an attribute's values lie, and what is behind them, given the rest of each tuple."""
+    """The values of an attribute, and the offsets after them, from the rest of each tuple."""
     if attribute.length == _C_STRING:
         found = terminated(rest)
         return found, found.starts + found.lengths + 1
     if attribute.length < 0:
         return varying(rest, attribute.alignment)
     starts = aligned(rest.starts, attribute.alignment)
-    behind = starts + attribute.length
-    ensure(behind <= rest.starts + rest.lengths, "a value reaches beyond its tuple")
-    return Spans(rest.octets, starts, behind - starts), behind
+    after = starts + attribute.length
+    ensure(after <= rest.starts + rest.lengths, "a value reaches beyond its tuple")
+    return Spans(rest.octets, starts, after - starts), after
 
 
 def _with_nulls(values: pa.Array, present: Flags) -> pa.Array:

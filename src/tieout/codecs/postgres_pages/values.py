@@ -1,4 +1,4 @@
-"""Stored values as Arrow arrays, each type in the form that PostgresReader hands it out in."""
+"""Converts stored values to Arrow arrays, each type in the form in which PostgresReader returns it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tieout.codecs.postgres_pages.varlena import terminated
 
 EPOCH_MICROS = 946_684_800_000_000
 EPOCH_DAYS = 10_957
-"""From 1970 to 2000, which PostgreSQL counts from."""
+"""From 1970 to 2000, PostgreSQL's epoch."""
 
 Decoder = Callable[[Spans], pa.Array]
 
@@ -27,10 +27,10 @@ _AS_CLIENTS_SEE_IT = {"UTF8", "SQL_ASCII"}
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One column of an index's tuples as it is stored there.
+    """One column of an index's tuples.
 
-    `expression` is the SQL that it is of a row of the table. `stored` names the form that its values are stored in: a
-    type of pg_catalog, "enum", None for anything else. `length` is fixed, or -1 for a varlena, -2 for a C string.
+    `expression` is the SQL that computes it from a row of the table. `stored` names the storage format of its values: a
+    type of pg_catalog, "enum", or None for anything else. `length` is fixed, or -1 for a varlena, -2 for a C string.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Attribute:
 
 
 def undecodable(attribute: Attribute) -> str | None:
-    """Why the values of an attribute can't be read from pages; None if they can."""
+    """The reason why the values of an attribute can't be read from pages; None if they can."""
     if attribute.stored not in _DECODERS and attribute.stored != "enum":
         return f"values of type {attribute.native} are not decoded"
     if attribute.stored in _TEXTUAL and attribute.encoding not in _AS_CLIENTS_SEE_IT:
@@ -59,7 +59,7 @@ def decoder(attribute: Attribute) -> Decoder:
 
 
 def _raw(spans: Spans, dtype: str) -> npt.NDArray[Any]:
-    """Numbers, which are stored at multiples of their size."""
+    """Reads numbers, which are stored at multiples of their size."""
     result: npt.NDArray[Any] = spans.octets.view(dtype)[spans.starts // np.dtype(dtype).itemsize]
     return result
 
@@ -100,12 +100,12 @@ def _labels(spans: Spans, labels: Mapping[int, str]) -> pa.Array:
     known = np.array(sorted(labels), dtype=np.int64)
     oids = _raw(spans, "<u4")
     places = np.searchsorted(known, oids)
-    ensure(np.append(known, -1)[places] == oids, "a value is none of the labels that its type has")
+    ensure(np.append(known, -1)[places] == oids, "a value is not a label of its enum type")
     return pa.array([labels[oid] for oid in known.tolist()], pa.string()).take(pa.array(places))
 
 
 def _texts(spans: Spans) -> pa.Array:
-    """Text, or binary if any of it is no UTF-8: then the index is not as the server wrote it."""
+    """Text, or binary if any of it is not UTF-8: then the index is not as the server wrote it."""
     octets = copied(spans)
     try:
         return octets.cast(pa.string() if octets.type == pa.binary() else pa.large_string())
@@ -121,7 +121,7 @@ def _padded_texts(spans: Spans) -> pa.Array:
 
 
 def _names(spans: Spans) -> pa.Array:
-    """A name that is no part of the key keeps all of its 64 bytes, zeros behind it."""
+    """Names. One that is not part of the key has all of its 64 bytes, padded with zeros."""
     return _texts(terminated(spans))
 
 

@@ -1,14 +1,11 @@
-"""Values of varying length as tuples hold them: a length of one byte or of four, then bytes.
-
-They may be compressed, by either of PostgreSQL's methods.
-"""
+"""Decodes values of varying length: a length of one byte or of four, then bytes, perhaps compressed (pglz or LZ4)."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from tieout.codecs.postgres_pages.spans import Garbled, Places, Spans, ensure
+from tieout.codecs.postgres_pages.spans import PageCorruption, Places, Spans, ensure
 
 _PGLZ, _LZ4 = 0, 1
 _LONG_MATCH = 18
@@ -16,7 +13,7 @@ _GREATEST_RATIO = 256
 
 
 def decompressed(data: bytes) -> bytes:
-    """A value from what follows its length: its size and method in four bytes, then the rest. ValueError if garbled."""
+    """Decompresses what follows the length: size and method in four bytes, then data. Raises ValueError if corrupt."""
     info = int.from_bytes(data[:4], "little")
     size, method = info & 0x3FFFFFFF, info >> 30
     if size > _GREATEST_RATIO * len(data):
@@ -36,7 +33,7 @@ def _lz4(data: bytes, size: int) -> bytes:
 
 
 def _pglz(data: bytes, size: int) -> bytes:
-    """A byte of eight flags says what follows: bytes as they are, or references to what came before."""
+    """A byte of eight flags says what follows: literal bytes, or references to earlier ones."""
     result = bytearray()
     at = 0
     while at < len(data) and len(result) < size:
@@ -55,7 +52,7 @@ def _pglz(data: bytes, size: int) -> bytes:
 
 
 def _repeat(result: bytearray, data: bytes, at: int) -> int:
-    """Appends what the reference at `at` stands for. It may reach into what it appends itself."""
+    """Appends the bytes that the reference at `at` stands for. It may overlap what it appends."""
     head = data[at : at + 3]
     if len(head) < 2:
         raise ValueError("compressed data is garbled")
@@ -80,7 +77,7 @@ def aligned(at: Places, alignment: int) -> Places:
 
 
 def terminated(rest: Spans) -> Spans:
-    """C strings at the begin of what is given, without the zero that ends them."""
+    """C strings at the start of the spans, without the zero that ends them."""
     zeros = np.append(np.flatnonzero(rest.octets == 0), len(rest.octets))
     lengths = zeros[np.searchsorted(zeros, rest.starts)] - rest.starts
     ensure(lengths < rest.lengths, _OUTSIDE)
@@ -88,7 +85,7 @@ def terminated(rest: Spans) -> Spans:
 
 
 def varying(rest: Spans, alignment: int) -> tuple[Spans, Places]:
-    """Varlena values at the begin of what is given, decompressed, and what is behind them."""
+    """Varlena values at the start of the spans, decompressed, and the offsets after them."""
     ends = rest.starts + rest.lengths
     at = _begin(rest, ends, alignment)
     first = rest.octets[at]
@@ -105,7 +102,7 @@ def varying(rest: Spans, alignment: int) -> tuple[Spans, Places]:
 
 
 def _begin(rest: Spans, ends: Places, alignment: int) -> Places:
-    """A length of one byte is at any place, and never zero; one of four is at the next place for it, after zeros."""
+    """A length of one byte has any offset, and is never zero; one of four bytes is aligned, after zeros."""
     ensure(rest.starts < ends, _OUTSIDE)
     at = np.where(rest.octets[rest.starts] == 0, aligned(rest.starts, alignment), rest.starts)
     ensure(at < ends, _OUTSIDE)
@@ -113,7 +110,7 @@ def _begin(rest: Spans, ends: Places, alignment: int) -> Places:
 
 
 def _unpacked(spans: Spans, packed: Places) -> Spans:
-    """Those of `packed` decompressed: their bytes are behind all others."""
+    """Decompresses those in `packed`, and puts their bytes after all others."""
     plain = [_decompressed(spans, int(place)) for place in packed]
     starts, lengths = spans.starts.copy(), spans.lengths.copy()
     lengths[packed] = [len(value) for value in plain]
@@ -126,4 +123,4 @@ def _decompressed(spans: Spans, place: int) -> bytes:
     try:
         return decompressed(spans.octets[start : start + int(spans.lengths[place])].tobytes())
     except ValueError as error:
-        raise Garbled(place, str(error)) from None
+        raise PageCorruption(place, str(error)) from None

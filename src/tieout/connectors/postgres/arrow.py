@@ -1,7 +1,7 @@
-"""PostgreSQL's rows as Arrow, by ADBC.
+"""Reads PostgreSQL's rows as Arrow, through ADBC.
 
-Its `dbapi` would do the same, and loads pandas before: a second for every process of Spark's. Errors are those of
-the driver, or Arrow's if they come in the middle of a stream.
+ADBC's `dbapi` does the same, but loads pandas first: a second for every process of Spark. Errors are the driver's, or
+Arrow's if they come in the middle of a stream.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tieout.connectors.postgres.connection import check_settings, set_path
 
 
 class ArrowConnection:
-    """Every statement is a transaction of its own, unless one says BEGIN."""
+    """Every statement is a transaction of its own until BEGIN."""
 
     def __init__(self, address: str, path: str | None = None) -> None:
-        """`path`: the search_path, for users' own SQL. The driver asks for types as it connects, without it."""
+        """`path` is the search_path for users' own SQL. The driver looks up types at login, without it."""
         self._database = adbc_driver_postgresql.connect(address)
         try:
             self._connection = adbc_driver_manager.AdbcConnection(self._database)
@@ -48,7 +48,7 @@ class ArrowConnection:
 
 
 class ArrowCursor:
-    """Holds what came of the last statement, until the next one or until it is closed."""
+    """Holds the result of the last statement, until the next one or until it is closed."""
 
     def __init__(self, connection: adbc_driver_manager.AdbcConnection) -> None:
         self._statement = adbc_driver_manager.AdbcStatement(connection)
@@ -75,7 +75,7 @@ class ArrowCursor:
         return self.fetch_record_batch().read_all()
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The first row. What comes after it is read, too."""
+        """The first row. Reads all the others, too."""
         found = self.fetch_arrow_table()
         return tuple(column[0].as_py() for column in found.columns) if found.num_rows else None
 

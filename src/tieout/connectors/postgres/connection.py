@@ -1,8 +1,8 @@
 """Connections to PostgreSQL, all with the same session settings.
 
-They travel with the login. A pooler between us and the server may drop them, and all would seem well: a policy hides
-rows, and two tables that differ are equal; a session that should only read can write. So they are read back. To set
-them again would not do: behind a pooler the next statement, or the next user, may have another session.
+The settings travel with the login. A pooler between us and the server may drop them, and everything would seem fine: a
+policy hides rows, so two different tables look equal; a session that should only read can write. So we read them back.
+Setting them again would not help: behind a pooler the next statement, or the next user, may have another session.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MILLISECONDS = {None: 1, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d"
 
 
 def check_settings(address: str, ask: Callable[[str], Any]) -> None:
-    """Compares what the address (`libpq_url`) asked for with what `ask`, which returns a query's row, is told."""
+    """Compares the settings that the address (`libpq_url`) requests with those in force. `ask` returns one row."""
     place, _, query = address.partition("?")
     wanted = dict(_GIVEN.findall(parse_qs(query)["options"][0]))
     found = ask("SELECT " + ", ".join(f"pg_catalog.current_setting({quoting.text(name)})" for name in wanted))
@@ -42,7 +42,7 @@ def check_settings(address: str, ask: Callable[[str], Any]) -> None:
 def _refusal(place: str, lacking: Mapping[str, str]) -> AccessError:
     listed = ", ".join(f"{name} = {value}" for name, value in lacking.items())
     return AccessError(
-        f"{place}: the session did not get its settings ({listed}): a pooler may have dropped them",
+        f"{place}: the session lacks its settings ({listed}): a pooler may have dropped them",
         "connect to the server itself, or ALTER ROLE … SET them for this user",
     )
 
@@ -54,7 +54,7 @@ def _same(name: str, wanted: str, found: str) -> bool:
 
 
 def _normal(value: str) -> str | int:
-    """Times in milliseconds; names without the quotes that the server may put around them."""
+    """Returns times in milliseconds, and names without the quotes that the server may put around them."""
     time = _TIME.fullmatch(value)
     return int(time[1]) * _MILLISECONDS[time[2]] if time else value.replace('"', "").replace(" ", "").lower()
 
@@ -62,8 +62,8 @@ def _normal(value: str) -> str | int:
 PATH = "pg_catalog,pg_temp"
 """The search_path of our sessions.
 
-A function or an operator that somebody made in another schema, for types that fit better than those of the server's
-own, would be called instead: with our user's rights.
+Otherwise the server could call a function or an operator that somebody created in another schema, for types that fit
+better than those of the server's own: with our user's rights.
 """
 
 _SETTINGS: Mapping[str, str] = {
@@ -74,25 +74,25 @@ _SETTINGS: Mapping[str, str] = {
     "standard_conforming_strings": "on",
     "bytea_output": "hex",
     "lc_monetary": "C",
-    # Or NULL in an array is the text NULL, and XML has to be a whole document.
+    # Otherwise NULL in an array is the text NULL, and XML has to be a whole document.
     "array_nulls": "on",
     "xmloption": "content",
     # Types and definitions are compared as the server spells them.
     "quote_all_identifiers": "off",
     # A policy that hides rows from this user is an error, not a smaller table.
     "row_security": "off",
-    # The load on a server is ours to bound, by connections; its own workers would come on top.
+    # We limit the load on a server by the number of connections; its own workers would come on top.
     "max_parallel_workers_per_gather": "0",
-    # Compiled anew for each range, a query would take longer to compile than it saves.
+    # A query is compiled for each key range, which would take longer than it saves.
     "jit": "off",
     "search_path": PATH,
 }
 
 
 def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None = None) -> str:
-    """The URL that libpq (psycopg and ADBC alike) connects with; `settings` of the session beside the usual ones.
+    """The URL that libpq (psycopg and ADBC alike) connects with. `settings` are added to the usual ones.
 
-    What is None is left as the server has it.
+    A setting that is None stays as the server has it.
     """
     user = quote(url.user or "", safe="")
     password = f":{quote(url.password, safe='')}" if url.password is not None else ""
@@ -112,14 +112,14 @@ def libpq_url(url: EndpointUrl, application: str, settings: Mapping[str, str | N
 
 
 def _guards(url: EndpointUrl) -> dict[str, str]:
-    """What keeps a session out of others' way."""
+    """Settings that keep a session out of the way of others."""
     limits = {"lock_timeout": url.lock_timeout, "statement_timeout": url.statement_timeout}
     guards = {name: f"{ceil(seconds * 1000)}ms" for name, seconds in limits.items() if seconds is not None}
     return {**guards, "default_transaction_read_only": "on"} if url.read_only else guards
 
 
 def connect(url: EndpointUrl, application: str, settings: Mapping[str, str | None] | None = None) -> Any:
-    """A psycopg connection in autocommit mode, whose settings are known to be in force."""
+    """A psycopg connection in autocommit mode. Raises AccessError if its settings are not in force."""
     connection = _connected(url, application, settings)
     try:
         address = libpq_url(url, application, settings)
@@ -134,18 +134,18 @@ PATH_STATEMENT = "SELECT pg_catalog.current_setting('search_path')"
 
 
 def require_path(found: str) -> None:
-    """Of a session that has just begun: something in between may have dropped its settings."""
+    """Raises if a new session has another search_path: something in between may have dropped its settings."""
     if found != PATH:
         raise UnsupportedError(
-            f"a session began with the search_path {found}, not with that it asked for",
-            "connect to the server itself, or let the pooler in between pass `options` on",
+            f"a session started with search_path {found} instead of the one it requested",
+            "connect to the server itself, or configure the pooler to pass `options` on",
         )
 
 
 def users_path(url: EndpointUrl) -> str:
-    """The search_path that this user's own SQL is meant for, behind what nobody can stand in for.
+    """The search_path that this user's own SQL is written for, after pg_catalog, which nobody can shadow then.
 
-    Whatever else is in a statement that runs with it says its schemas.
+    Everything else in a statement that runs with it names its schemas.
     """
     with closing(_connected(url, "tieout", {"search_path": None})) as connection:
         own = str(connection.execute(PATH_STATEMENT).fetchone()[0]).strip()
@@ -153,7 +153,7 @@ def users_path(url: EndpointUrl) -> str:
 
 
 def set_path(path: str = PATH) -> str:
-    """SQL. With nothing else said, that of our own statements."""
+    """SQL that sets the search_path; by default, to the one of our own statements."""
     return f"SELECT pg_catalog.set_config('search_path', {quoting.text(path)}, false)"
 
 
@@ -165,7 +165,7 @@ def _connected(url: EndpointUrl, application: str, settings: Mapping[str, str | 
 
 @cache
 def _cursor_class() -> Any:
-    """psycopg's cursor for statements that have names of any content beside their %s."""
+    """A psycopg cursor for statements that contain arbitrary names beside their %s."""
     from psycopg import Cursor
 
     class NamesCursor(Cursor[Any]):

@@ -30,8 +30,8 @@ _AS_TEXT = {
 
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
 
-# Not: what has no = (JSON, some opaque types); an array, whose canonical text is not PostgreSQL's; text beside
-# another type, which may spell a value in several ways.
+# Without types that have no = (JSON, some opaque types), arrays (their canonical text is not PostgreSQL's), and text
+# that is compared with another type, which may spell a value in several ways.
 _FOUND = {
     Form.BOOLEAN: {TypeName.BOOLEAN},
     Form.INTEGER: {TypeName.INTEGER, TypeName.BOOLEAN},
@@ -50,9 +50,9 @@ _FOUND = {
     Form.BITS: {TypeName.BITS},
 }
 
-# What a type is hashed by. Its own hash function would not do: that of NUMERIC ignores the sign and takes
-# NaN for Infinity, that of INT8 and of moments folds 64 bits into 32, that of INTERVAL takes '1 month' for
-# '30 days', that of JSONB repeats every 64 elements, that of an ENUM hashes an OID.
+# The expression that is hashed for a type. The types' own hash functions are not good enough: NUMERIC's ignores the
+# sign and gives NaN and Infinity the same hash, those of INT8 and of moments fold 64 bits into 32, INTERVAL's gives
+# '1 month' and '30 days' the same hash, JSONB's repeats every 64 elements, ENUM's hashes an OID.
 _SENT = {
     TypeName.INTEGER: "pg_catalog.int8send({})",
     TypeName.DECIMAL: "pg_catalog.numeric_send({})",
@@ -71,7 +71,7 @@ _SENT = {
 }
 
 
-# Of the server's own schema, by its name: statements that hold users' SQL run with users' search_path.
+# With their schema: statements that contain users' SQL run with the user's search_path.
 _TEXT, _INT8 = "pg_catalog.text", "pg_catalog.int8"
 _COUNT = "pg_catalog.count(*)"
 _AND = "OPERATOR(pg_catalog.||)"
@@ -112,7 +112,7 @@ class PostgresDialect(Dialect):
         return f"{left} OPERATOR({schema}.{sign}) {right}"
 
     def differ(self, column: Column, left: str, right: str) -> str:
-        """IS DISTINCT FROM, which takes the operator of the search_path."""
+        """IS DISTINCT FROM, without the operator that its search_path would find."""
         if column.operators is None:
             return f"{left} IS DISTINCT FROM {right}"
         unlike = f"NOT ({self.compared(column, left, '=', right)})"
@@ -121,7 +121,7 @@ class PostgresDialect(Dialect):
 
     def among(self, scan: Scan, column: Column, values: Sequence[str]) -> str:
         name = self.quote(column.name)
-        # IN takes the operator of the search_path, too.
+        # IN uses the operator that the search_path finds, too.
         if column.operators is None and not of_users(scan):
             return f"{name} IN ({', '.join(values)})"
         return "(" + " OR ".join(self.compared(column, name, "=", value) for value in values) + ")"
@@ -130,7 +130,7 @@ class PostgresDialect(Dialect):
         return column.column.type.name in _FOUND.get(column.kind.form, ())
 
     def digest(self, scan: Scan, condition: str, spec: HashSpec) -> str:
-        """Count and sums (as text) of one or two 64-bit hashes of each row."""
+        """SQL for the count of rows and the sums (as text) of one or two 64-bit hashes of each row."""
         if spec.native:
             each = f"ROW({', '.join(self._sent(c) for c in scan.columns)})"
             lanes = [_native_lane(seed) for seed in (spec.seed, spec.seed ^ 0x5BD1E995)[: spec.bits // 64]]
@@ -139,7 +139,7 @@ class PostgresDialect(Dialect):
             lanes = [f"('x' {_AND} pg_catalog.substr({{}}, {start}, 16))::bit(64)::{_INT8}" for start in (1, 17)]
         if len(lanes) == 1:
             return aggregate(self, scan, condition, f"{_COUNT}, {_sum(lanes[0].format(each))}")
-        # OFFSET 0 keeps the planner from computing it for each of the sums.
+        # OFFSET 0 keeps the planner from computing the hash once for each sum.
         once = aggregate(self, scan, condition, f"{each} AS h")
         sums = ", ".join(_sum(lane.format("h")) for lane in lanes)
         return f"SELECT {_COUNT}, {sums} FROM ({once} OFFSET 0) AS once"
@@ -148,8 +148,8 @@ class PostgresDialect(Dialect):
         parts = []
         for column in scan.columns:
             text = f"({self._text(column)})"
-            told = f"pg_catalog.octet_length({text}) {_AND} ':' {_AND} {text}"
-            parts.append(f"CASE WHEN {text} IS NULL THEN 'N' ELSE {told} END")
+            sized = f"pg_catalog.octet_length({text}) {_AND} ':' {_AND} {text}"
+            parts.append(f"CASE WHEN {text} IS NULL THEN 'N' ELSE {sized} END")
         octets = f"pg_catalog.convert_to({f' {_AND} '.join(parts)}, 'UTF8')"
         return f"pg_catalog.encode(pg_catalog.sha256({octets}), 'hex')"
 
@@ -157,15 +157,15 @@ class PostgresDialect(Dialect):
         name, precision = column.column.type.name, column.column.type.precision
         if name is TypeName.INTEGER and precision is not None and precision <= 32:
             return reference(self, column)
-        # Under a collation that ignores case, text that differs in case alone would hash the same.
+        # Under a case-insensitive collation, texts that differ only in case would have the same hash.
         sent = _SENT.get(name, '({}::pg_catalog.text COLLATE pg_catalog."C")')
         return sent.format(_plain(column.column, reference(self, column)))
 
     def _text(self, column: ScanColumn) -> str:
-        """Canonical text for hashing in SQL: two equal values give the same on every PostgreSQL server."""
+        """Canonical text for hashing in SQL: equal values give the same text on every PostgreSQL server."""
         value, name = _plain(column.column, reference(self, column)), column.column.type.name
         if name in (TypeName.FLOAT32, TypeName.FLOAT64):
-            # One zero; NaN is one already.
+            # 0 and -0 are one; so are all NaNs, already.
             return f"CASE WHEN {value} OPERATOR(pg_catalog.=) 0 THEN '0' ELSE {value}::{_TEXT} END"
         if name is TypeName.DECIMAL and column.kind.form is not Form.SCALED_NUMBER:
             return f"pg_catalog.trim_scale({value})::{_TEXT}"
@@ -188,7 +188,7 @@ class PostgresChangeDialect(PostgresDialect):
             raise Refused(error.message) from None
 
     def compared(self, column: Column, left: str, sign: str, right: str) -> str:
-        """Plainly, where nobody can have made an operator that fits better than the server's own: people read it."""
+        """A plain operator where nobody can have created one that fits better than the server's: people read these."""
         is_own = column.operators is None and (
             (column.type.native in _EXACT and right.startswith("'"))
             or (column.type.native in _INTEGERS and NUMBER.fullmatch(right) is not None and len(right) <= _INT8_DIGITS)
@@ -197,7 +197,7 @@ class PostgresChangeDialect(PostgresDialect):
 
 
 def of_users(scan: Scan) -> bool:
-    """Whether SQL of users is in it: a condition, an expression."""
+    """True if it contains users' SQL: a condition or an expression."""
     return scan.where is not None or any(column.expression for column in scan.columns)
 
 
@@ -207,7 +207,7 @@ def _plain(column: Column, reference: str) -> str:
 
 
 def _bits_as_integer(bits: int | None, reference: str) -> str:
-    """The bits as a number without sign: the 64th would be one."""
+    """The bits as an unsigned number: the 64th would be the sign."""
     if bits != 64:
         return f"{reference}::{_INT8}"
     number = f"{reference}::{_INT8}::numeric"
@@ -217,8 +217,8 @@ def _bits_as_integer(bits: int | None, reference: str) -> str:
 
 
 def _native_lane(seed: int) -> str:
-    # The hash of a record is linear in those of its fields: a value that moved to another row would cancel in
-    # the sum. Hashed once more, it does not.
+    # The hash of a record is linear in the hashes of its fields, so a value that moved to another row would cancel out
+    # in the sum. Hashing the result once more prevents that.
     once = f"pg_catalog.hash_record_extended({{}}, {seed:d})::{_TEXT}"
     return f"pg_catalog.hashtextextended({once}, {seed:d})"
 

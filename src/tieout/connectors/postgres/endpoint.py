@@ -24,7 +24,7 @@ _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname = ANY(%s) ORDER BY 1, 2"""
 
-# A type of users may be called like one of the server's own, and is none of those.
+# A user's type may have the same name as one of the server's own.
 _NAMED = """CASE WHEN {0}.typnamespace = 'pg_catalog'::regnamespace OR NOT EXISTS (SELECT FROM pg_type known
     WHERE known.typname = {0}.typname AND known.typnamespace = 'pg_catalog'::regnamespace)
   THEN {0}.typname::text ELSE 'not ' || {0}.typname END"""
@@ -88,7 +88,7 @@ WHERE s.histogram_bounds IS NOT NULL AND NOT s.inherited"""
 
 _PAGE = 8192
 _FRESH = 1.2
-"""How much a table may have grown since its statistics were made for ranges to be cut by them."""
+"""How much a table may have grown since ANALYZE for its histogram to be good enough to choose key ranges."""
 
 _KINDS = {"c": "check", "f": "foreign key", "p": "primary key", "u": "unique", "x": "exclusion", "t": "trigger"}
 
@@ -123,7 +123,7 @@ class PostgresEndpoint:
         for name in names:
             if name not in sizes:
                 raise MissingObjectError(
-                    f"{self.url.redacted()}: there is no table {name}", "check its schema and name"
+                    f"{self.url.redacted()}: table {name} does not exist", "check its schema and name"
                 )
         oids = [size[0] for size in sizes.values()]
         columns = self.columns_of(oids)
@@ -146,7 +146,7 @@ class PostgresEndpoint:
         ]
 
     def columns_of(self, oids: Sequence[int]) -> dict[int, list[Column]]:
-        """The columns of relations: of tables, views, and indexes."""
+        """The columns of tables, views and indexes, by OID."""
         server = f"at {self.url.host}:{self.url.port}"
         found: dict[int, list[Column]] = defaultdict(list)
         for oid, rows in self._grouped(_COLUMNS, list(oids)).items():
@@ -181,7 +181,7 @@ class PostgresEndpoint:
     def all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
         with translated(self.url):
             if self._connection.closed:
-                self._connection = connect(self.url, "tieout driver")  # the one before was lost
+                self._connection = connect(self.url, "tieout driver")  # the connection was lost
             return list(self._connection.execute(statement, parameters).fetchall())
 
 
@@ -200,10 +200,10 @@ def _table(
         # An index on an expression has a column without a name.
         if None not in names
     )
-    # Never analysed, or a partitioned table: no estimate.
+    # A table that was never analysed, or is partitioned, has no estimate.
     rows = int(estimate) if estimate is not None and estimate > 0 and relation_kind == "r" else None
     if rows and pages:
-        # As the planner does: what was counted last time, scaled to the size of today.
+        # As the planner does: the last count, scaled to the current size.
         rows = int(rows * max(1.0, size_bytes / (pages * _PAGE)))
     return Table(
         name,
@@ -225,16 +225,16 @@ def _sample(table: Table, histograms: dict[str, list[str]]) -> tuple[str, ...]:
 def _column(row: tuple[Any, ...], server: str) -> Column:
     (name, type_name, native, category, modifier, element, labels, nullable, generated, default) = row[:10]
     collation, provider, deterministic, version, locale, database_version, database_locale, operators = row[10:]
-    # As in a session that finds types there: most do.
+    # Most sessions have public in their search_path, and see the name without it.
     shown = native.removeprefix("public.")
     raw = RawType(type_name, shown, category, modifier, element, tuple(labels or ()))
     if provider == "d":
         collation, version, locale = database_locale, database_version, database_locale
     ordered = None
     if collation is not None:
-        # By its locale: collations that users make may have one name and two locales.
+        # By its locale: users' collations on two servers may have one name and different locales.
         bare = locale in BY_CODE_POINT
-        # Without a version there is no telling whether two servers sort alike: then only a server does with itself.
+        # Without a version nobody knows whether two servers sort alike, so the order is valid on this server only.
         ordered = locale if bare else f"{locale}:{version or server}" if deterministic else None
     order = order_of(raw, ordered)
     return Column(name, logical_type(raw), nullable, generated, default, collation, None, order, operators)

@@ -1,6 +1,7 @@
 """PostgreSQL's errors as ours: one table by SQLSTATE, and one by words for errors that come without a SQLSTATE.
 
-`translated` makes EndpointErrors of what readers meet; a PostgresSession does it for its purpose, by the same tables.
+`translated` turns driver errors into EndpointErrors for readers; a PostgresSession does so for its purpose, by the same
+tables.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tieout.model.server_words import are_hidden, told
 
 _LOGIN = ErrorMeaning(AccessError, "check user and password in the URL")
 _NO_DATABASE = ErrorMeaning(MissingObjectError, "check the database name in the URL")
-_NO_OBJECT = ErrorMeaning(MissingObjectError, "check the names, or whether it was dropped meanwhile")
+_NO_OBJECT = ErrorMeaning(MissingObjectError, "check the name; the object may have been dropped meanwhile")
 _NO_HOST = ErrorMeaning(UnreachableError, "check the host in the URL")
 CLOSED = ErrorMeaning(UnreachableError, "the server closed the connection", resumable=True)
 _ENDED = ErrorMeaning(UnreachableError, "the server closed or refused the connection", resumable=True)
@@ -75,25 +76,25 @@ _BY_STATE: Mapping[str, ErrorMeaning] = {
     "XX001": _INCONCLUSIVE,
     "XX002": _INCONCLUSIVE,
 }
-"""By SQLSTATE or the beginning of one; the longest that fits counts."""
+"""By SQLSTATE or its beginning; the longest match counts."""
 
 _UNKNOWN_SERVER = ErrorMeaning(
-    AccessError, "the server is not who the URL names: check its host, sslrootcert and sslmode"
+    AccessError, "the server's certificate does not match the URL: check host, sslrootcert and sslmode"
 )
 
 _BY_WORDS: Mapping[str, ErrorMeaning] = {
     "requested a cleartext password": ErrorMeaning(
-        AccessError, "connect by TLS that checks the server: sslmode=verify-full and sslrootcert=FILE (or system)"
+        AccessError, "connect by TLS and verify the server: sslmode=verify-full and sslrootcert=FILE (or system)"
     ),
     "certificate verify failed": _UNKNOWN_SERVER,
     "does not match host name": _UNKNOWN_SERVER,
     "root certificate file": ErrorMeaning(
-        AccessError, "give the authority to trust: sslrootcert=FILE, or sslrootcert=system"
+        AccessError, "name the authority to trust: sslrootcert=FILE, or sslrootcert=system"
     ),
     "password authentication failed": _LOGIN,
     "no password supplied": ErrorMeaning(AccessError, "give a password in the URL, e.g. ${PGPASSWORD}"),
     "no pg_hba.conf entry": ErrorMeaning(
-        AccessError, "the server does not let this user in from here: see its pg_hba.conf"
+        AccessError, "the server's pg_hba.conf does not admit this user from this host"
     ),
     "does not exist": _NO_DATABASE,
     "due to lock timeout": _LOCKED,
@@ -106,7 +107,7 @@ _BY_WORDS: Mapping[str, ErrorMeaning] = {
     "closed the connection": CLOSED,
     "connection": ErrorMeaning(UnreachableError, "check host and port in the URL"),
 }
-"""For libpq at login, and for Arrow in the middle of a stream; the first words that fit count."""
+"""For libpq at login, and for Arrow in the middle of a stream; the first match counts."""
 
 SLOT_IN_USE = "55006"
 SLOT_REFUSES = "55000"
@@ -162,8 +163,8 @@ def explain(
 ) -> ServerError:
     """Looks up an error of psycopg, ADBC, Arrow or the network. `rows` come before those of the common table.
 
-    A function of a user that does not find what it names has its own meaning, unless it runs with the user's own
-    search_path: in our sessions that is pg_catalog alone.
+    In our sessions the search_path is pg_catalog alone, so a user's function may not find what it names. This has a
+    hint of its own, unless the function runs with the user's search_path.
     """
     text = str(error)
     state: str | None = getattr(error, "sqlstate", None)
@@ -179,7 +180,7 @@ def explain(
 
 @contextmanager
 def translated(url: EndpointUrl, rows: Mapping[str, ErrorMeaning] = NO_ROWS) -> Iterator[None]:
-    """Driver errors inside become EndpointErrors, as readers see them: one line, no password.
+    """Turns driver errors inside the block into EndpointErrors for readers: one line, no password.
 
     `rows` say what some errors mean here: see OF_SLOTS and OF_LOGS.
     """
@@ -202,12 +203,12 @@ def _meaning_of_words(text: str) -> ErrorMeaning:
 
 
 def first_line(text: str, state: str | None = None) -> str:
-    """What the server says, without its details. While values are hidden, what is safe of it, and the SQLSTATE."""
+    """The first line of the server's message. While values are hidden: its safe beginning, and the SQLSTATE."""
     return told(plain_line(text), _named(state, text) if are_hidden() else None)
 
 
 def _named(state: str | None, text: str) -> str | None:
-    """The SQLSTATE with its name, if there is such a one: whoever raises an error may make up its SQLSTATE, too."""
+    """The SQLSTATE with its name, if it has one: a function may raise an error with any SQLSTATE."""
     from psycopg.errors import lookup
 
     if state is None and (found := _STATE.search(text)):
@@ -219,7 +220,7 @@ def _named(state: str | None, text: str) -> str | None:
 
 
 def plain_line(text: str) -> str:
-    """What the server says of definitions, in which there are no rows."""
+    """The first line of a message about a definition, which contains no values of rows."""
     line = scrub(text).strip().splitlines()[0] if text.strip() else "unknown error"
     for noise in ("ERROR:", "FATAL:", "connection failed:"):
         line = line.split(noise, 1)[-1].strip() if noise in line else line

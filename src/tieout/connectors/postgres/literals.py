@@ -50,7 +50,7 @@ def _bytes(column: Column, text: str) -> bytes:
 
 def _quoted(column: Column, text: str) -> str:
     if "\0" in text:
-        raise UnsupportedError(f"column {column.name}: PostgreSQL can't hold the character NUL in a text")
+        raise UnsupportedError(f"column {column.name}: PostgreSQL can't store the character NUL in a text")
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The only place that puts quotes around what stands in PostgreSQL's SQL: names, texts, bytes, and SQL in a text.
+"""The only place that quotes what goes into PostgreSQL's SQL: names, texts, bytes, and SQL in a text.
 
 Texts are for sessions with standard_conforming_strings, in which a quote is the only special character.
 """
@@ -12,7 +12,7 @@ from tieout.model.tables import TableName
 
 
 def name(text: str) -> str:
-    """Of anything that has a name: a schema, a table, a column, a type, a constraint."""
+    """Quotes any name: of a schema, a table, a column, a type, a constraint."""
     return '"' + _whole(text).replace('"', '""') + '"'
 
 
@@ -21,17 +21,17 @@ def table(full: TableName) -> str:
 
 
 def names(texts: Iterable[str]) -> str:
-    """A list of them: columns, the schemas of a search_path."""
+    """Quotes a list of names: columns, the schemas of a search_path."""
     return ", ".join(map(name, texts))
 
 
 def text(value: str) -> str:
-    """A text of any content. SQL itself is one where PostgreSQL takes it so: DO, regclass, set_config."""
+    """Quotes any text, including SQL that PostgreSQL takes as a text: DO, regclass, set_config."""
     return "'" + _whole(value).replace("'", "''") + "'"
 
 
 def relation(full: TableName) -> str:
-    """What the server reads the name of a table, an index or a sequence from: 'schema.name'::regclass."""
+    """A table, an index or a sequence as a regclass: 'schema.name'::regclass."""
     return f"{text(table(full))}::pg_catalog.regclass"
 
 
@@ -45,7 +45,7 @@ def row_place(block: int, item: int) -> str:
 
 
 def unquoted(literal: str) -> str:
-    """What `text` was made of; a number as it is."""
+    """The inverse of `text`; returns a number as it is."""
     return literal[1:-1].replace("''", "'") if literal.startswith("'") else literal
 
 
@@ -60,7 +60,7 @@ def array_of_one(value: str) -> str:
 
 
 def shown(full: TableName) -> str:
-    """A name as people may paste it into a statement: with quotes only where it needs them."""
+    """A name that people can paste into a statement: quoted only where necessary."""
     return ".".join(part if _is_plain(part) else name(part) for part in (full.schema, full.name))
 
 
@@ -70,7 +70,7 @@ def _is_plain(part: str) -> bool:
 
 
 def _whole(value: str) -> str:
-    # libpq would end the statement there, and the server run half of it.
+    # libpq would cut the statement there, and the server would run half of it.
     if "\0" in value:
-        raise UnsupportedError(f"PostgreSQL takes no NUL in a name or a text: {value[:60]!r}")
+        raise UnsupportedError(f"PostgreSQL allows no NUL in a name or a text: {value[:60]!r}")
     return value

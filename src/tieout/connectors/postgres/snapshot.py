@@ -42,7 +42,7 @@ class PostgresReader:
         return select.finds(_DIALECT, scan)
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        # No text of PostgreSQL has a NUL, and so no row has such a key.
+        # A text in PostgreSQL never contains NUL, so no row has such a key.
         if known := [key for key in keys if not any("\0" in part for part in key)]:
             yield from self._rows(scan, select.select(_DIALECT, scan, select.among(_DIALECT, scan, known)))
 
@@ -80,7 +80,7 @@ class PostgresReader:
 
     @contextmanager
     def _connection(self, as_users: bool, *, arrow: bool = False) -> Iterator[Any]:
-        """`as_users`: names are looked up as in a session of this user."""
+        """`as_users`: the server looks up names as it does in a session of this user."""
         address = libpq_url(self.url, "tieout executor")
 
         def connected() -> Any:
@@ -112,7 +112,7 @@ def _moments_stay_text(connection: Any) -> None:
 
 
 def unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """ADBC adds the distance between two epochs without looking: infinity wraps around. Undo it."""
+    """ADBC adds the distance between two epochs without a check, so infinity wraps around. This undoes it."""
     columns = []
     for column in batch.columns:
         if pa.types.is_timestamp(column.type) and _lowest(column, pa.int64()) < _WRAPPED_MICROS:

@@ -32,7 +32,7 @@ _BY_NAME = {
 _BITS = {"int2": 16, "int4": 32, "int8": 64}
 
 BY_CODE_POINT = {"C", "POSIX", "ucs_basic", "C.UTF-8", "C.utf8"}
-"""Collations that sort text by its bytes; and UTF-8 keeps the order of code points."""
+"""Collations that sort text by its bytes. In UTF-8 that is the order of code points."""
 
 _ORDERS = {
     "int2": "numeric",
@@ -49,7 +49,7 @@ _ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class RawType:
-    """A row of pg_type, domains resolved. `modifier` is atttypmod; `labels` those of an enum."""
+    """A row of pg_type, domains resolved. `modifier` is atttypmod; `labels` are the labels of an enum."""
 
     name: str
     native: str
@@ -70,7 +70,7 @@ def logical_type(raw: RawType) -> LogicalType:
     if raw.name == "bpchar":
         return LogicalType(TypeName.CHAR, raw.native, precision=raw.modifier - 4 if raw.modifier > 0 else None)
     if raw.name in ("bit", "varbit"):
-        # Bits of varying length are no number: 01 is not 1.
+        # Bits of varying length are not numbers: 01 is not 1.
         return LogicalType(TypeName.BITS, raw.native, precision=raw.modifier if raw.name == "bit" else None)
     if raw.name in _BY_NAME:
         return LogicalType(_BY_NAME[raw.name], raw.native, _precision(raw))
@@ -78,7 +78,7 @@ def logical_type(raw: RawType) -> LogicalType:
 
 
 def order_of(raw: RawType, collation: str | None) -> str | None:
-    """The name of the order that PostgreSQL sorts a type in; None where ranges are not to be cut in it."""
+    """The name of the order in which PostgreSQL sorts a type; None if key ranges must not follow it."""
     if raw.name in _ORDERS:
         return _ORDERS[raw.name]
     if raw.name in ("text", "varchar") and collation:

@@ -1,4 +1,4 @@
-"""Writes to PostgreSQL."""
+"""Changes rows of PostgreSQL tables for a repair."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _SESSION = {
     "lc_monetary": "C",
     "array_nulls": "on",
     "xmloption": "content",
-    # What the statements name is in its schema; what they don't, is the server's own.
+    # The statements name the schemas of everything but the server's own objects.
     "search_path": "pg_catalog",
-    # A policy that hides rows from whoever runs the file is an error, and not a change that is not made.
+    # A policy that hides rows from whoever runs the file is an error, not a change that silently does nothing.
     "row_security": "off",
 }
-"""That of a file of statements, whoever runs it."""
+"""Settings for a file of statements, whoever runs it."""
 
 _REFERENCES = """
 SELECT c.conname, n.nspname, t.relname, c.confdeltype::text,
@@ -72,7 +72,7 @@ class PostgresStatements:
         return [f"RESET {name}" for name in _SESSION]
 
     def insert(self, table: Table, row: Row) -> str:
-        # A column GENERATED ALWAYS AS IDENTITY takes no value otherwise; where there is none, it means nothing.
+        # Otherwise a column GENERATED ALWAYS AS IDENTITY accepts no value; without such a column it has no effect.
         return dml.insert(self._dialect, table, row, override="OVERRIDING SYSTEM VALUE ")
 
     def update(self, table: Table, key: Row, row: Row) -> str:
@@ -83,9 +83,9 @@ class PostgresStatements:
 
 
 class PostgresWriter(SqlWriter):
-    """What changes a row runs with users' search_path: so do the triggers and constraints of the table.
+    """Statements that change rows run with the user's search_path, which the table's triggers and constraints need.
 
-    Whatever is asked beside it does not, unless it holds SQL of users.
+    Other statements do not, unless they contain users' SQL.
     """
 
     def __init__(self, session: PostgresSession, path: str) -> None:
@@ -121,11 +121,11 @@ class PostgresWriter(SqlWriter):
 
     def begin(self, *, deferred: bool = False) -> None:
         super().begin()
-        # At once, a refusal names the statement; at the end, it would name none.
+        # Checked immediately, a constraint names the statement that violates it; at the end it would name none.
         self.session.execute(f"SET CONSTRAINTS ALL {'DEFERRED' if deferred else 'IMMEDIATE'}")
 
     def execute(self, statement: str) -> int:
-        # Rolled back to there, the session has the path that it had.
+        # A rollback to the savepoint restores the search_path, too.
         self.session.execute(f"SAVEPOINT tieout; {set_path(self._path)}")
         try:
             changed = self.session.execute(statement)
@@ -136,7 +136,7 @@ class PostgresWriter(SqlWriter):
         return changed
 
     def commit(self) -> None:
-        self.session.execute(set_path(self._path))  # what was deferred runs now
+        self.session.execute(set_path(self._path))  # deferred constraints and triggers run now
         super().commit()
         self.session.execute(set_path())
 
@@ -146,7 +146,7 @@ class PostgresWriter(SqlWriter):
         try:
             yield
         finally:
-            # In a transaction that failed it can't be said, and is so when that is rolled back.
+            # A failed transaction accepts no statement; its rollback restores the path.
             with suppress(Exception):
                 self.session.execute(set_path())
 

@@ -1,1 +1,1 @@
-"""Checking a PostgreSQL database against itself."""
+"""Checks a PostgreSQL database against itself."""

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalog says of indexes and of constraints."""
+"""Indexes and constraints, from PostgreSQL's catalog."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _info(row: tuple[Any, ...], attributes: Sequence[Column], table: Table) -> I
     unchecked = _unchecked(method, valid=valid, ready=ready)
     for place, column in enumerate(attributes):
         kind = common_kind(column.type, column.type, exact_scale=True)
-        # An entry has a copy of JSON as it was written.
+        # An entry holds the text of a JSON value, not its canonical form.
         if isinstance(kind, Kind) and kind.form is Form.JSON and column.type.native == "json":
             kind = Kind(Form.TEXT)
         if isinstance(kind, Kind) and kind.form is Form.JSON_ARRAY:
@@ -65,15 +65,15 @@ def _unchecked(method: str, *, valid: bool, ready: bool) -> str | None:
     if method != "btree":
         return f"it is a {method} index: only B-trees are checked"
     if not ready:
-        return "it is being built, or was left unready: no writer keeps it up to date"
+        return "it is not ready (it is being built, or a build was interrupted): writers do not maintain it"
     if not valid:
-        return "it is invalid: it was never finished, and no reader uses it"
+        return "it is invalid: its build did not finish, and readers do not use it"
     return None
 
 
 _DIALECT = PostgresDialect()
 
-# A foreign key to a partitioned table has a row of its own for each partition: only the first is its own.
+# A foreign key to a partitioned table has another row for each partition; only the first is the constraint itself.
 _CONSTRAINTS = """
 SELECT c.conname, c.contype::text, pg_get_expr(c.conbin, c.conrelid), pg_get_constraintdef(c.oid), c.convalidated,
   coalesce((to_jsonb(c) ->> 'conenforced')::bool, true)
@@ -140,14 +140,14 @@ FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
 WHERE n.nspname = %s AND t.relname = %s AND t.relispartition"""
 
 _UNCHECKED = {
-    "x": "an EXCLUDE constraint is known to its operators alone: it is not checked",
-    "t": "it is a trigger: what it holds rows to only its function knows",
+    "x": "EXCLUDE constraints are not checked",
+    "t": "it is a constraint trigger: only its function knows what it enforces",
 }
 _OVERLAPS = "a key WITHOUT OVERLAPS and a reference to a PERIOD are not checked"
 
 
 def constraints_of(endpoint: PostgresEndpoint, table: Table) -> list[ConstraintInfo]:
-    """NOT NULLs, CHECKs (those of domains and of the partition among them), keys, foreign keys, and all others."""
+    """NOT NULLs, CHECKs (also those of domains and of the partition), keys, foreign keys, and all others."""
     found = [*_own(endpoint, table), *_of_domains(endpoint, table), *_keys(endpoint, table)]
     order = list(ConstraintKind)
     return sorted(found, key=lambda constraint: order.index(constraint.kind))
@@ -165,7 +165,7 @@ def _own(endpoint: PostgresEndpoint, table: Table) -> Iterator[ConstraintInfo]:
             named.update(info.columns)
         yield info
     for (column,) in _rows(endpoint, _NOT_NULL, table):
-        if column not in named:  # before PostgreSQL 18 they have no names
+        if column not in named:  # before PostgreSQL 18 these constraints have no names
             yield ConstraintInfo(f"{column}_not_null", ConstraintKind.NOT_NULL, table, (column,), definition="NOT NULL")
     for (bounds,) in _rows(endpoint, _PARTITION, table):
         if bounds is not None:
@@ -204,12 +204,12 @@ def _constraint(row: tuple[Any, ...], table: Table) -> ConstraintInfo:
         expression,
         enforcement=enforcement,
         definition=definition,
-        unchecked=None if kind in kinds else _UNCHECKED.get(kind, "this kind of constraint is not known"),
+        unchecked=None if kind in kinds else _UNCHECKED.get(kind, "this kind of constraint is unknown to Tieout"),
     )
 
 
 def domain_check_name(column: str, constraint: str) -> str:
-    """Of two columns with one domain, each has its own."""
+    """A name for each column: two columns may have the same domain."""
     return f"{column}_{constraint}"
 
 
@@ -230,7 +230,7 @@ def _of_domains(endpoint: PostgresEndpoint, table: Table) -> Iterator[Constraint
                 definition=f"domain {domain}: NOT NULL",
             )
         if name is not None:
-            # VALUE is no reserved word: it is the name of a column here.
+            # VALUE is not a reserved word: here it is the name of a column.
             value = f"(SELECT {expression} FROM (SELECT {_DIALECT.quote(column)}::{base} AS value) AS domain)"
             yield ConstraintInfo(
                 domain_check_name(column, name),

@@ -1,4 +1,4 @@
-"""A PostgreSQL database as one who checks it sees it."""
+"""What checks need to know of a PostgreSQL database and how they read it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.check.catalog import constraints_of, indexes_of
 from tieout.connectors.postgres.check.constraint_query import find_violations
 from tieout.connectors.postgres.check.engine_checker import amcheck
-from tieout.connectors.postgres.check.exported_snapshot import Moment
+from tieout.connectors.postgres.check.exported_snapshot import ExportedSnapshot
 from tieout.connectors.postgres.check.heap import HeapPath, explain_heap
 from tieout.connectors.postgres.check.heap_values import HeapValues, heap_values
 from tieout.connectors.postgres.check.index_paths import IndexOnlyScan, IndexPages, in_order, index_only, index_pages
@@ -50,7 +50,7 @@ CROSS JOIN LATERAL (
 JOIN pg_class l ON l.oid = found.leaf JOIN pg_namespace n ON n.oid = l.relnamespace ORDER BY 1, 2"""
 
 _WITH_PAGES = ("r", "m")
-"""Tables, and views that are kept like tables."""
+"""Tables and materialized views."""
 
 _BLOCKS = """
 SELECT pg_relation_size(c.oid) / current_setting('block_size')::int8, c.relkind::text,
@@ -66,7 +66,7 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
     def __init__(self, url: EndpointUrl, endpoint: PostgresEndpoint) -> None:
         super().__init__(str(url.database), endpoint, PostgresDialect(), _CATALOG)
         self.url = url
-        self._moment = Moment(url)
+        self._snapshot = ExportedSnapshot(url)
 
     def all_tables(self) -> list[TableName]:
         return [TableName(*row) for row in self._endpoint.all(_ALL_TABLES, [])]
@@ -84,17 +84,17 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
             return Unreadable("it has no pages of its own")
         path = HeapPath(self.url, table.name, tuple(columns), int(blocks), inspector=inspector)
         if not addressed:
-            path = replace(path, address=(), moment=self._moment.name(), inspector=None)
+            path = replace(path, address=(), snapshot=self._snapshot.name(), inspector=None)
         evidence = explain_heap(path)
         if evidence is None:
-            return Unreadable("the planner reads the table by another path than its heap")
+            return Unreadable("the planner does not read the table from its heap")
         return replace(path, evidence=evidence)
 
     def index_path(self, index: IndexInfo) -> IndexPages | IndexOnlyScan | Unreadable:
         path = index_pages(self.url, index)
         if not isinstance(path, Unreadable):
             return path
-        scan = index_only(self.url, index, self._moment.name(), path.reason)
+        scan = index_only(self.url, index, self._snapshot.name(), path.reason)
         return scan if isinstance(scan, Unreadable) else in_order(scan)
 
     def lookup(
@@ -104,7 +104,7 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
 
     def unprobed(self, index: IndexInfo) -> str | None:
         if any(column.included for column in index.columns):
-            return f"its copies of included columns are read whole or not at all: CHECK TABLE … INDEX {index.name}"
+            return f"its copies of included columns can't be looked up by key: CHECK TABLE … INDEX {index.name}"
         return None
 
     def addresses_are_keys(self, table: Table) -> bool:
@@ -114,7 +114,7 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
         return log_literal(value)
 
     def canonical(self, column: Column, value: object) -> str | None:
-        return canonical_text(column, batch_of([[_as_a_driver_gives_it(column, value)]], 1).column(0))
+        return canonical_text(column, batch_of([[_driver_value(column, value)]], 1).column(0))
 
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> HeapValues | Unreadable:
         ((blocks, kind, _),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
@@ -134,15 +134,15 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
         return f"({number // OFFSETS},{number % OFFSETS})"
 
     def let_go(self) -> None:
-        self._moment.let_go()
+        self._snapshot.let_go()
 
     def close(self) -> None:
         self.let_go()
         super().close()
 
 
-def _as_a_driver_gives_it(column: Column, value: object) -> object:
-    """A value of the log, which is text."""
+def _driver_value(column: Column, value: object) -> object:
+    """Converts a value of the log, which is text."""
     if isinstance(value, str) and column.type.name is TypeName.BINARY:
         return bytes.fromhex(value.removeprefix("\\x"))
     if isinstance(value, str) and column.type.name is TypeName.BOOLEAN:

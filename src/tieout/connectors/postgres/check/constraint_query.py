@@ -1,4 +1,4 @@
-"""Rows of PostgreSQL that break constraints, found in the heap."""
+"""Finds the rows of a PostgreSQL table that violate constraints, in the heap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _DIALECT = PostgresDialect()
 _READS_ONLY = {"default_transaction_read_only": "on"}
-# A CHECK that is called valid would answer for the rows, and an index for the key that it is to guard.
+# Otherwise the planner would trust a valid CHECK instead of reading rows, and the index of the key that is checked.
 _ROWS_ONLY = {**_READS_ONLY, **HEAP_ONLY, "constraint_exclusion": "off"}
 _HEAP_NODES = ("Seq Scan", "Tid Range Scan")
 _MOST_PARTS = 256
@@ -78,7 +78,7 @@ class PostgresAsking:
 
 @dataclass(frozen=True)
 class PostgresConstraints(ConstraintDialect):
-    """`whole` are parents that are partitioned: of others, those that inherit have no part in a reference."""
+    """`whole` are partitioned parents. For other parents, tables that inherit from them don't count in a reference."""
 
     whole: frozenset[TableName] = frozenset()
 
@@ -93,14 +93,14 @@ class PostgresConstraints(ConstraintDialect):
         return self.source(table, alias)
 
     def is_null(self, expression: str) -> str:
-        # Planners of PostgreSQL 17 take IS NULL of a column that is NOT NULL for false.
+        # From PostgreSQL 17 on, the planner replaces IS NULL on a NOT NULL column by false.
         return f"(num_nulls({expression}) > 0)"
 
     def opaque(self, key: str) -> str:
         return key
 
     def grouped(self, columns: str, source: str, condition: str, keys: Sequence[str]) -> str:
-        # OFFSET 0 is a fence: planners leave out columns to group by if others are unique.
+        # OFFSET 0 is a fence: otherwise the planner drops GROUP BY columns if others are unique.
         names = [f"k{place}" for place in range(len(keys))]
         each = ", ".join(f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
         fenced = f"SELECT {each} FROM {source} WHERE {condition} OFFSET 0"
@@ -112,12 +112,12 @@ def find_violations(
 ) -> Violations | Unreadable:
     (table, *_) = (constraint.table for constraint in constraints)
     values = _values(endpoint, constraints)
-    asked = ConstraintScan(table, tuple(constraints), (_ADDRESS,), exact_key(table), values, only)
+    scan = ConstraintScan(table, tuple(constraints), (_ADDRESS,), exact_key(table), values, only)
     asking = PostgresAsking(endpoint.url, through_indexes=only is not None)
     dialect = _dialect(endpoint, constraints)
-    if reason := refusal(dialect, asked):
+    if reason := refusal(dialect, scan):
         return Unreadable(reason)
-    found = queries(dialect, asked, _ranges(endpoint, table.name, only))
+    found = queries(dialect, scan, _ranges(endpoint, table.name, only))
     evidence = "the rows that were asked for"
     if only is None:
         try:
@@ -125,17 +125,15 @@ def find_violations(
         except TieoutError as error:
             return Unreadable(str(error))
         except _ReadOtherwise as otherwise:
-            return Unreadable(f"the planner would not read the rows from the heap: {otherwise}")
-    return Violations(
-        asked.constraints, asking, asked.address, asked.key, asked.values, found.marks, found.parts, evidence
-    )
+            return Unreadable(f"the planner does not read the rows from the heap: {otherwise}")
+    return Violations(scan.constraints, asking, scan.address, scan.key, scan.values, found.marks, found.parts, evidence)
 
 
 _ADDRESS = ScanColumn(ADDRESS.column, ADDRESS.kind, ADDRESS_SQL)
 
 
 def _values(endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo]) -> tuple[ScanColumn, ...]:
-    """What the constraints are about: columns, or the expressions of an index."""
+    """The columns of the constraints, or the expressions of an index."""
     (first, *_) = constraints
     if first.index is not None:
         (index,) = (each for each in indexes_of(endpoint, first.table) if each.name == first.index)
@@ -145,7 +143,7 @@ def _values(endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo]) -
 
 
 def _named(column: IndexColumn) -> ScanColumn:
-    """An expression by its text: what the index itself calls it says little."""
+    """Named by the text of the expression: the index's own name for it says little."""
     return ScanColumn(replace(column.read.column, name=column.name), column.read.kind, column.read.expression)
 
 
@@ -167,18 +165,18 @@ def _ranges(endpoint: PostgresEndpoint, table: TableName, only: OnlyRows | None)
 
 
 class _ReadOtherwise(Exception):
-    """The plan has something in it by which the rows themselves are not read."""
+    """The plan does not read the rows themselves."""
 
 
 def _proven(asking: PostgresAsking, parts: Iterable[Part]) -> str:
-    """How the planner goes about all of them."""
+    """The scans by which the planner reads all of these parts."""
     read: dict[str, None] = {}
     with translated(asking.url), connect(asking.url, "tieout driver", asking.settings) as connection:
         for statement in [statement for part in parts for statement in (part.probe, part.listing)]:
             (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {statement}").fetchone()
             scans = list(_scans(plan[0]["Plan"]))
             if not scans:
-                raise _ReadOtherwise("it reads nothing")
+                raise _ReadOtherwise("it reads no table")
             read.update(dict.fromkeys(scans))
     return ", ".join(read)
 

@@ -1,4 +1,4 @@
-"""amcheck: PostgreSQL's own checker. Only those of its functions that hold no writer up."""
+"""amcheck, PostgreSQL's own checker: only those of its functions that do not block writers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FROM {schema}.verify_heapam({table}, check_toast => true) AS found"""
 
 
 def amcheck(url: EndpointUrl, table: TableName, seconds: float) -> OwnCheck:
-    """The heap with its TOAST, then each B-tree with a look for every row in it."""
+    """Checks the heap with its TOAST table, then each B-tree, including whether every row has an entry."""
     settings = {"statement_timeout": f"{max(1, round(seconds * 1000))}ms"}
     with translated(url), connect(url, "tieout driver", settings) as connection:
         found = connection.execute(_SCHEMA).fetchone()
@@ -51,18 +51,18 @@ class _Amcheck:
     def run(self, indexes: Sequence[str], has_heap: bool) -> OwnCheck:
         if has_heap:
             table = self._literal(self._table.name)
-            for block, item, _, message, column in self._asked("the heap", None, _HEAP, table) or ():
+            for block, item, _, message, column in self._run("the heap", None, _HEAP, table) or ():
                 place = None if block is None else f"({block},{item or 0})"
                 self._findings.append(OwnFinding(message, column=column, place=place))
         for index in indexes:
             statement = "SELECT {schema}.bt_index_check({table}, heapallindexed => true)"
-            self._asked(index, index, statement, self._literal(index))
+            self._run(index, index, statement, self._literal(index))
         checked = [f"verify_heapam({self._table})"] if has_heap else []
         checked += [f"bt_index_check({index}, heapallindexed)" for index in indexes]
         return OwnCheck(_NAME, ", ".join(checked), tuple(self._findings), "; ".join(self._left_out) or None)
 
-    def _asked(self, what: str, index: str | None, statement: str, name: str) -> list[tuple[Any, ...]] | None:
-        """An error that tells of damage is a finding; one that has kept the checker from looking is not."""
+    def _run(self, what: str, index: str | None, statement: str, name: str) -> list[tuple[Any, ...]] | None:
+        """An error that reports damage is a finding; an error that kept amcheck from running is not."""
         import psycopg
         from psycopg import errors
 

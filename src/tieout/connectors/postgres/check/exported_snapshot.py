@@ -1,4 +1,4 @@
-"""One moment of a database that several connections see: a snapshot that is held for them."""
+"""A snapshot that one connection exports and holds, so that several connections see the same moment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tieout.connectors.postgres.errors import translated
 from tieout.connectors.sql.connection_cache import lease
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# The session that holds a snapshot does nothing else, for as long as others read.
+# The session that holds the snapshot is idle for as long as others read.
 _IDLE = {"idle_in_transaction_session_timeout": "0"}
 
 
-class Moment:
-    """Held from when it is first asked for until `let_go`. After that, it is another one."""
+class ExportedSnapshot:
+    """Held from the first call of `name` until `let_go`. The next call of `name` exports another one."""
 
     def __init__(self, url: EndpointUrl) -> None:
         self._url = url
@@ -42,10 +42,10 @@ class Moment:
 
 
 @contextmanager
-def cursor_at(url: EndpointUrl, moment: str | None, settings: Mapping[str, str], *, arrow: bool) -> Iterator[Any]:
-    """A cursor that sees the moment, or the present if that is None; in a session with these settings.
+def cursor_at(url: EndpointUrl, snapshot: str | None, settings: Mapping[str, str], *, arrow: bool) -> Iterator[Any]:
+    """A cursor that sees the snapshot of this name, or the present if that is None, in a session with these settings.
 
-    It hands out Arrow, or rows as psycopg makes them.
+    It returns Arrow batches, or psycopg's rows.
     """
     address = libpq_url(url, "tieout executor", settings)
 
@@ -57,10 +57,10 @@ def cursor_at(url: EndpointUrl, moment: str | None, settings: Mapping[str, str],
         return ArrowConnection(address)
 
     with translated(url), lease((arrow, address), connected) as connection, connection.cursor() as cursor:
-        if moment is None:
+        if snapshot is None:
             yield cursor
             return
         cursor.execute(_BEGIN)
-        cursor.execute(f"SET TRANSACTION SNAPSHOT {quoting.text(moment)}")
+        cursor.execute(f"SET TRANSACTION SNAPSHOT {quoting.text(snapshot)}")
         yield cursor
         cursor.execute("COMMIT")

@@ -1,4 +1,4 @@
-"""A table read from its heap, by blocks."""
+"""Reads a table from its heap, by blocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEAP_ONLY = {
     "enable_indexscan": "off",
     "enable_indexonlyscan": "off",
     "enable_bitmapscan": "off",
-    # Whatever the database or the user has by default.
+    # Even if the database or the user has them off by default.
     "enable_seqscan": "on",
     "enable_tidscan": "on",
 }
@@ -37,15 +37,15 @@ ADDRESS_SQL = f"((ctid::text::point)[0])::int8 * {OFFSETS} + ((ctid::text::point
 
 _DIALECT = PostgresDialect()
 _SENT = np.dtype([("block", ">u4"), ("item", ">u2")])
-"""A ctid as the server sends it: to make a number of it there would take five times as long as all else."""
+"""A ctid as the server sends it. Converting it to a number in SQL would take five times as long as everything else."""
 _WORTH_A_PART = 512
 MOST_BLOCKS = 2**31 - 1
-"""Those that are not there are left out."""
+"""An upper bound: blocks that do not exist are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Those from `low` on, without `high`; None: to the end, wherever that is when they are read."""
+    """Blocks low <= … < high; None: to the end of the table at the time of reading."""
 
     low: int
     high: int | None
@@ -53,8 +53,8 @@ class Blocks:
 
 @dataclass(frozen=True)
 class HeapPath:
-    """`blocks` is how many there were when the check began. Without addresses, all is of one `moment`. `inspector` is
-    the schema of the functions that read pages; None: there are none."""
+    """`blocks` is how many there were when the check began. Without addresses, all rows come from one `snapshot`.
+    `inspector` is the schema of pageinspect's functions; None: it is not installed."""
 
     url: EndpointUrl
     table: TableName
@@ -63,7 +63,7 @@ class HeapPath:
     evidence: str = ""
     inspector: str | None = None
     address: tuple[ScanColumn, ...] = (ADDRESS,)
-    moment: str | None = None
+    snapshot: str | None = None
 
     @property
     def has_versions(self) -> bool:
@@ -83,7 +83,7 @@ class HeapPath:
         return self
 
     def read(self, part: Blocks) -> Iterator[pa.RecordBatch]:
-        with cursor_at(self.url, self.moment, HEAP_ONLY, arrow=True) as cursor:
+        with cursor_at(self.url, self.snapshot, HEAP_ONLY, arrow=True) as cursor:
             cursor.execute(self.statement(part))
             for batch in cursor.fetch_record_batch():
                 plain = unwrapped(batch)
@@ -108,14 +108,14 @@ class HeapPath:
 
 
 def block_parts(blocks: int, most: int) -> list[Blocks]:
-    """Few of something small: to begin with a part takes longer than to read some megabytes."""
+    """Few parts for a small table: starting a part takes longer than reading some megabytes."""
     bounds = np.linspace(0, blocks, min(most, 1 + blocks // _WORTH_A_PART) + 1).astype(int).tolist()
-    # What is added meanwhile is looked at, too: else its entries would lead nowhere, or its rows have none.
+    # The last part has no end: otherwise entries for new rows would lead nowhere, or new rows have no entries.
     return [Blocks(low, high) for low, high in pairwise([*bounds[:-1], None])]
 
 
 def explain_heap(path: HeapPath) -> str | None:
-    """How the planner would read it, if through the heap."""
+    """The scan by which the planner would read the table; None if it is not a scan of the heap."""
     with translated(path.url), connect(path.url, "tieout driver", HEAP_ONLY) as connection:
         (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {path.statement(Blocks(0, None))}").fetchone()
     node = plan[0]["Plan"]
@@ -125,7 +125,7 @@ def explain_heap(path: HeapPath) -> str | None:
 
 
 def _addressed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """With numbers for the addresses, which come first."""
+    """Replaces the addresses, which come first, by numbers."""
     names = [str(place) for place in range(batch.num_columns)]
     return pa.RecordBatch.from_arrays([_addresses(batch.column(0)), *batch.columns[1:]], names)
 

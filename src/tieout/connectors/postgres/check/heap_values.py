@@ -1,4 +1,4 @@
-"""The values of a table, judged by PostgreSQL as it reads the heap: by blocks, and where it fails, by single rows."""
+"""Checks the values of a table while PostgreSQL reads its heap: by blocks, and where that fails, row by row."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from tieout.model.truncated import LONGEST_IN_FAILURE
 
 _DIALECT = PostgresDialect()
 _PIECE = 512
-"""Blocks that are read by one statement: some megabytes."""
+"""How many blocks one statement reads: some megabytes."""
 _MOST_ITEMS = 2048
-"""Rows in a page, at the most: one of 32 kB has room for 1,200."""
-# Without it, a scan of all of the table would stand in for one of a few blocks.
+"""The most rows in a page: one of 32 kB has room for 1,200."""
+# Otherwise the server could scan the whole table for a few blocks.
 _SETTINGS = {**HEAP_ONLY, "enable_seqscan": "off"}
 _BY_STATE = {
     INVALID_ENCODING: FailureKind.INVALID_ENCODING,
@@ -47,7 +47,7 @@ _BY_STATE = {
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Those at addresses from `low` on, without `high`; None: to the end. An address is block * OFFSETS + item."""
+    """Rows at addresses low <= … < high; None: to the end. An address is block * OFFSETS + item."""
 
     low: int
     high: int | None
@@ -78,7 +78,7 @@ class HeapValues:
 
     @property
     def by_range(self) -> bool:
-        """Before PostgreSQL 14, to read some blocks is to read all."""
+        """False before PostgreSQL 14, which reads the whole table for some blocks."""
         return self.evidence.startswith("Tid Range Scan")
 
     def pieces(self, part: Rows) -> Iterator[Rows]:
@@ -93,7 +93,7 @@ class HeapValues:
         yield Rows(low, part.high)
 
     def judge(self, piece: Rows, rules: Sequence[int]) -> Judged:
-        ((rows, broken),) = self._ask(self.statement(piece, rules))
+        ((rows, broken),) = self._rows(self.statement(piece, rules))
         return Judged(int(rows), tuple(broken))
 
     def statement(self, piece: Rows, rules: Sequence[int]) -> str:
@@ -104,11 +104,11 @@ class HeapValues:
         conditions = [f"coalesce({self.rules[number].broken}, false)" for number in rules]
         shown = [expression for number in rules for _, expression in self.rules[number].shown]
         wanted = ", ".join(["ctid::text", *conditions, *shown])
-        found = self._ask(f"SELECT {wanted} FROM {self._source(piece)} AND ({' OR '.join(conditions)})")
+        found = self._rows(f"SELECT {wanted} FROM {self._source(piece)} AND ({' OR '.join(conditions)})")
         keys = self._keys([row[0] for row in found])
-        return [each for row, key in zip(found, keys, strict=True) for each in self._told(rules, row, key)]
+        return [each for row, key in zip(found, keys, strict=True) for each in self._broken_values(rules, row, key)]
 
-    def _told(self, rules: Sequence[int], row: Sequence[Any], key: Any) -> Iterator[BrokenValue]:
+    def _broken_values(self, rules: Sequence[int], row: Sequence[Any], key: Any) -> Iterator[BrokenValue]:
         values = iter(row[1 + len(rules) :])
         for number, is_broken in zip(rules, row[1:], strict=False):
             rule = self.rules[number]
@@ -121,7 +121,7 @@ class HeapValues:
         if high is None:
             high = max(self._end(), low)
             if high - low <= OFFSETS:
-                # To see that the end itself can be read.
+                # The second one checks that the end itself can be read.
                 return [Rows(low, high), Rows(high, None)] if high > low else []
             middle = (low + high) // 2 // OFFSETS * OFFSETS
             return [Rows(low, middle), Rows(middle, None)]
@@ -137,7 +137,7 @@ class HeapValues:
         return place, self._keys([place])[0]
 
     def _keys(self, places: Sequence[str]) -> list[tuple[str | None, ...] | None]:
-        """The keys of the rows at these places; None for one that is gone, or whose key can't be read."""
+        """The keys of the rows at these addresses; None for a row that is gone or whose key can't be read."""
         if not self.key_columns or not places:
             return [None] * len(places)
         wanted = ", ".join(f"{quoting.text(place)}::pg_catalog.tid" for place in places)
@@ -149,7 +149,7 @@ class HeapValues:
                     cursor.execute(statement)
                     found = cursor.fetch_arrow_table().combine_chunks()
         except ReadError:
-            # One key of them can't be read, and it is not known which.
+            # One of the keys can't be read, and we don't know which.
             return [None] if len(places) == 1 else [self._keys([place])[0] for place in places]
         return self._read_keys(places, found)
 
@@ -170,14 +170,14 @@ class HeapValues:
 
     def _end(self) -> int:
         size = f"pg_relation_size({quoting.relation(self.table)})"
-        ((blocks,),) = self._ask(f"SELECT {size} / current_setting('block_size')::int8")
+        ((blocks,),) = self._rows(f"SELECT {size} / current_setting('block_size')::int8")
         return int(blocks) * OFFSETS
 
-    def _ask(self, statement: str) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         import psycopg
 
         with translated(self.url), lease(("values", "rows", self._url), self._connect) as connection:
-            # Raised inside, it would cost the connection.
+            # Raised inside the block, it would close the connection.
             try:
                 return list(connection.execute(statement).fetchall())
             except psycopg.Error as error:
@@ -201,7 +201,7 @@ class HeapValues:
 
 
 def heap_values(path: HeapValues) -> HeapValues | Unreadable:
-    """The path with what the planner says of it, and without the rules that it can't make sense of."""
+    """The path with the planner's evidence, and without the rules that the server rejects."""
     with translated(path.url), connect(path.url, "tieout driver", _SETTINGS) as connection:
         rules, unjudged = [], []
         for number, rule in enumerate(path.rules):
@@ -215,7 +215,7 @@ def heap_values(path: HeapValues) -> HeapValues | Unreadable:
         (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {everything}").fetchone()
     node = plan[0]["Plan"]["Plans"][0]
     if node["Node Type"] not in ("Seq Scan", "Tid Range Scan"):
-        return Unreadable("the planner reads the table by another path than its heap")
+        return Unreadable("the planner does not read the table from its heap")
     return replace(judged, evidence=f"{node['Node Type']} on {node['Relation Name']}")
 
 

@@ -31,7 +31,7 @@ from tieout.model.tables import TableName
 
 @dataclass(frozen=True)
 class IndexPages:
-    """`blocks` is how many there were when the check began."""
+    """Reads entries from the pages. `blocks` is how many there were when the check began."""
 
     reader: IndexReader
     tree: BTree
@@ -77,7 +77,7 @@ class IndexPages:
         return PageOrder(self.reader, self.tree, self.order, self.columns)
 
     def unseen(self, entries: int) -> None:
-        """Pages have all that there is."""
+        """Nothing: pages contain all entries."""
 
     def read(self, part: Blocks) -> Iterator[pa.RecordBatch]:
         for entries in self.reader.entries(self.tree, part.low, MOST_BLOCKS if part.high is None else part.high):
@@ -86,11 +86,11 @@ class IndexPages:
 
 
 def index_pages(url: EndpointUrl, index: IndexInfo) -> IndexPages | Unreadable:
-    """Unreadable without pageinspect, without the right to use it, or with values that are not decoded."""
+    """Unreadable without pageinspect, without the privilege to use it, or if values can't be decoded."""
     reader = IndexReader(url)
     try:
         tree = reader.find(TableName(index.table.name.schema, index.name))
-        # Whether this user may. To the end: what is left in the middle takes its connection with it.
+        # Tests the privilege. Read to the end: a stream that is left in the middle closes its connection.
         list(reader.entries(tree, 0, 1))
     except (UnsupportedError, AccessError, ReadError) as error:
         return Unreadable(str(error))
@@ -104,17 +104,17 @@ def index_pages(url: EndpointUrl, index: IndexInfo) -> IndexPages | Unreadable:
 
 _DIALECT = PostgresDialect()
 ALONE = {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off", "enable_incremental_sort": "off"}
-# A bitmap scan follows entries and, unlike an index scan, marks none of them as dead: the next check finds them, too.
+# Unlike an index scan, a bitmap scan marks no entries as dead, so that the next check finds them, too.
 _FOLLOWING = {"enable_seqscan": "off", "enable_indexscan": "off", "enable_indexonlyscan": "off"}
 
 
 @dataclass(frozen=True)
 class IndexOnlyScan:
-    """Entries without addresses, at a moment."""
+    """Entries without addresses, in a snapshot."""
 
     url: EndpointUrl
     index: IndexInfo
-    moment: str
+    snapshot: str
     evidence: str = ""
     address: tuple[ScanColumn, ...] = ()
     is_ordered: bool = True
@@ -141,26 +141,26 @@ class IndexOnlyScan:
         return self
 
     def read(self, part: None) -> Iterator[pa.RecordBatch]:
-        with cursor_at(self.url, self.moment, ALONE, arrow=True) as cursor:
+        with cursor_at(self.url, self.snapshot, ALONE, arrow=True) as cursor:
             cursor.execute(self._statement())
             for batch in cursor.fetch_record_batch():
                 yield unwrapped(batch)
 
     def unseen(self, entries: int) -> str | None:
-        """A second scan counts: where the server looked nothing up in the table, it left nothing out."""
+        """A second scan counts: if the server did not look up rows in the table, it left out no entry."""
         plan = self.explained(self._statement(), ALONE, "ANALYZE, TIMING OFF, ")
         fetched, there = int(plan["Heap Fetches"]), int(plan["Actual Rows"])
         if fetched:
             return (
-                f"entries of rows that are gone can't be seen on pages that are not all-visible ({fetched:,} times"
-                f" the row was asked, {there:,} entries were seen): VACUUM the table, or let this user use pageinspect"
+                f"entries of deleted rows can't be seen on pages that are not all-visible (the server read {fetched:,}"
+                f" rows for {there:,} entries): VACUUM the table, or let this user use pageinspect"
             )
         if there != entries:
-            return f"it had {entries:,} entries at one look and {there:,} at another: check it again"
+            return f"it had {entries:,} entries in one scan and {there:,} in the next: check it again"
         return None
 
     def follow(self, values: Sequence[str | None], columns: Sequence[ScanColumn]) -> pa.Table | None:
-        """The rows that entries of these values lead to: the address, then the columns. None if that can't be told."""
+        """The rows that entries with these values lead to: address, then columns. None if that is unknown."""
         if not all(_DIALECT.finds(column) for column in self.columns):
             return None
         equal = [_equal(column, value) for column, value in zip(self.index.columns, values, strict=True)]
@@ -170,7 +170,7 @@ class IndexOnlyScan:
         (below,) = plan.get("Plans", [{}])
         if below.get("Index Name") != self.index.name or "Filter" in plan or "Index Cond" not in below:
             return None
-        with cursor_at(self.url, self.moment, _FOLLOWING, arrow=True) as cursor:
+        with cursor_at(self.url, self.snapshot, _FOLLOWING, arrow=True) as cursor:
             cursor.execute(statement)
             return cursor.fetch_arrow_table()
 
@@ -178,13 +178,13 @@ class IndexOnlyScan:
         return self.explained(self._statement(), ALONE)
 
     def _statement(self) -> str:
-        # The order is that of the index. It keeps the planner from an index that has these columns in another one.
+        # In the order of the index: this keeps the planner from using an index with the same columns in another order.
         order = ", ".join(f"{_DIALECT.quote(key.name)}{order_of_key(key)}" for key in self.keys)
         statement = f"SELECT {wires(_DIALECT, self.columns)} FROM ONLY {self.table_sql}{self.where_sql()}"
         return f"{statement} ORDER BY {order}" if self.is_ordered else statement
 
     def where_sql(self, conditions: Sequence[str] = ()) -> str:
-        """With the condition of a partial index: the planner takes it for granted, and asks no row for it."""
+        """Includes the condition of a partial index: the planner trusts it, and does not test rows for it."""
         parts = [*conditions, *([f"({self.index.where})"] if self.index.where else [])]
         return f" WHERE {' AND '.join(parts)}" if parts else ""
 
@@ -193,30 +193,30 @@ class IndexOnlyScan:
         return _DIALECT.table(self.index.table.name)
 
     def explained(self, statement: str, settings: Mapping[str, str], options: str = "") -> dict[str, Any]:
-        with cursor_at(self.url, self.moment, settings, arrow=False) as cursor:
+        with cursor_at(self.url, self.snapshot, settings, arrow=False) as cursor:
             (plan,) = cursor.execute(f"EXPLAIN ({options}FORMAT JSON) {statement}").fetchone()
         found: dict[str, Any] = plan[0]["Plan"]
         return found
 
 
-def index_only(url: EndpointUrl, index: IndexInfo, moment: str, why: str) -> IndexOnlyScan | Unreadable:
-    """`why` its pages can't be read is what is told if this can't be done either."""
+def index_only(url: EndpointUrl, index: IndexInfo, snapshot: str, why: str) -> IndexOnlyScan | Unreadable:
+    """`why` is the reason why pages can't be read; it becomes part of the reason if this way is closed, too."""
     computed = [column.name for column in index.columns if column.read.expression is not None]
     if computed:
-        return Unreadable(f"{why}; without that, the server may compute {computed[0]} anew instead of reading it")
-    scan = IndexOnlyScan(url, index, moment)
+        return Unreadable(f"{why}; without them, the server may compute {computed[0]} instead of reading it")
+    scan = IndexOnlyScan(url, index, snapshot)
     try:
         plan = scan.plan()
     except AccessError as error:
         return Unreadable(str(error))
-    if plan["Node Type"] == "Sort":  # an index of another collation or operator class has another order
+    if plan["Node Type"] == "Sort":  # an index with another collation or operator class has another order
         scan = replace(scan, is_ordered=False)
         plan = scan.plan()
     node, name = plan["Node Type"], plan.get("Index Name")
     if node != "Index Only Scan":
-        return Unreadable(f"{why}; and the server would not read it from the index alone: {node}")
+        return Unreadable(f"{why}; and the server does not read it from the index alone: {node}")
     if name != index.name:
-        return Unreadable(f"{why}; without that, the server reads {name} instead, which has the same columns")
+        return Unreadable(f"{why}; without them, the server reads {name} instead, which has the same columns")
     return replace(scan, evidence=f"{node} using {name}, without addresses")
 
 
@@ -225,7 +225,7 @@ def order_of_key(column: IndexColumn) -> str:
 
 
 def _equal(column: IndexColumn, value: str | None) -> str:
-    """Nothing for what is no part of the key: the planner could only ask the row for it."""
+    """ "" for an included column: the planner could only test the row for it."""
     if column.included:
         return ""
     name = _DIALECT.quote(column.name)
@@ -235,17 +235,17 @@ def _equal(column: IndexColumn, value: str | None) -> str:
 
 @dataclass(frozen=True)
 class OrderedIndexOnlyScan(IndexOnlyScan, ComparesNeighbours):
-    """The planner trusts the order of the index, and sorts nothing: what it hands out stands so in the index."""
+    """The planner trusts the order of the index and does not sort, so rows come in the order of the entries."""
 
     def order_of(self, part: None) -> list[Disorder]:
-        with cursor_at(self.url, self.moment, ALONE, arrow=True) as cursor:
+        with cursor_at(self.url, self.snapshot, ALONE, arrow=True) as cursor:
             cursor.execute(self.order_statement())
             found = cursor.fetch_arrow_table()
         keys = [key.read for key in self.keys]
         return neighbours(keys, [column.combine_chunks() for column in found.columns])
 
     def order_statement(self) -> str:
-        """SQL: neighbours of which the second should be first, the keys of one and then of the other."""
+        """SQL for adjacent entries in the wrong order: the keys of the first, then those of the second."""
         names = [_DIALECT.quote(key.name) for key in self.keys]
         listed = [f"{name} AS b{place}, lag({name}) OVER w AS a{place}" for place, name in enumerate(names)]
         order = ", ".join(f"{name}{order_of_key(key)}" for name, key in zip(names, self.keys, strict=True))
@@ -266,13 +266,13 @@ class OrderedIndexOnlyScan(IndexOnlyScan, ComparesNeighbours):
 
 
 def in_order(scan: IndexOnlyScan) -> IndexOnlyScan:
-    """The same, able to tell the order of entries, if the server goes through them for that as they stand."""
+    """A scan that can check the order of entries, if the server reads them in the order of the index."""
     ordered = OrderedIndexOnlyScan(**{field.name: getattr(scan, field.name) for field in fields(scan)})
     return ordered if scan.is_ordered and ordered.shows_order() else scan
 
 
 def _is_after(keys: tuple[IndexColumn, ...]) -> str:
-    """SQL: whether key a belongs behind key b, by the operators that ORDER BY goes by."""
+    """SQL that is true if key a belongs after key b, by the operators that ORDER BY uses."""
     cases = []
     for place, key in enumerate(keys):
         same = [f"NOT {_DIALECT.differ(keys[n].read.column, f'a{n}', f'b{n}')}" for n in range(place)]

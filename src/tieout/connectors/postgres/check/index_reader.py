@@ -29,7 +29,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_index i ON
 JOIN pg_am m ON m.oid = c.relam
 WHERE n.nspname = %s AND c.relname = %s"""
 
-# A type of an extension that is printed as text is stored as text: citext.
+# An extension's type whose output function is textout is stored as text: citext.
 _ATTRIBUTES = """
 WITH RECURSIVE base AS (
   SELECT a.attnum, a.atttypid AS typid FROM pg_attribute a WHERE a.attrelid = %(index)s AND a.attnum > 0
@@ -53,8 +53,8 @@ _ALIGNMENTS = {"c": 1, "s": 2, "i": 4, "d": 8}
 
 @dataclass(frozen=True, slots=True)
 class BTree:
-    """A B-tree index. `keys` of its attributes are its key, the others are included; `inspector` is the schema of
-    the functions that read pages."""
+    """A B-tree index. The first `keys` attributes are its key, the others are included columns; `inspector` is the
+    schema of pageinspect's functions."""
 
     name: TableName
     attributes: tuple[Attribute, ...]
@@ -63,25 +63,25 @@ class BTree:
 
 
 def find_btree(connection: Any, name: TableName) -> BTree:
-    """The index of that name: MissingObjectError if there is none, UnsupportedError if its pages can't be read."""
+    """Raises MissingObjectError if the index does not exist, UnsupportedError if its pages can't be read."""
     row = connection.execute(_INDEX, [name.schema, name.name]).fetchone()
     if row is None:
-        raise MissingObjectError(f"there is no index {name}", "check its schema and name")
+        raise MissingObjectError(f"index {name} does not exist", "check its schema and name")
     oid, method, kind, keys, inspector = row
     if method != "btree":
-        raise UnsupportedError(f"index {name} is no B-tree: {method}")
+        raise UnsupportedError(f"index {name} is not a B-tree but {method}")
     if kind != "i":
         raise UnsupportedError(
-            f"index {name} is partitioned: it has no pages of its own", "name those of its partitions"
+            f"index {name} is partitioned: it has no pages of its own", "name the indexes of its partitions"
         )
     if inspector is None:
-        raise UnsupportedError("the pages of an index are read with pageinspect", "CREATE EXTENSION pageinspect")
+        raise UnsupportedError("reading the pages of an index needs pageinspect", "CREATE EXTENSION pageinspect")
     rows = connection.execute(_ATTRIBUTES, {"index": oid}).fetchall()
     return BTree(name, tuple(_attribute(*row) for row in rows), keys, inspector)
 
 
 def blocks_of(connection: Any, tree: BTree) -> int:
-    """How many blocks the index has now, the first of which holds no entries."""
+    """How many blocks the index has now. The first one holds no entries."""
     return int(connection.execute(_BLOCKS, [PostgresDialect().table(tree.name)]).fetchone()[0])
 
 
@@ -93,11 +93,11 @@ def _attribute(*row: Any) -> Attribute:
 
 @dataclass(frozen=True)
 class Entries:
-    """The entries of some leaf pages in page order; one place in each array for each.
+    """The entries of some leaf pages in page order; each array has one element for each entry.
 
-    `addresses` are those of the rows that they are for: block in the table * 65536 + item there. `blocks` and `items`
-    tell where the entry is in the index. `values` has a column for each attribute that is not undecodable. Items that
-    are marked as dead are no entries; `pages` counts them.
+    `addresses` are those of the rows: block in the table * 65536 + item there. `blocks` and `items` say where the entry
+    is in the index. `values` has a column for each attribute that is not undecodable. Items that are marked as dead are
+    not entries; `pages` counts them.
     """
 
     addresses: Places
@@ -115,7 +115,7 @@ class IndexReader:
     url: EndpointUrl
 
     def find(self, name: TableName) -> BTree:
-        """The index of that name; UnsupportedError says why its pages can't be read."""
+        """The index of that name. UnsupportedError says why its pages can't be read."""
         with translated(self.url), lease(self._libpq_url, self._connect) as connection:
             return find_btree(connection, name)
 
@@ -125,9 +125,9 @@ class IndexReader:
             return blocks_of(connection, tree)
 
     def entries(self, tree: BTree, first: int, last: int) -> Iterator[Entries]:
-        """What the blocks [first, last) hold, in parts of some megabytes; in one query.
+        """Yields the entries of the blocks [first, last) in parts of some megabytes, by one query.
 
-        While others write, an entry may be told twice or not at all. A block that is garbled is a ReadError.
+        While others write, an entry may appear twice or not at all. A corrupt block is a ReadError.
         """
         with translated(self.url), lease(("arrow", self._libpq_url), self._connect_arrow) as connection:
             with connection.cursor() as cursor:
@@ -158,12 +158,12 @@ def _entries(tree: BTree, found: Leaves) -> Entries:
 
 
 def pages_statement(relation: TableName, inspector: str, first: int, last: int) -> str:
-    """SQL: number and bytes of each block of [first, last) that a table or an index has.
+    """SQL for number and bytes of each block in [first, last) of a table or an index.
 
-    `inspector` is the schema of the functions that read pages.
+    `inspector` is the schema of pageinspect's functions.
     """
     there = f"pg_relation_size({quoting.relation(relation)}) / current_setting('block_size')::int8"
-    # Before PostgreSQL 14 get_raw_page takes a block number of type int4 alone.
+    # Before PostgreSQL 14, get_raw_page accepts only int4 as a block number.
     blocks = f"generate_series({first:d}, least({last:d}, {there})::int4 - 1) AS b(block)"
     page = f"{quoting.name(inspector)}.get_raw_page({quoting.text(quoting.table(relation))}, 'main', block)"
     return f"SELECT block, {page} FROM {blocks}"

@@ -34,8 +34,8 @@ from tieout.model.truncated import LONGEST_IN_FAILURE
 Signs = npt.NDArray[np.int8]
 
 _DIALECT = PostgresDialect()
-# Of a type that the operators are for (a domain's is not), by its name in the catalog: what format_type calls
-# "character" is one of them.
+# The type that the operators are for, not a domain over it; by its name in the catalog, because format_type writes
+# "character" for bpchar, which means character(1).
 _KEYS = """
 SELECT quote_ident(s.nspname), o.oprname, quote_ident(tn.nspname) || '.' || quote_ident(t.typname), t.typcollation <> 0,
   quote_ident(cn.nspname) || '.' || quote_ident(c.collname),
@@ -61,7 +61,7 @@ SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid =
 JOIN pg_proc p ON p.pronamespace = n.oid AND p.proname = 'bt_index_check' AND p.pronargs = 1
 WHERE e.extname = 'amcheck' AND has_function_privilege(p.oid, 'EXECUTE')"""
 _BY_ADDRESS = 4
-"""The first version of B-trees in which entries of one key are in the order of their rows."""
+"""The first version of B-trees in which entries with the same key are in the order of their row addresses."""
 _AT_ONCE = 20_000
 _ALIKE = (
     pa.types.is_integer,
@@ -76,7 +76,7 @@ _ALIKE = (
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """`less` is the operator that the index is ordered by, `collation` what it goes by; `by_bytes` if that is bytes."""
+    """`less` is the operator that orders the index, under `collation`; `by_bytes`: the collation compares bytes."""
 
     less: str
     native: str
@@ -89,7 +89,7 @@ class KeyColumn:
 
 @dataclass(frozen=True)
 class KeyOrder:
-    """`amcheck` is the schema of the engine's own functions that look at the order; None: this user has none."""
+    """`amcheck` is the schema of amcheck's functions; None if this user can't call them."""
 
     url: EndpointUrl
     columns: tuple[KeyColumn, ...]
@@ -97,9 +97,9 @@ class KeyOrder:
     amcheck: str | None = None
 
     def is_sound(self, index: TableName) -> bool:
-        """Whether the engine itself finds the order right, in a tenth of the time that it takes from outside.
+        """True if amcheck finds no disorder. It needs a tenth of the time that reading the pages takes.
 
-        Of what it finds wrong it tells the first, so that it is read again here.
+        It reports only the first disorder, so if it finds one, we read the pages.
         """
         if self.amcheck is None:
             return False
@@ -111,7 +111,7 @@ class KeyOrder:
         return True
 
     def signs(self, left: pa.RecordBatch, right: pa.RecordBatch) -> Signs:
-        """-1 where the left key is first, 1 where the right one is, 0 where they are the same."""
+        """-1 where the left key comes first, 1 where the right one does, 0 where they are equal."""
         signs = np.zeros(left.num_rows, dtype=np.int8)
         for place, column in enumerate(self.columns):
             open_ = np.flatnonzero(signs == 0)
@@ -138,9 +138,11 @@ class KeyOrder:
             return _compared(left, right)
         if not as_text and column.collation is not None:
             raise ReadError("its text is not valid in the database's encoding", "rebuild the index with REINDEX")
-        return self._asked(column, [str(each) for each in left.to_pylist()], [str(each) for each in right.to_pylist()])
+        return self._compared_by_server(
+            column, [str(each) for each in left.to_pylist()], [str(each) for each in right.to_pylist()]
+        )
 
-    def _asked(self, column: KeyColumn, left: list[str], right: list[str]) -> Signs:
+    def _compared_by_server(self, column: KeyColumn, left: list[str], right: list[str]) -> Signs:
         signs = np.zeros(len(left), dtype=np.int8)
         unlike = [place for place, (a, b) in enumerate(zip(left, right, strict=True)) if a != b]
         collated = f" COLLATE {column.collation}" if column.collation else ""
@@ -190,7 +192,7 @@ def _plain(array: pa.Array) -> pa.Array:
 def _compared(left: pa.Array, right: pa.Array) -> Signs:
     less, greater = np.asarray(pc.less(left, right)), np.asarray(pc.greater(left, right))
     if pa.types.is_floating(left.type):
-        # NaN is itself, and greater than all else.
+        # NaN equals itself, and is greater than everything else.
         a, b = (np.isnan(each.to_numpy(zero_copy_only=False)) for each in (left, right))
         less, greater = less | ~a & b, greater | a & ~b
     return greater.astype(np.int8) - less.astype(np.int8)
@@ -198,7 +200,7 @@ def _compared(left: pa.Array, right: pa.Array) -> Signs:
 
 @dataclass(frozen=True)
 class Ends:
-    """The first and the last entry of some leaf pages: two rows of `values` for each of `blocks`."""
+    """The first and the last entry of some leaf pages: two rows of `values` for each block."""
 
     blocks: Places
     right: dict[int, int]
@@ -215,7 +217,7 @@ class PageOrder:
     columns: tuple[ScanColumn, ...]
 
     def read(self, first: int, last: int) -> tuple[list[Disorder], list[Ends]]:
-        """What is wrong within the pages of [first, last), and how they begin and end."""
+        """Disorders within the pages of [first, last), and the first and last entries of the pages."""
         wrong: list[Disorder] = []
         ends = []
         for entries in self.reader.entries(self.tree, first, last):
@@ -225,7 +227,7 @@ class PageOrder:
         return wrong, ends
 
     def between(self, ends: Sequence[Ends]) -> list[Disorder]:
-        """What is wrong from page to page."""
+        """Disorders from page to page."""
         if not ends:
             return []
         right = dict(chain.from_iterable(each.right.items() for each in ends))
@@ -241,12 +243,12 @@ class PageOrder:
         return self._wrong(entries, *np.array(pairs, dtype=np.int64).T)
 
     def again(self, suspects: Sequence[Disorder]) -> list[Disorder]:
-        """What is wrong now in the pages of these, each pair once. They may be others: entries come in between."""
+        """Disorders in the pages of the suspects now, each pair once. The pairs may differ: entries come in between."""
         blocks = sorted({each.page for each in suspects})
         return list(dict.fromkeys(chain.from_iterable(self._around(block) for block in blocks)))
 
     def _around(self, block: int) -> Iterator[Disorder]:
-        """What is wrong within a page, and between it and the next one that has entries."""
+        """Disorders within a page, and between it and the next page that has entries."""
         within, ends = self.read(block, block + 1)
         yield from within
         found, at = list(ends), block
@@ -303,7 +305,7 @@ def _ends(entries: Entries) -> Ends:
 
 
 def _neighbours(right: dict[int, int], known: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Pages that have entries, each with the next one that has."""
+    """Yields pages that have entries, each with the next one that has."""
     for block in known:
         following, steps = right.get(block, 0), 0
         while following and following not in known and steps < len(right):

@@ -1,4 +1,4 @@
-"""Rows of a PostgreSQL table by their keys, and the rows that entries of its indexes lead to."""
+"""Looks up rows of a PostgreSQL table by their keys, and the rows that index entries lead to."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _BY_ENTRIES = {
     **dict.fromkeys(["enable_bitmapscan", "enable_indexonlyscan", "enable_sort", "enable_incremental_sort"], "off"),
 }
 _AT_ONCE = 100
-"""Of the parts of a UNION."""
+"""How many parts a UNION has."""
 _MOST_ENTRIES = 100_000
-"""Of one statement: an index of few values has more of them for one than is worth reading for some rows."""
+"""How many entries one statement may read: an index with few distinct values has too many for each."""
 
 
 @dataclass(frozen=True)
 class PostgresLookup:
-    """An entry is known by the row that it leads to: a scan of its index returns that, whatever its values are now.
+    """Identifies an entry by the row that it leads to: a scan of its index returns that row, whatever its values are.
 
-    An entry that leads to no row is not seen.
+    An entry that leads to no row is invisible here.
     """
 
     keyed_by_index: ClassVar[bool] = True
@@ -73,25 +73,24 @@ class PostgresLookup:
             statement = " UNION ALL ".join(self._leading(index, each) for each in probes[start : start + _AT_ONCE])
             self._require(index, statement)
             for batch in self._read(statement, _BY_ENTRIES):
-                # Many rows may have the values of one: their entries are as they should be.
+                # Many rows may have the same values as one of ours; their entries are correct.
                 wanted = pc.or_(pc.is_in(batch.column(0), own), pc.invert(batch.columns[-1]))
                 found = batch.select(range(batch.num_columns - 1)).filter(wanted)
                 yield FoundEntries(found, batch.num_rows)
 
     @property
     def old_values(self) -> str:
-        return f"ALTER TABLE {quoting.shown(self.table.name)} REPLICA IDENTITY FULL has them told"
+        return f"ALTER TABLE {quoting.shown(self.table.name)} REPLICA IDENTITY FULL puts them into the log"
 
     @property
     def _name(self) -> str:
         return _DIALECT.table(self.table.name)
 
     def _rows(self, condition: str, settings: dict[str, str]) -> Iterator[pa.RecordBatch]:
-        # As text a value of any type is what it is, and finds itself again.
-        told = ", ".join(f"{reference(_DIALECT, column)}::text" for column in self.columns)
-        columns = (
-            f"{ADDRESS_SQL} AS address, {wires(_DIALECT, self.columns)}, json_build_array({ADDRESS_SQL}, {told})::text"
-        )
+        # As text, a value of any type is exact, and finds itself again.
+        values = ", ".join(f"{reference(_DIALECT, column)}::text" for column in self.columns)
+        exact = f"json_build_array({ADDRESS_SQL}, {values})::text"
+        columns = f"{ADDRESS_SQL} AS address, {wires(_DIALECT, self.columns)}, {exact}"
         yield from self._read(f"SELECT {columns} FROM ONLY {self._name} WHERE {condition}", settings)
 
     def _read(self, statement: str, settings: dict[str, str]) -> Iterator[pa.RecordBatch]:
@@ -116,16 +115,16 @@ class PostgresLookup:
         return f"({', '.join(names)}) IN ({values})"
 
     def _own(self, index: IndexInfo, known: Sequence[Sequence[Any]]) -> Iterator[Literals]:
-        """What the index should have of rows; also of those that a partial one should not have."""
+        """The entries that the index should have for rows; also for rows that a partial index should not contain."""
         places = {(c.name if c.expression is None else "", c.expression): n for n, c in enumerate(self.columns)}
         wanted = [places[c.read.name if c.read.expression is None else "", c.read.expression] for c in index.columns]
         for each in known:
             yield tuple(log_literal(each[1 + place]) for place in wanted)
 
     def _leading(self, index: IndexInfo, probe: Literals) -> str:
-        """The rows that entries of these values lead to, with the values of the entries.
+        """SQL for the rows that entries with these values lead to, with the values of the entries.
 
-        Where the engine takes the row's value for the same, it is the row's: 1.0 finds 1.00, and only one is stored.
+        Where the server considers the values equal, the entry has the row's: 1.0 finds 1.00, and only one is stored.
         """
         parts, selected, same = [], [], []
         for place, (column, value) in enumerate(zip(index.columns, probe, strict=True)):
@@ -143,7 +142,7 @@ class PostgresLookup:
         return f"(SELECT {columns} FROM ONLY {self._name} WHERE {' AND '.join(parts)} ORDER BY {first})"
 
     def _require(self, index: IndexInfo, statement: str) -> None:
-        """That each part is a scan of this index, of which nothing is left out afterwards."""
+        """Raises unless each part is a scan of this index without a filter."""
         with translated(self.url), connect(self.url, "tieout executor", _BY_ENTRIES) as connection:
             (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {statement}").fetchone()
         node = plan[0]["Plan"]
@@ -151,22 +150,22 @@ class PostgresLookup:
             if scan["Node Type"] != "Index Scan" or scan["Index Name"] != index.name or "Filter" in scan:
                 other = scan.get("Index Name", scan["Node Type"])
                 hint = f"CHECK TABLE … INDEX {index.name} checks it whole"
-                raise UnsupportedError(f"the planner looks these rows up by {other} instead: {hint}")
+                raise UnsupportedError(f"the planner looks up these rows by {other} instead: {hint}")
         if node["Plan Rows"] > _MOST_ENTRIES:
             hint = f"CHECK TABLE … INDEX {index.name} checks it whole"
             raise UnsupportedError(f"about {node['Plan Rows']:,} entries have the values of these rows: {hint}")
 
 
 def _any(value: str) -> str:
-    """One of an array: the planner does not know then that all rows are the same in it, and has to put them in order.
+    """= ANY of an array: the planner then does not know that the value is constant, and has to order the rows by it.
 
-    Of indexes that begin with another column that would take a sort, which is out of question.
+    With an index that begins with another column that would need a sort, and sorts are off.
     """
     return f"ANY ({quoting.array_of_one(quoting.unquoted(value))})"
 
 
 def _before(index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[Literals]:
-    """What the index may have of what rows were."""
+    """Entries that the index may still have for earlier versions of rows."""
     for row in rows:
         for image in row.before:
             if all(column.read.expression is None and column.name in image for column in index.columns):
@@ -174,7 +173,7 @@ def _before(index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[Literals]:
 
 
 def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The scans of a plan; a node between them that does more than to pass rows on counts as one."""
+    """The scans of a plan. A node above them that does more than pass rows on counts as one."""
     if node["Node Type"] not in ("Append", "Subquery Scan") or "Filter" in node:
         yield node
         return

@@ -48,7 +48,7 @@ FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n O
 JOIN pg_class p ON p.oid = c.confrelid JOIN pg_namespace q ON q.oid = p.relnamespace
 WHERE c.contype = 'f' AND n.nspname = %s AND t.relname = %s AND c.conname = %s"""
 
-# A partition may have triggers of its own. What runs depends on the session: a replica's are others.
+# A partition may have triggers of its own. Which ones run depends on the session's session_replication_role.
 _TRIGGERS = """
 SELECT DISTINCT g.tgname, e.event
 FROM pg_trigger g JOIN (VALUES (4, 'INSERT'), (8, 'DELETE'), (16, 'UPDATE')) AS e(bit, event) ON g.tgtype & e.bit <> 0,
@@ -78,7 +78,7 @@ class PostgresRepairer(PostgresWriter):
     _suspended: tuple[str, ...] = ("c", "f")
 
     def ask_no_trigger(self) -> None:
-        """Foreign keys are triggers. Who may not set this is held to them: `suspension` then takes them away."""
+        """Foreign keys are triggers. A user without the privilege can't disable them; `suspension` then drops them."""
         try:
             self.session.execute("SET session_replication_role = replica")
         except AccessError:
@@ -113,19 +113,19 @@ class PostgresRepairer(PostgresWriter):
         try:
             self._rebuild(table, index)
         finally:
-            # What a REINDEX that failed has built so far stays, invalid, and every write has to keep it up.
+            # A failed REINDEX leaves an invalid index behind, which every write has to maintain.
             for (name,) in self.session.rows(_UNFINISHED, list(known)):
                 if name not in before:
                     self.session.execute(f"DROP INDEX IF EXISTS {_DIALECT.table(TableName(table.name.schema, name))}")
 
     def _rebuild(self, table: Table, index: str) -> None:
         (concurrently,) = self.rebuilding(table, index)
-        # It waits for transactions that may have seen the old index; nobody waits for it.
+        # It waits for transactions that may have seen the old index, and blocks nobody.
         self.session.execute("SET lock_timeout = '5min'")
         try:
             self.session.execute(concurrently)
         except TryAgain as waiting:
-            raise Refused(f"a transaction that began before did not end: {waiting}") from None
+            raise Refused(f"an older transaction did not end in time: {waiting}") from None
         except Refused as refusal:
             if "concurrently" not in refusal.message.lower():
                 raise
@@ -151,7 +151,7 @@ class PostgresRepairer(PostgresWriter):
         return dml.assign(_DIALECT, table, key, dict.fromkeys(columns, "DEFAULT"))
 
     def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
-        # Only what is computed from a column that is written is computed anew; an identity column takes no value.
+        # The server recomputes only what depends on a written column; an identity column accepts no value.
         own = [c.name for c in table.columns if not c.generated and c.name not in key] or list(key)
         return [dml.assign(_DIALECT, table, key, {name: _DIALECT.quote(name) for name in own})]
 
@@ -163,7 +163,7 @@ class PostgresRepairer(PostgresWriter):
                 raise Refused(f"{column} of {table.name} has no sequence")
         else:
             sequence = _DIALECT.table(named_sequence(sequence))
-        # One that counts down is behind the lowest value; what it would never hand out says nothing.
+        # A descending sequence must be below the lowest value. Values that it never hands out don't matter.
         furthest = (
             f"CASE WHEN s.seqincrement OPERATOR(pg_catalog.>) 0 "
             f"THEN greatest(pg_catalog.max(t.{own}), pg_catalog.max(q.last_value)) "
@@ -178,7 +178,7 @@ class PostgresRepairer(PostgresWriter):
         ]
 
     def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
-        """A constraint that the old row breaks is taken away and put back NOT VALID, which is then the truth of it."""
+        """Drops constraints that the old row violates and adds them again as NOT VALID, which is then true."""
         found = self.session.rows(
             _DEFINITION, [list(self._suspended), table.name.schema, table.name.name, list(constraints)]
         )
@@ -191,7 +191,7 @@ class PostgresRepairer(PostgresWriter):
             for name, text, _ in found
         )
         lost = ", ".join(name for name, _, valid in found if valid)
-        return Suspension(before, after, f"{lost} of {table.name} is NOT VALID now: rows break it" if lost else None)
+        return Suspension(before, after, f"{lost} of {table.name} is NOT VALID now: rows violate it" if lost else None)
 
     def make_quarantine(self, schema: str) -> str:
         return quarantine_definition(_DIALECT.table(quarantine_table(schema).name), "TEXT")

@@ -1,6 +1,6 @@
-"""What no value of a PostgreSQL column may be, in its own SQL.
+"""Rules for the values of PostgreSQL columns, as SQL that is true for an invalid value.
 
-PostgreSQL has no way to ask whether a value can be read but to read it: some rules are never true, and fail.
+The only way to find out whether PostgreSQL can read a value is to read it, so some rules are never true, and fail.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _RANGES = {
     "time": ("time", "00:00:00", "24:00:00"),
 }
 _HEADER = 4
-"""What PostgreSQL adds to the lengths of char(n), varchar(n) and numeric(p, s)."""
+"""PostgreSQL adds this to the modifiers of char(n), varchar(n) and numeric(p, s)."""
 
 
 @dataclass
 class _Column:
-    """A column by the type that its domains are over. `checks` are those of the domains, with their names; `not_null`
-    are domains, by their names in the catalog and in SQL.
+    """A column with the base type of its domains. `checks` are the domains' constraints and their names; `not_null`
+    are the domains that forbid NULL, by their names in the catalog and in SQL.
     """
 
     name: str
@@ -102,11 +102,13 @@ def _rules(column: _Column) -> Iterator[ValueRule]:
         yield _digits(column, name)
     for constraint, expression in column.checks:
         of_value = _VALUE.sub(lambda found: name if found[0] == "VALUE" else found[0], expression)
-        told_as = domain_check_name(column.name, constraint)
-        yield _rule(column, FailureKind.INVALID_VALUE, f"of its domain: {expression}", f"NOT ({of_value})", told_as)
+        reported_as = domain_check_name(column.name, constraint)
+        yield _rule(
+            column, FailureKind.INVALID_VALUE, f"within its domain: {expression}", f"NOT ({of_value})", reported_as
+        )
     for domain, native in column.not_null:
-        told_as = domain_not_null_name(column.name, domain)
-        yield _rule(column, FailureKind.INVALID_VALUE, f"{native} has no NULL", f"{name} IS NULL", told_as)
+        reported_as = domain_not_null_name(column.name, domain)
+        yield _rule(column, FailureKind.INVALID_VALUE, f"{native} is NOT NULL", f"{name} IS NULL", reported_as)
 
 
 def _rule(column: _Column, kind: FailureKind, says: str, broken: str, constraint: str | None = None) -> ValueRule:
@@ -118,10 +120,10 @@ def _shown(expression: str) -> str:
 
 
 def _readable(column: _Column, name: str) -> str:
-    """Never true. Fails where the value was lost, is none of its type's, or is no text in the database's encoding."""
+    """Never true. Fails if the value is lost, invalid for its type, or not text in the database's encoding."""
     if column.type == "bytea":
         return f"octet_length({name} || ''::bytea) < 0"
-    # Converted to what it is in already: nothing changes, and every character is looked at.
+    # Converts the text to the encoding that it has already: nothing changes, and the server validates every character.
     return f"octet_length(convert_to({name}::text, getdatabaseencoding())) < 0"
 
 
@@ -141,19 +143,19 @@ def _lengths(column: _Column, name: str) -> Iterator[ValueRule]:
 def _digits(column: _Column, name: str) -> ValueRule:
     packed = column.modifier - _HEADER
     precision, scale = packed >> 16 & 0xFFFF, ((packed & 0x7FF) ^ 1024) - 1024
-    # NaN is larger than all else, and no digits are asked of it.
+    # NaN is larger than everything else, and has no digits.
     broken = f"{name} <> 'NaN' AND (scale({name}) > {max(scale, 0)} OR abs({name}) >= 1e{precision - scale}::numeric)"
     return _rule(column, FailureKind.VALUE_OUT_OF_RANGE, f"numeric({precision}, {scale})", broken)
 
 
 def _generated(column: str, expression: str, native: str, has_order: bool) -> ValueRule:
-    """By the type's own equality, where that is no other than that of what is written."""
+    """Compares by the type's own equality where equal values have the same text, otherwise as text."""
     name = _DIALECT.quote(column)
-    # What an assignment to the column does, the catalog's text leaves out.
-    given = f"(({expression})::{native})"
+    # The cast that an assignment to the column implies is missing from the catalog's text.
+    computed = f"(({expression})::{native})"
     if has_order:
-        broken = f"{name} IS DISTINCT FROM {given}"
+        broken = f"{name} IS DISTINCT FROM {computed}"
     else:
-        broken = f'{name}::text COLLATE "C" IS DISTINCT FROM {given}::text COLLATE "C"'
-    shown = (("value", _shown(name)), ("expression_gives", _shown(given)))
+        broken = f'{name}::text COLLATE "C" IS DISTINCT FROM {computed}::text COLLATE "C"'
+    shown = (("value", _shown(name)), ("expression_gives", _shown(computed)))
     return ValueRule(FailureKind.WRONG_GENERATED_VALUE, column, f"always {expression}", broken, shown)

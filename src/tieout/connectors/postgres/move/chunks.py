@@ -1,8 +1,8 @@
-"""Reads chunks of PostgreSQL tables without locks: each in a snapshot that tells which transactions it saw.
+"""Reads chunks of PostgreSQL tables without locks: each in a snapshot that records which transactions it saw.
 
-Values are written in tab form: by PostgreSQL's own SQL in chunks, by us where they come from the log. Its text of an
-array becomes JSON, as to_json writes it; its intervals become the times of MySQL: hours may be many, and all of it
-below zero.
+Values are written in tab form: by PostgreSQL's own SQL in chunks, by us where they come from the log. PostgreSQL's text
+of an array becomes JSON, as to_json writes it; its intervals become MySQL's times, which may have many hours and may be
+negative.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HOURS = re.compile(r"PT(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+)(\.\d+)?S)?", re.ASC
 
 
 def clock_text(text: str) -> str:
-    """Of an interval as ISO 8601 writes it. One with months or days is no time: it stays as it is."""
+    """The time for an interval in ISO 8601. An interval with months or days has no such time, and stays as it is."""
     match = _HOURS.fullmatch(text)
     if match is None:
         return text
@@ -46,7 +46,7 @@ def clock_text(text: str) -> str:
 
 
 def clock_sql(reference: str) -> str:
-    """The same in SQL, in a session that writes intervals so."""
+    """The same in SQL, for a session that writes intervals in ISO 8601."""
     sign = f"CASE WHEN {reference} < make_interval(secs => 0) THEN '-' ELSE '' END"
     clock = f"to_char(greatest({reference}, -{reference}), 'HH24:MI:SS.US')"
     return f"CASE WHEN {reference}::text LIKE 'PT%' THEN {sign} || {clock} ELSE {reference}::text END"
@@ -57,13 +57,13 @@ _JSON_NUMBERS = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT32, TypeName.
 
 
 def array_json(text: str, kind: LogicalType) -> str:
-    """From {1,NULL,{…}}, perhaps with bounds before it. What JSON has no number for (NaN) is a text."""
+    """JSON for {1,NULL,{…}}, perhaps with bounds before it. A number that JSON lacks (NaN) becomes a text."""
     elements, _ = _elements(text, text.index("{") + 1)
     return _written(elements, kind.element.name if kind.element else TypeName.TEXT)
 
 
 def _elements(text: str, at: int) -> tuple[list[Any], int]:
-    """The elements from behind an opening brace, and the place behind the closing one. NULL is None."""
+    """The elements after an opening brace, and the offset after the closing one. NULL is None."""
     found: list[Any] = []
     while text[at] != "}":
         if text[at] == "{":
@@ -99,7 +99,7 @@ def _written(value: Any, element: TypeName) -> str:
     if element is TypeName.BOOLEAN:
         return "true" if value == "t" else "false"
     if element in _MOMENTS:
-        # JSON's moments are those of ISO 8601.
+        # In JSON, PostgreSQL writes moments in ISO 8601.
         value = value.replace(" ", "T", 1).replace("+00", "+00:00") if value[:1].isdigit() else value
     if element is TypeName.JSON or (element in _JSON_NUMBERS and value.lstrip("-")[:1].isdigit()):
         return str(value)
@@ -111,7 +111,7 @@ _NUMBERS = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.BOOLEAN}
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
-    """A way to write values: as SQL with {} for the column, and from the text that the log has."""
+    """How to write values: as SQL with {} for the column, and from the text in the log."""
 
     sql: str | Callable[[str], str] = "{}"
     text: Callable[[str], str] | None = None
@@ -125,10 +125,10 @@ class _Writing:
 
 
 _AS_IT_IS = _Writing()
-# A CHAR is filled up with spaces, which are no part of it.
+# A CHAR is padded with spaces, which are not part of its value.
 _WITHOUT_PADDING = _Writing("{}::text", lambda value: value.rstrip(" "))
 _ONE_OR_ZERO = _Writing("{}::int", lambda value: "1" if value == "t" else "0")
-# MySQL reads a number as a DOUBLE first: the shortest text of the largest REAL is above that one.
+# MySQL reads a number as a DOUBLE first: the shortest text of the largest REAL would exceed a REAL.
 _ALL_DIGITS = _Writing("{}::float8", lambda value: repr(unpack("f", pack("f", float(value)))[0]))
 _IN_UTC = _Writing("{} AT TIME ZONE 'UTC'", lambda value: value.removesuffix("+00"))
 _CLOCK = _Writing(clock_sql, clock_text)
@@ -136,14 +136,14 @@ _BYTES_OF_UUID = _Writing("'\\x' || replace({}::text, '-', '')", lambda value: "
 _UUID_OF_BYTES = _Writing("encode({}, 'hex')", lambda value: value.removeprefix("\\x"))
 _MONEY = _Writing("{}::numeric", lambda value: value.replace("$", "").replace(",", ""))
 _NUMBER_OF_BITS = _Writing(
-    # The last of 64 bits would be a sign.
+    # The 64th bit would be the sign.
     "CASE WHEN {0}::int8 < 0 THEN {0}::int8::numeric + 18446744073709551616 ELSE {0}::int8 END",
     lambda value: str(int(value, 2)),
 )
 
 
 def rendered(dialect: PostgresDialect, transfer: Transfer, *, alike: bool) -> str:
-    """The columns to select. `alike`: as PostgreSQL itself reads them."""
+    """SQL for the columns to select. `alike`: in the form that PostgreSQL itself reads."""
     return ", ".join(
         _writing(source, target, alike=alike).rendered(dialect.quote(source.name))
         for source, target in transfer.columns
@@ -203,7 +203,7 @@ class PostgresChunkSource:
     def reading(self) -> Iterator[PostgresChunkReader]:
         with translated(self.url), closing(connect(self.url, "tieout mover")) as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            # The place is read behind the snapshot: what the snapshot saw was committed before it.
+            # The position is read after the snapshot: what the snapshot saw was committed before it.
             snapshot, place, log = connection.execute(_MOMENT).fetchone()
             held = Held(Position(place).of_log(log, tail=self._marked()), snapshot)
             yield PostgresChunkReader(self.url, connection, held)
@@ -232,14 +232,14 @@ class PostgresChunkReader:
         statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
         if condition := select.within(_DIALECT, key_scan(transfer), keys):
             statement += f" WHERE {condition}"
-        # Here: whoever takes the lines would take an error for its own.
+        # Translated here: otherwise the consumer of the lines would take an error for its own.
         with translated(self.url):
             blocks = copied_lines(self.connection, f"COPY ({statement}) TO STDOUT".encode())
             yield from blocks if alike else map(_in_tab_form, blocks)
 
 
 def _in_tab_form(block: bytes) -> bytes:
-    """Without the escapes that PostgreSQL alone writes: MySQL takes \\f for an f."""
+    """Removes the escapes that only PostgreSQL writes: MySQL reads \\f as f."""
     if b"\\f" not in block and b"\\v" not in block:
         return block
     return _ESCAPED.sub(lambda found: _OWN.get(found[0], found[0]), block)

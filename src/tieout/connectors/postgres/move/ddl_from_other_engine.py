@@ -1,4 +1,4 @@
-"""A table of another engine as it would be made in PostgreSQL, and the types that hold its columns."""
+"""DDL that creates a table of another engine in PostgreSQL, and the types that can hold its columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tieout.model.tables import Column, Index, Table
 from tieout.model.types import LogicalType, TypeName
 
 NAME_BYTES = 63
-"""A longer name would be cut, without a word."""
+"""PostgreSQL silently truncates longer names."""
 
 _TAKEN = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
 
@@ -37,23 +37,23 @@ _SIMPLE = {
     TypeName.YEAR: "smallint",
     TypeName.ENUM: "text",
     TypeName.SET: "text",
-    # As it was written: jsonb would put keys in order, and leave out what is there twice.
+    # Keeps the text: jsonb would sort keys and drop duplicates.
     TypeName.JSON: "json",
     TypeName.UUID: "uuid",
-    # MySQL's TIME goes beyond a day, and below zero.
+    # MySQL's TIME may exceed a day, and may be negative.
     TypeName.TIME: "interval",
 }
 
 
 def column_types(table: Table) -> Mapping[str, str] | list[Unholdable]:
-    """A type for each column that holds all its values; or those for which there is none."""
+    """A type for each column that can hold all its values; or the columns for which there is none."""
     types = {column.name: column_type(column) for column in table.columns}
     refused = [kind for kind in types.values() if isinstance(kind, Unholdable)] + _misnamed(table)
     return refused or {name: kind for name, kind in types.items() if isinstance(kind, str)}
 
 
 def column_type(column: Column) -> str | Unholdable:
-    """A type that holds every value of the column."""
+    """A type that can hold every value of the column."""
     t = column.type
     if t.name in _SIMPLE:
         return _SIMPLE[t.name]
@@ -64,7 +64,7 @@ def column_type(column: Column) -> str | Unholdable:
     if t.name is TypeName.CHAR:
         return f"char({t.precision})" if t.precision else "text"
     if t.name is TypeName.TEXT:
-        # Longer than ten million letters a VARCHAR can't be declared, and a text may be.
+        # A VARCHAR can't be declared longer than ten million characters, and a text may be longer.
         return f"varchar({t.precision})" if t.precision and t.native.startswith("varchar") else "text"
     if t.name is TypeName.TIMESTAMP:
         return f"timestamp({6 if t.precision is None else t.precision})"
@@ -85,10 +85,12 @@ def _integer(t: LogicalType) -> str:
 
 
 def _misnamed(table: Table) -> list[Unholdable]:
-    found = [Unholdable(name, "PostgreSQL has a column of that name in every table") for name in _TAKEN]
+    found = [
+        Unholdable(name, "PostgreSQL reserves this name: every table has a system column called so") for name in _TAKEN
+    ]
     found = [column for column in found if column.column in table.column_names]
     long = [name for name in (table.name.name, *table.column_names) if len(name.encode()) > NAME_BYTES]
-    return found + [Unholdable(name, f"a name of PostgreSQL has {NAME_BYTES} bytes at most") for name in long]
+    return found + [Unholdable(name, f"PostgreSQL allows names of at most {NAME_BYTES} bytes") for name in long]
 
 
 _COUNTED = ("smallint", "integer", "bigint")
@@ -136,7 +138,7 @@ def _default(column: Column) -> str:
 
 
 def _sequence(table: Table, column: str) -> str:
-    """For a number that has no identity: one that may be above 2^63."""
+    """The sequence of a column that can't be an identity, because its numbers may exceed 2^63."""
     return f"{SCHEMA}.{quoting.name(_name(table.name.name, column, 'seq'))}"
 
 
@@ -147,7 +149,7 @@ def _counter(table: Table, column: str, number: int, is_apart: bool) -> str:
 
 
 def _primary(table: Table) -> list[Part]:
-    """Once the rows are copied: in an index that is there already each of them would be looked for."""
+    """Created after the copy: with an index in place, the server would look up the key of every row."""
     if not table.key:
         return []
     name = _name(table.name.name, "pkey")
@@ -157,14 +159,14 @@ def _primary(table: Table) -> list[Part]:
 
 
 def _index(table: Table, index: Index) -> Part:
-    # A name is a whole schema's here, and a table's own in MySQL.
+    # Index names are unique within a schema here, and within a table in MySQL.
     name = _name(table.name.name, index.name, "")
     head = f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {quoting.name(name)} ON {TABLE}"
     return Part(name, f"{head} ({quoting.names(index.columns)})")
 
 
 def _is_of_words(table: Table, index: Index) -> bool:
-    """MySQL's other indexes on unbounded texts are not on all of them, and those are not told of."""
+    """True for a full-text index: MySQL's other indexes on unbounded texts are prefix indexes, not listed here."""
     return any(table.column(name).type.native.endswith(_UNBOUNDED) for name in index.columns)
 
 

@@ -1,6 +1,4 @@
-"""A PostgreSQL table as it would be made in another database: from the catalog. What it needs of its database besides
-itself are enums, domains and collations.
-"""
+"""DDL that recreates a PostgreSQL table in another PostgreSQL database, with its enums, domains and collations."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Structure
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 
-# Through domains and arrays down to what they are made of.
+# Follows domains and arrays to the types that they consist of.
 _USED = """
 WITH RECURSIVE used AS (
   SELECT a.attname, a.atttypid AS oid, 0 AS depth
@@ -53,7 +51,7 @@ JOIN pg_collation o ON o.oid = c.oid JOIN pg_namespace n ON n.oid = o.collnamesp
 
 
 def own_types(connection: Any, quoted: str) -> list[str]:
-    """Statements that make them. What is there already stays as it is."""
+    """Statements that create the types and collations of a table. Those that exist stay as they are."""
     statements: list[str] = []
     for schema, name, *facts in connection.execute(_COLLATIONS, [quoted, quoted]).fetchall():
         statements += [_schema(schema), _unless_there(f"CREATE COLLATION {name} ({_collation(*facts)})")]
@@ -64,7 +62,7 @@ def own_types(connection: Any, quoted: str) -> list[str]:
 
 
 def needed_types(connection: Any, quoted: str) -> dict[str, str]:
-    """The types that can't be made from the catalog alone (those of extensions, for one), by column."""
+    """The types that can't be created from the catalog alone (those of extensions, for example), by column."""
     return dict(connection.execute(_NEEDED, [quoted]).fetchall())
 
 
@@ -108,7 +106,7 @@ WHERE i.indrelid = %s::regclass AND i.indisvalid
   AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
 ORDER BY c.relname"""
 
-# As the server writes definitions: what is quoted in them may say anything.
+# Definitions as the server writes them; quoted names may contain anything.
 _PLACE = r'(?:"(?:[^"]|"")*"|[^"( ])+'
 _REFERENCE = re.compile(rf'(FOREIGN KEY \((?:"(?:[^"]|"")*"|[^")])*\) REFERENCES )(?:{_PLACE})(\(.*)', re.DOTALL)
 _INDEX = re.compile(rf"CREATE (?:UNIQUE )?INDEX {_PLACE} ON (?:ONLY )?{_PLACE} (USING .*)", re.DOTALL)
@@ -118,7 +116,7 @@ class _Column(NamedTuple):
     name: str
     kind: str
     required: bool
-    given: str | None
+    expression: str | None
     generated: bool
     collation: str | None
     remark: str | None
@@ -126,7 +124,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True)
 class _Constraints:
-    """In the table's own definition; with an index or unproven, so that they come later; and to other tables."""
+    """Constraints within the CREATE TABLE; those that come later, with an index or not validated; and foreign keys."""
 
     inside: list[str]
     primary: list[Part]
@@ -135,7 +133,7 @@ class _Constraints:
 
 
 def own_structure(connection: Any, quoted: str, key_index: str | None) -> Structure:
-    """From the catalog, through a connection to it. `key_index` tells rows apart if no primary key does."""
+    """Reads the catalog. `key_index` identifies rows if there is no primary key."""
     columns = [_Column(*row) for row in connection.execute(_COLUMNS, [quoted]).fetchall()]
     counted = {sequence.column: sequence for sequence in sequences(connection, quoted)}
     constraints = _constraints(connection, quoted)
@@ -165,11 +163,11 @@ def _declared(column: _Column, counted: Mapping[str, Sequence]) -> str:
     line = f"{quoting.name(column.name)} {column.kind}" + (f" COLLATE {column.collation}" if column.collation else "")
     sequence = counted.get(column.name)
     if column.generated:
-        line += f" GENERATED ALWAYS AS ({column.given}) STORED"
+        line += f" GENERATED ALWAYS AS ({column.expression}) STORED"
     elif sequence is not None and sequence.is_identity:
         line += sequence.identity()
-    elif column.given is not None:
-        line += f" DEFAULT {column.given}"
+    elif column.expression is not None:
+        line += f" DEFAULT {column.expression}"
     return line + (" NOT NULL" if column.required else "")
 
 
@@ -178,14 +176,14 @@ def _constraints(connection: Any, quoted: str) -> _Constraints:
     for name, kind, text, unproven, schema, parent in connection.execute(_CONSTRAINTS, [quoted]).fetchall():
         line = f"CONSTRAINT {quoting.name(name)} {text}"
         if kind == "f":
-            before, behind = _parts(_REFERENCE, text)
-            statement = f"ALTER TABLE {TABLE} ADD CONSTRAINT {quoting.name(name)} {before}{PARENT}{behind}"
+            before, after = _parts(_REFERENCE, text)
+            statement = f"ALTER TABLE {TABLE} ADD CONSTRAINT {quoting.name(name)} {before}{PARENT}{after}"
             found.references.append(ForeignKey(Part(name, statement), TableName(schema, parent)))
         elif kind == "p":
-            # Rows of different chunks have different keys: in an index that is there already each would be looked for.
+            # Created after the copy: with an index in place, the server would look up the key of every row.
             found.primary.append(Part(name, f"ALTER TABLE {TABLE} ADD {line}"))
         elif kind in "ux" or unproven:
-            # What is not proven does not hold for all rows, and would stop those.
+            # A constraint that is not validated may not hold for all rows, and would stop those.
             found.later.append(Part(name, f"ALTER TABLE {TABLE} ADD {line}"))
         else:
             found.inside.append(line)
@@ -205,7 +203,7 @@ def _indexes(connection: Any, quoted: str) -> tuple[list[Part], list[Part]]:
 def _parts(form: re.Pattern[str], text: str) -> tuple[str, ...]:
     found = form.fullmatch(text)
     if found is None:
-        raise UnsupportedError(f"the server writes a definition in a form that is not known: {text}")
+        raise UnsupportedError(f"the server wrote a definition in an unknown form: {text}")
     return found.groups()
 
 

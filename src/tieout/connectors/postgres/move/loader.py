@@ -1,4 +1,4 @@
-"""Writes lines in tab form to PostgreSQL, with COPY."""
+"""Loads lines in tab form into PostgreSQL, with COPY."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ class PostgresLoader:
         with closing(mover_session(self.url)) as session, stages_again():
             if new:
                 assert stage.like is not None
-                # What is staged is read again from the log after a crash: it needs no log of its own, and nobody has
-                # to wait for the disk. By itself: the one that it is like must not stay locked.
+                # After a crash the staged rows are read from the source's log again, so the table needs no WAL of its
+                # own, and nobody has to wait for the disk. In a transaction of its own: the table that it copies must
+                # not stay locked.
                 session.execute(
                     f"{UNSYNCED}; CREATE UNLOGGED TABLE {session.table(stage.name)} (LIKE {session.table(stage.like)})"
                 )
@@ -64,7 +65,7 @@ class PostgresLoader:
 def load(
     session: PostgresSession, into: TableName, transfer: Transfer, extra: Sequence[str], lines: Iterable[bytes]
 ) -> int:
-    """Rows written: all of the lines, or WriteError."""
+    """Returns the number of rows written. Raises WriteError unless the server accepted all lines."""
     names = [*(column.name for column in transfer.target_columns), *extra]
     statement = f"COPY {session.table(into)} ({', '.join(map(session.quote, names))}) FROM STDIN"
     where = f"{session.url.redacted()}: {transfer.target.name}"
@@ -75,18 +76,19 @@ def load(
             for block in lines:
                 if b"\0" in block:
                     raise WriteError(
-                        f"{where}: {names[_column_of(block, block.index(0))]}: PostgreSQL keeps no NUL in a text"
+                        f"{where}: {names[_column_of(block, block.index(0))]}: "
+                        "PostgreSQL can't store the character NUL in a text"
                     )
                 sent += block.count(b"\n")
                 copy.write(block)
     if cursor.rowcount != sent:
-        raise WriteError(f"{where}: of {sent:,} rows the server took {cursor.rowcount:,}")
+        raise WriteError(f"{where}: the server accepted {cursor.rowcount:,} of {sent:,} rows")
     return sent
 
 
 @contextmanager
 def _named(where: str) -> Iterator[None]:
-    """Of a value that does not fit, the server tells column and text beside its message."""
+    """Adds the column and the text of a value that does not fit, which the server reports beside its message."""
     import psycopg
 
     try:
@@ -108,5 +110,5 @@ def _place(context: str) -> str:
 
 
 def _column_of(block: bytes, at: int) -> int:
-    """The number of the field that a place of a block lies in."""
+    """The number of the field that contains this offset of a block."""
     return block.count(b"\t", block.rfind(b"\n", 0, at) + 1, at)

@@ -1,4 +1,4 @@
-"""What keeps a move from a PostgreSQL source or to a PostgreSQL target, each with its fix; and how much log is kept."""
+"""Problems that prevent a move from or to PostgreSQL, each with its fix; and how much log the server keeps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tieout.connectors.sql.session import Session
 from tieout.model.preflight import Problem, Retention, Severity
 from tieout.model.tables import TableName
 
-# Amazon RDS has no role with REPLICATION: it has a role to be a member of. `own` is a slot that is there already.
+# Amazon RDS grants REPLICATION through membership in a role. `own`: the slot exists already.
 _SOURCE_SERVER = """SELECT current_setting('wal_level') AS wal_level,
   current_setting('max_replication_slots')::int AS most,
   (SELECT count(*) FROM pg_replication_slots) AS used,
@@ -34,27 +34,27 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 
 
 
 def log_problems(connection: Any, slot: str) -> Iterator[Problem]:
-    """Of the server and the user. `slot` is the one that a task has, or would make."""
+    """Problems of the server and the user. `slot` is the one that the task has, or would create."""
     server = _row(connection, _SOURCE_SERVER, slot)
     if server["wal_level"] != "logical":
         yield _prevents(f"wal_level is {server['wal_level']}", "set it to logical, and restart the server")
     if server["used"] >= server["most"] and not server["own"]:
-        fix = "drop one that nobody needs, or raise max_replication_slots and restart the server"
+        fix = "drop a slot that nobody needs, or raise max_replication_slots and restart the server"
         yield _prevents(f"all {server['most']} replication slots are in use", fix)
     if not server["may_replicate"]:
         yield _prevents(f"user {server['user']} may not read the log", f"ALTER ROLE {server['user']} REPLICATION")
     if not server["may_publish"]:
         fix = f"GRANT CREATE ON DATABASE {server['database']} TO {server['user']}"
-        yield _prevents(f"user {server['user']} may not make a publication", fix)
+        yield _prevents(f"user {server['user']} may not create a publication", fix)
     if server["standby"]:
-        yield _prevents("the server is a standby, where no publication can be made", "give the primary's URL")
+        yield _prevents("the server is a standby, and publications can't be created there", "give the primary's URL")
     elif server["read_only"] and not server["own"]:
         fix = f"ALTER ROLE {server['user']} SET default_transaction_read_only = off"
-        yield _prevents("sessions are read-only (default_transaction_read_only), and a slot has to be made", fix)
+        yield _prevents("sessions are read-only (default_transaction_read_only), and the task needs a new slot", fix)
 
 
 def table_problems(connection: Any, table: TableName, key: Sequence[str]) -> Iterator[Problem]:
-    """Of a table that is there. `key` is what its rows are known by."""
+    """Problems of a table that exists. `key` identifies its rows."""
     name, found = str(table), _row(connection, _SOURCE_TABLE, table.schema, table.name)
     if found["unlogged"]:
         fix = f"ALTER TABLE {quoting.shown(table)} SET LOGGED, or leave the table out"
@@ -79,7 +79,7 @@ _SLOT = """SELECT coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg
 FROM pg_replication_slots WHERE slot_name = %s"""
 
 _LITTLE = 1024
-"""Megabytes of log that a busy server writes in minutes."""
+"""Megabytes of log that a busy server writes within minutes."""
 
 
 def retention(connection: Any, slot: str, publication: str) -> Retention:
@@ -97,15 +97,15 @@ def _limit(megabytes: int, idle: str | None) -> tuple[str, Problem | None]:
     if megabytes < 0 and idle is None:
         setting = "max_slot_wal_keep_size = -1"
         message = f"nothing limits the log that the server keeps for a task ({setting}): it may fill the disk"
-        fix = "set max_slot_wal_keep_size to what the disk can spare; tieout task drop ends it for a task"
+        fix = "set max_slot_wal_keep_size to what the disk can spare; `tieout task drop` frees the log of a task"
         return f"nothing limits it ({setting})", Problem(Severity.NOTE, message, fix)
     if megabytes < 0:
-        return f"the server ends it when no mover has run for {idle} (idle_replication_slot_timeout)", None
-    limit = f"the server keeps {megabytes:,} MB at most (max_slot_wal_keep_size)"
+        return f"the server drops it when no mover has run for {idle} (idle_replication_slot_timeout)", None
+    limit = f"the server keeps at most {megabytes:,} MB (max_slot_wal_keep_size)"
     if megabytes >= _LITTLE:
         return limit, None
-    message = f"the log is kept for {megabytes:,} MB (max_slot_wal_keep_size)"
-    fix = "set it to as much as is written while no mover runs: else the task has to start over"
+    message = f"the server keeps only {megabytes:,} MB of log (max_slot_wal_keep_size)"
+    fix = "raise it to the amount of log that is written while no mover runs; otherwise the task has to start over"
     return limit, Problem(Severity.NOTE, message, fix)
 
 
@@ -119,7 +119,7 @@ def _danger(slot: str, status: str | None) -> Problem | None:
     return None
 
 
-# Whether triggers sleep was tried when the session began: it is not a privilege that could be asked for.
+# The session tried to disable triggers when it started: no privilege function reports whether it may.
 _TARGET_SERVER = """SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::bool,
   current_setting('session_replication_role') = 'replica', quote_ident(current_user), quote_ident(current_database()),
   (SELECT has_schema_privilege(oid, 'CREATE') AND has_schema_privilege(oid, 'USAGE')
@@ -127,7 +127,7 @@ _TARGET_SERVER = """SELECT pg_is_in_recovery(), current_setting('transaction_rea
 
 _SCHEMA = "SELECT has_schema_privilege(oid, 'CREATE'), quote_ident(nspname) FROM pg_namespace WHERE nspname = %s"
 
-# Those that are A (always) or R (replica) do not sleep.
+# Triggers that are enabled as A (always) or R (replica) stay active.
 _TARGET_TABLE = """SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
   AND has_table_privilege(c.oid, 'DELETE'),
   (SELECT array_agg(t.tgname::text ORDER BY t.tgname) FROM pg_trigger t
@@ -142,16 +142,16 @@ def target_problems(session: Session, destinations: Sequence[Destination]) -> li
     ((standby, read_only, asleep, user, database, own, may_create),) = session.rows(_TARGET_SERVER, [SCHEMA])
     found = []
     if standby:
-        found.append(_prevents("the server is a standby, and takes no changes", "give the primary's URL"))
+        found.append(_prevents("the server is a standby, which accepts no changes", "give the primary's URL"))
     elif read_only:
         fix = f"ALTER ROLE {user} SET default_transaction_read_only = off"
         found.append(_prevents("sessions are read-only (default_transaction_read_only)", fix))
     if own is None and not may_create:
-        message = f"user {user} may not make the schema {SCHEMA}, which progress is kept in"
+        message = f"user {user} may not create the schema {SCHEMA}, which holds the progress of moves"
         found.append(_prevents(message, f"GRANT CREATE ON DATABASE {database} TO {user}"))
     elif own is False:
         fix = f"GRANT ALL ON SCHEMA {SCHEMA} TO {user}"
-        found.append(_prevents(f"user {user} may not use the schema {SCHEMA}, which progress is kept in", fix))
+        found.append(_prevents(f"user {user} may not use the schema {SCHEMA}, which holds the progress of moves", fix))
     found += _schemas(session, user, destinations)
     for destination in destinations:
         found += _of_table(session, user, asleep, destination)
@@ -162,10 +162,10 @@ def _schemas(session: Session, user: str, destinations: Sequence[Destination]) -
     for name in sorted({each.name.schema for each in destinations if each.there is None}):
         rows = session.rows(_SCHEMA, [name])
         if not rows:
-            yield _prevents(f"there is no schema {name}", f"CREATE SCHEMA {session.quote(name)}")
+            yield _prevents(f"schema {name} does not exist", f"CREATE SCHEMA {session.quote(name)}")
         elif not rows[0][0]:
             fix = f"GRANT CREATE ON SCHEMA {rows[0][1]} TO {user}"
-            yield _prevents(f"user {user} may not make tables in the schema {name}", fix)
+            yield _prevents(f"user {user} may not create tables in the schema {name}", fix)
 
 
 def _of_table(session: Session, user: str, asleep: bool, destination: Destination) -> Iterator[Problem]:
@@ -173,7 +173,7 @@ def _of_table(session: Session, user: str, asleep: bool, destination: Destinatio
     awake_fix = f"GRANT SET ON PARAMETER session_replication_role TO {user}, or move as a superuser"
     if destination.there is None:
         if destination.refers and not asleep:
-            yield _prevents("its foreign keys would be checked with every row", awake_fix, name)
+            yield _prevents("its foreign keys would be checked for every row that is moved", awake_fix, name)
         return
     ((writable, stubborn, ordinary, wired),) = session.rows(_TARGET_TABLE, [table])
     if not writable:
@@ -185,7 +185,7 @@ def _of_table(session: Session, user: str, asleep: bool, destination: Destinatio
     if ordinary and not asleep:
         yield _prevents(f"its trigger {ordinary[0]} would run for every row that is moved", awake_fix, name)
     if wired and not asleep:
-        yield _prevents("its foreign keys would be checked with every row", awake_fix, name)
+        yield _prevents("its foreign keys would be checked for every row that is moved", awake_fix, name)
 
 
 def _prevents(message: str, fix: str, table: str | None = None) -> Problem:

@@ -1,4 +1,4 @@
-"""The sequences that number a PostgreSQL table's rows, and what the catalog says of its references."""
+"""The sequences that number the rows of a PostgreSQL table, and its foreign keys, from the catalog."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tieout.connectors.postgres import quoting
 from tieout.connectors.sql.ddl import TABLE, Reference, Wiring, as_text
 from tieout.model.tables import TableName
 
-# Those of identities (deptype i), those that belong to a column (a) and those that its default just takes from (n).
+# Sequences of identities (deptype i), sequences owned by a column (a), and those that a default only uses (n).
 _SEQUENCES = """
 SELECT DISTINCT ON (a.attnum) a.attname, s.oid::regclass::text, a.attidentity::text,
   a.attnotnull AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) AND o.objid IS NOT NULL
@@ -42,9 +42,9 @@ _ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A sequence of a column. `kind` is that of its identity: a (always) or d; a plain serial column becomes d.
+    """A sequence of a column. `kind` is the kind of identity: a (always) or d; a plain serial column becomes d.
 
-    "" is a sequence that stays by itself.
+    "" is a sequence that stays separate.
     """
 
     column: str
@@ -90,7 +90,7 @@ def sequences(connection: Any, quoted: str) -> list[Sequence]:
         column, name, identity, serial, increment, least, most, start, cycle, limit = row
         last, called = connection.execute(f"SELECT last_value, is_called FROM {name}").fetchone()
         kind = identity or ("d" if serial else "")
-        # The sequence of an old serial column counts further than the column goes.
+        # The sequence of an old serial column may exceed the range of the column.
         most, least = (min(most, limit), max(least, -limit - 1)) if kind else (most, least)
         found.append(Sequence(column, name, kind, increment, least, most, start, cycle, last, called))
     return found

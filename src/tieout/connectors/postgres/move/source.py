@@ -80,7 +80,7 @@ class PostgresSource:
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         name = _name(task)
-        # What an earlier start left that did not get as far as to keep where it began.
+        # An earlier start may have left a slot without storing its position.
         slot.drop(self.url, name, name)
         return slot.create(self.url, name, name, tables)
 
@@ -92,7 +92,7 @@ class PostgresSource:
 
 
 def _name(task: str) -> str:
-    """Slots have names of small letters, digits and _, and are a whole cluster's. Those of checks say so."""
+    """Slot names consist of lower-case letters, digits and _, and are unique in a cluster."""
     kind = "check_" if task.startswith("check:") else ""
     return f"tieout_{kind}{blake2s(task.encode(), digest_size=8).hexdigest()}"
 
@@ -102,5 +102,7 @@ def _given(connection: Any, table: Table, quoted: str, column: Column) -> str | 
     if len(found) == 1:
         return str(found[0])
     if found or (not column.generated and (column.default is not None or not column.nullable)):
-        raise UnsupportedError(f"{table.name}: what rows got in its new column {column.name} is not known")
+        raise UnsupportedError(
+            f"{table.name}: the value that existing rows got in the new column {column.name} is unknown"
+        )
     return None

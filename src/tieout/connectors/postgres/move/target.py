@@ -37,12 +37,12 @@ WITH RECURSIVE under AS (
 SELECT u.attname, format_type(u.typid, u.modifier) FROM under u JOIN pg_type t ON t.oid = u.typid
 WHERE t.typtype <> 'd' AND EXISTS (SELECT FROM under o WHERE o.attname = u.attname AND o.typid <> u.typid)"""
 
-# The file changes with TRUNCATE too; and with VACUUM FULL, which takes no row away.
+# TRUNCATE changes the file, too; so does VACUUM FULL, which removes no row.
 _MADE = """
 SELECT name, c.oid || ' ' || c.relfilenode FROM unnest(%s::text[]) AS wanted(name)
 JOIN pg_class c ON c.oid = to_regclass(name)"""
 
-# Owners who are neither this user, nor a role that it was made a member of, nor a superuser.
+# Owners other than this user, a role that it is a member of, and superusers.
 _STRANGERS = """
 WITH RECURSIVE own AS (
   SELECT oid FROM pg_roles WHERE rolname = current_user
@@ -66,7 +66,7 @@ def open_target(url: EndpointUrl) -> PostgresTarget:
 
 
 class PostgresTarget(SqlTarget):
-    # Of a column that is GENERATED ALWAYS AS IDENTITY too.
+    # For columns that are GENERATED ALWAYS AS IDENTITY, too.
     overriding: ClassVar[str] = "OVERRIDING SYSTEM VALUE "
 
     def __init__(self, url: EndpointUrl) -> None:
@@ -82,7 +82,7 @@ class PostgresTarget(SqlTarget):
         self.progress.create("text", "text", self.tables_like(PREFIX))
 
     def _require_own_schema(self) -> None:
-        """Whoever owns a table can have what is written to it run functions, with the rights of the writer."""
+        """The owner of a table can make writes to it run functions, with the rights of the writer."""
         owners = sorted({owner for (owner,) in self.session.rows(_STRANGERS, [SCHEMA, SCHEMA])})
         if owners:
             raise AccessError(
@@ -132,14 +132,14 @@ class PostgresTarget(SqlTarget):
 
     def create_stage(self, stage: StageTable) -> None:
         target = self.session.table(stage.transfer.target.name)
-        # Of a deleted row a log may tell the key alone, and a domain may take no NULL.
+        # The log may have only the key of a deleted row, and a domain may forbid NULL.
         under = dict(self.session.rows(_DOMAINS, [target]))
         columns = ", ".join(
             f"{name}::{under[column.name]} AS {name}" if column.name in under else name
             for column in stage.transfer.target_columns
             for name in [self.session.quote(column.name)]
         )
-        # What is staged is read again from the log after a crash: it needs no log of its own.
+        # After a crash the staged rows are read from the source's log again: the table needs no WAL of its own.
         self.session.execute(
             f"CREATE UNLOGGED TABLE {self.session.table(stage.name)} AS "
             f"SELECT {columns}, 0::smallint AS {KIND}, 0 AS {PIECE}, 0::bigint AS {COPIES}, "
@@ -152,7 +152,7 @@ class PostgresTarget(SqlTarget):
             self.session.execute(f"{UNSYNCED}; DROP TABLE IF EXISTS {names}")
 
     def indexed(self, stage: StageTable) -> AbstractContextManager[None]:
-        return nullcontext()  # it joins by hashing
+        return nullcontext()  # the server joins by hashing
 
     def same_key(self, transfer: Transfer, left: str, right: str) -> str:
         columns = [transfer.target_columns[place] for place in transfer.key]
@@ -174,7 +174,7 @@ class PostgresTarget(SqlTarget):
         )
 
     def exactly(self, column: Column) -> str:
-        # As text: not every type has an equality, and one of them may take two values for the same.
+        # As text: some types have no equality, and others consider different values equal.
         return f"{self.session.quote(column.name)}::text"
 
     def any_of(self, column: Column) -> str:
@@ -219,16 +219,16 @@ class PostgresTarget(SqlTarget):
         return [name for (name,) in found]
 
 
-# How busy the server is, and how far behind its replicas are. Who may not see what others do sees NULL, and no error: a
-# throttle that looks at it would never throttle.
-_MAY_LOOK = """SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), quote_ident(current_user),
+# The load of the server and the lag of its replicas. A user without the privilege sees NULL instead of an error: a
+# throttle that relies on it would never throttle.
+_MAY_SEE = """SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), quote_ident(current_user),
   current_setting('track_activities')::bool"""
 
 _LOAD = """SELECT count(*) FROM pg_stat_activity
 WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()"""
 
-# Who only keeps the log or copies files (pg_receivewal, pg_basebackup) replays nothing. The lag that was measured last
-# is still shown when all is replayed. While a replica catches up with what it missed, no lag is measured.
+# Clients that only store the log or copy files (pg_receivewal, pg_basebackup) replay nothing. The server still shows
+# the last measured lag when everything is replayed. While a replica catches up, it measures none.
 _LAG = """SELECT max(CASE WHEN state IN ('startup', 'catchup') THEN 'Infinity'
   WHEN replay_lsn >= pg_current_wal_lsn() THEN 0
   ELSE coalesce(extract(epoch FROM replay_lag), 0) END)::float8
@@ -236,23 +236,23 @@ FROM pg_stat_replication WHERE replay_lsn IS NOT NULL OR state IN ('startup', 'c
 
 
 def _load_problem(session: Session) -> Problem | None:
-    ((may_look, user, tracked),) = session.rows(_MAY_LOOK)
-    if not may_look:
-        return _blind(f"user {user} may not see how many statements the server runs (max_load)", user)
+    ((may_see, user, tracked),) = session.rows(_MAY_SEE)
+    if not may_see:
+        return _missing_privilege(f"user {user} may not see how many statements the server runs (max_load)", user)
     if not tracked:
         fix = "ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf()"
-        message = "track_activities is off: the server does not say how many statements it runs (max_load)"
+        message = "track_activities is off: the server does not report how many statements it runs (max_load)"
         return Problem(Severity.PREVENTS, message, fix)
     return None
 
 
 def _lag_problem(session: Session) -> Problem | None:
-    ((may_look, user, _),) = session.rows(_MAY_LOOK)
-    if not may_look:
-        return _blind(f"user {user} may not see how far behind replicas are (max_replica_lag)", user)
+    ((may_see, user, _),) = session.rows(_MAY_SEE)
+    if not may_see:
+        return _missing_privilege(f"user {user} may not see how far behind replicas are (max_replica_lag)", user)
     if _replica_lag(session) is None:
-        message = "no replica streams from the server, so that no lag can be measured (max_replica_lag)"
-        return Problem(Severity.PREVENTS, message, "start the replica, or leave max_replica_lag out")
+        message = "no replica streams from the server, so there is no lag to measure (max_replica_lag)"
+        return Problem(Severity.PREVENTS, message, "start the replica, or remove max_replica_lag")
     return None
 
 
@@ -262,10 +262,10 @@ def _load(session: Session) -> int:
 
 
 def _replica_lag(session: Session) -> float | None:
-    """Infinite while a replica catches up; None if none is connected."""
+    """Seconds; infinite while a replica catches up; None if none is connected."""
     ((seconds,),) = session.rows(_LAG)
     return seconds if seconds is None else float(seconds)
 
 
-def _blind(message: str, user: str) -> Problem:
+def _missing_privilege(message: str, user: str) -> Problem:
     return Problem(Severity.PREVENTS, message, f"GRANT pg_read_all_stats TO {user}")

@@ -1,8 +1,8 @@
-"""The lines of COPY … TO STDOUT straight from the socket: a connection's last question.
+"""Reads the lines of COPY … TO STDOUT straight from the socket. It is the connection's last statement.
 
-The server sends a message for each row, and libpq hands each of them out by itself: four times the work of what is
-done here, where only the five bytes before each row are taken out of what was received. libpq is not told, so the
-connection is good for nothing afterwards. Through TLS it has to be libpq.
+The server sends a message for each row, and libpq hands out each of them by itself. That is four times the work done
+here, where only the five bytes before each row are removed from what was received. libpq does not know about it, so the
+connection is unusable afterwards. Through TLS, libpq has to do it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _length_of = Struct(">xI").unpack_from
 
 
 def copied_lines(connection: Any, statement: bytes) -> Iterator[bytes]:
-    """Blocks of whole lines. The connection has to be closed then."""
+    """Yields blocks of whole lines. The caller has to close the connection then."""
     if connection.pgconn.ssl_in_use:
         for rows in copied_rows(connection, statement):
             yield b"".join(rows)
         return
     _send(connection.pgconn, statement)
     with socket.socket(fileno=os.dup(connection.pgconn.socket)) as stream:
-        # The file's own mode, which libpq shares: it does not read any more.
+        # The mode belongs to the file, which libpq shares; libpq no longer reads from it.
         stream.setblocking(True)
         yield from _lines(stream)
 
@@ -41,7 +41,7 @@ def copied_lines(connection: Any, statement: bytes) -> Iterator[bytes]:
 def _send(pgconn: Any, statement: bytes) -> None:
     pgconn.send_query(statement)
     while pgconn.flush():
-        pass  # a statement is longer than the socket's buffer only if nobody reads at the other end
+        pass  # a statement fits into the socket's buffer unless the server does not read
 
 
 def _lines(stream: socket.socket) -> Iterator[bytes]:
@@ -67,7 +67,7 @@ def _lines(stream: socket.socket) -> Iterator[bytes]:
 
 
 def _messages(received: bytearray) -> tuple[list[int], int]:
-    """Where whole messages begin, and where the last of them ends."""
+    """The offsets at which whole messages begin, and the end of the last one."""
     starts, at, size = [], 0, len(received)
     while at + _HEADER <= size:
         end = at + 1 + _length_of(received, at)[0]
@@ -79,7 +79,7 @@ def _messages(received: bytearray) -> tuple[list[int], int]:
 
 
 def _rows(messages: bytearray, starts: Any) -> tuple[bytes, Any]:
-    """The rows among the messages without their headers, and what kinds of messages there are."""
+    """The rows among the messages, without their headers, and the kind of each message."""
     octets = np.frombuffer(messages, dtype=np.uint8)
     kinds = octets[starts]
     keep = np.ones(len(octets), dtype=bool)
@@ -94,11 +94,11 @@ def _rows(messages: bytearray, starts: Any) -> tuple[bytes, Any]:
 
 
 def _error(fields: bytes) -> Exception:
-    """An ErrorResponse as psycopg would raise it."""
+    """The exception that psycopg would raise for an ErrorResponse."""
     from psycopg import OperationalError, errors
 
-    told = {field[:1]: field[1:].decode(errors="replace") for field in fields.split(b"\0") if field}
+    details = {field[:1]: field[1:].decode(errors="replace") for field in fields.split(b"\0") if field}
     try:
-        return errors.lookup(told.get(b"C", ""))(told.get(b"M", ""))
+        return errors.lookup(details.get(b"C", ""))(details.get(b"M", ""))
     except KeyError:
-        return OperationalError(told.get(b"M", "unknown error"))
+        return OperationalError(details.get(b"M", "unknown error"))

@@ -1,6 +1,6 @@
-"""COPY … TO STDOUT, many rows at a time.
+"""Reads COPY … TO STDOUT, many rows at a time.
 
-psycopg's own reader waits for each row by itself, which takes longer than to send it.
+psycopg's own reader waits for each row separately, which takes longer than sending it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BINARY_TRAILER = b"\xff\xff"
 
 
 def copied_rows(connection: Any, statement: bytes) -> Iterator[list[memoryview]]:
-    """The rows as they are sent, ROWS or BYTES of them at a time; the connection is of use again behind the last.
+    """Yields the rows as the server sends them, ROWS or BYTES at a time. After the last the connection is usable again.
 
     "Messages sent from the backend will always correspond to single data rows" (PostgreSQL, Message Formats).
     """
@@ -33,7 +33,7 @@ def copied_rows(connection: Any, statement: bytes) -> Iterator[list[memoryview]]
 
 
 def copied_values(connection: Any, statement: bytes) -> Iterator[list[memoryview]]:
-    """The rows of a COPY … TO STDOUT (FORMAT binary) with one column, many at a time, without header and trailer."""
+    """Yields the rows of a COPY … TO STDOUT (FORMAT binary) with one column, without header and trailer."""
     first = True
     for rows in copied_rows(connection, statement):
         if first:
@@ -55,7 +55,7 @@ def _start(connection: Any, statement: bytes) -> None:
 
 
 def _take(pgconn: Any) -> PQGen[tuple[list[memoryview], bool]]:
-    """Rows, and whether they are the last ones."""
+    """Returns rows, and True if they are the last ones."""
     from psycopg.waiting import Wait
 
     rows: list[memoryview] = []
@@ -66,7 +66,7 @@ def _take(pgconn: Any) -> PQGen[tuple[list[memoryview], bool]]:
             rows.append(row)
             bytes_left -= length
         elif length == 0:
-            # Whether the socket is ready or only the time is over: TLS may have read ahead.
+            # Even if the wait timed out and the socket is not ready: TLS may have read ahead.
             yield Wait.R
             pgconn.consume_input()
         else:

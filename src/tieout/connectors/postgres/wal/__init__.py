@@ -1,4 +1,4 @@
-"""PostgreSQL's logical decoding: the changes that pgoutput tells, and the slot that keeps them."""
+"""PostgreSQL's logical decoding: the changes that pgoutput sends, and the slot that retains them."""
 
 from tieout.connectors.postgres.wal.log import PostgresLog
 from tieout.connectors.postgres.wal.slot import SlotState

@@ -1,4 +1,4 @@
-"""Messages of pgoutput into the items of a change log; changes of one table and kind are decoded together."""
+"""Turns messages of pgoutput into items of a change log. Changes of one table and kind are decoded together."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tieout.model.tables import TableName
 CHANGES = {ord("I"): ChangeKind.INSERT, ord("U"): ChangeKind.UPDATE, ord("D"): ChangeKind.DELETE}
 
 Run = tuple[int, int, int, int]
-"""Kind and OID that messages in a row have in common, and their numbers in the batch: first <= … < last."""
+"""Kind and OID of consecutive messages, and their numbers in the batch: first <= … < last."""
 
 
 class Section:
-    """Messages of a batch, first <= … < last, among which no table is described anew.
+    """Messages of a batch, first <= … < last, with no Relation message among them.
 
-    Those of one table and kind are decoded together, when the first of them is asked for: a batch may be full of
+    Those of one table and kind are decoded together, when the first of them is needed: a batch may consist of many
     small transactions.
     """
 
@@ -66,13 +66,13 @@ class Section:
     def _images(self, relation: Relation, kind: int, numbers: Places) -> Images:
         batch, starts = self._batch, self._batch.starts[numbers]
         if len(numbers) * 4 < len(batch):
-            # The work is that of the whole batch, and with many tables it would be done for each of them.
+            # The work grows with the size of the batch, and would be repeated for each of many tables.
             batch = batch.only(numbers)
             starts = batch.starts
         try:
             return images(batch, starts, relation, CHANGES[kind])
         except UnicodeDecodeError as error:
-            hint = "the database's encoding does not say what its texts are, as SQL_ASCII"
+            hint = "the database's encoding does not define its texts (SQL_ASCII, for example)"
             raise ReadError(f"{relation.table.name}: a changed row is not UTF-8: {told_of(error)}", hint) from None
 
 
@@ -92,7 +92,7 @@ class _Transaction:
     commit_begins: int
     at: int
     wanted: bool
-    told: bool = False
+    begun: bool = False
 
     @property
     def evidence(self) -> str:
@@ -100,16 +100,16 @@ class _Transaction:
 
 
 _NONE = _Transaction(0, 0, 0, wanted=False)
-"""Before the beginning of a transaction, and behind its end."""
+"""The state between two transactions."""
 
 
 def evidence(commit_begins: int, at: int, xid: int) -> str:
-    """What tells a transaction from all that any log may have in its place (Position.commit)."""
+    """Identifies a transaction: another log would have other values at this position (Position.commit)."""
     return f"{lsn(commit_begins)}.{xid}.{at}"
 
 
 def begins(batch: Batch) -> Iterator[str]:
-    """The evidence of each transaction that begins in a batch."""
+    """Yields the evidence of each transaction that begins in a batch."""
     for number in np.flatnonzero(batch.octets[batch.starts] == _BEGIN).tolist():
         yield evidence(*_BEGUN.unpack_from(batch.buffer, batch.starts[number]))
 
@@ -117,16 +117,16 @@ def begins(batch: Batch) -> Iterator[str]:
 class Decoder:
     """Decodes one stream, batch by batch: the transactions whose commit records begin in after <= … < upto.
 
-    That is how the server itself tells what lies before a slot's confirmed position, for any position, inside of a
-    record too. Between records it says the same as "ends behind `after` and not behind `upto`".
+    The server decides in the same way which transactions lie before a slot's confirmed position, for any position, even
+    inside a record. Between records this is equal to "ends after `after` and not after `upto`".
 
-    Of a transaction whose beginning is missing nothing is told. If it is one of those, nothing of what follows it
-    either: `torn` is True then, and `reached` is behind all that was told. `last` is the evidence of the last one,
-    told or without a change of these tables.
+    The decoder skips a transaction whose beginning is missing. If it should have been decoded, the decoder skips
+    everything after it, too: `torn` is then True, and `reached` is the end of what was decoded. `last` is the evidence
+    of the last transaction, whether or not it changed these tables.
     """
 
     def __init__(self, after: int, upto: int, tables: frozenset[TableName], log: str = "") -> None:
-        """`log`: the identity of the log, for positions."""
+        """`log` is the identity of the log, for positions."""
         self._after = after
         self._upto = upto
         self._log = log
@@ -139,7 +139,7 @@ class Decoder:
         self.torn = False
 
     def items(self, batch: Batch) -> list[LogItem]:
-        """What the next batch of messages tells."""
+        """Decodes the next batch of messages."""
         found: list[LogItem] = []
         first = 0
         for number in np.flatnonzero(batch.octets[batch.starts] == _RELATION).tolist():
@@ -151,14 +151,14 @@ class Decoder:
 
     def _describe(self, message: bytes) -> None:
         relation = described(message)
-        # A table that was renamed is another one now.
+        # A renamed table has another name from here on.
         self._relations.pop(relation.oid, None)
         if relation.table.name in self._wanted:
             table = self._tables.setdefault(relation.table, relation.table)
             self._relations[relation.oid] = replace(relation, table=table)
 
     def _decode(self, batch: Batch, first: int, last: int, found: list[LogItem]) -> None:
-        """Adds the items of messages among which no table is described anew."""
+        """Appends the items of messages that contain no Relation message."""
         section = Section(batch, first, last)
         for run in section.runs():
             kind, oid = run[:2]
@@ -166,20 +166,20 @@ class Decoder:
                 return
             if kind in CHANGES:
                 if self._transaction.wanted and (relation := self._relations.get(oid)):
-                    self._tell(section.rows(relation, run), found)
+                    self._append(section.rows(relation, run), found)
             elif kind == _BEGIN:
                 self._begin(batch, run[2])
             elif kind == _COMMIT:
-                # Several, if the beginnings between them are missing.
+                # There are several if the Begin messages between them are missing.
                 for number in range(*run[2:]):
                     self._commit(batch, number, found)
             elif kind == _TRUNCATE and self._transaction.wanted:
                 for number in range(*run[2:]):
                     self._truncate(batch.message(number), found)
 
-    def _tell(self, item: Rows | Emptied, found: list[LogItem]) -> None:
-        if not self._transaction.told:
-            self._transaction.told = True
+    def _append(self, item: Rows | Emptied, found: list[LogItem]) -> None:
+        if not self._transaction.begun:
+            self._transaction.begun = True
             found.append(Begin(lsn(self._transaction.commit_begins, self._log), str(self._transaction.xid)))
         found.append(item)
 
@@ -191,7 +191,7 @@ class Decoder:
         commit_begins, end, at = _COMMITTED.unpack_from(batch.buffer, batch.starts[number])
         if self._transaction.wanted:
             self.last = self._transaction.evidence
-        if self._transaction.told:
+        if self._transaction.begun:
             found.append(Commit(lsn(end, self._log), str(self._transaction.xid), at + _EPOCH))
             self.reached = end
         elif self._transaction is _NONE:
@@ -205,4 +205,4 @@ class Decoder:
         (count,) = _TRUNCATED.unpack_from(message)
         for oid in struct.unpack_from(f">{count}I", message, _TRUNCATED.size):
             if relation := self._relations.get(oid):
-                self._tell(Emptied(relation.table.name), found)
+                self._append(Emptied(relation.table.name), found)

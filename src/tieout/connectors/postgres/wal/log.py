@@ -1,4 +1,4 @@
-"""The change log of a PostgreSQL database: what a logical slot tells of a publication."""
+"""The change log of a PostgreSQL database: what a logical slot sends for a publication."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tieout.model.positions import Position, lsn
 from tieout.model.row_changes import LogItem, Reached
 from tieout.model.tables import TableName
 
-# Tables are described once, before the first change of all.
+# A table is described once, before its first change.
 _PEEK = """COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}, NULL,
 'proto_version', '1', 'publication_names', {}{}) WHERE lsn >= {} OR get_byte(data, 0) = ascii('R'))
 TO STDOUT (FORMAT binary)"""
@@ -33,12 +33,12 @@ _MESSAGE = """SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s, N
 WHERE get_byte(data, 0) = ascii('M') AND lsn = %s AND position(convert_to(%s, 'UTF8') IN data) > 0"""
 
 _REACH = 8 << 20
-"""Few transactions are longer than so many bytes of log, those of others between them counted."""
+"""Few transactions span more bytes of log than this, including what others write meanwhile."""
 
 _MARK_BYTES = 16 << 20
-"""So much of the log is kept at most for the sake of a transaction that proves where it is."""
+"""How much log the server may keep only for the transaction that identifies the log."""
 
-# Older servers tell of every transaction, these only of those with something in them: a message will do.
+# From this version on, the server skips empty transactions unless they contain a message.
 _MESSAGES = 14_00_00, ", 'messages', 'true'"
 
 _Batches = Iterable[list[memoryview]]
@@ -46,12 +46,12 @@ _Batches = Iterable[list[memoryview]]
 
 @dataclass(frozen=True)
 class PostgresLog:
-    """A ChangeLog. Any LSN is a position of it: a transaction lies before it if its commit record begins before it.
+    """A ChangeLog. Any LSN is a position: a transaction lies before it if its commit record begins before it.
 
-    A Commit's position is the end of its record. It lies behind `upto` if that is a place inside of this record.
+    A Commit's position is the end of its record. It is after `upto` if `upto` is inside this record.
 
-    A slot tells again all that is not confirmed yet. What lies more than `reach` bytes before the position asked for
-    is not sent at first; if a transaction turns out to have begun there, all is.
+    A slot sends everything that is not confirmed yet. At first, we leave out what lies more than `reach` bytes before
+    the requested position; if a transaction turns out to have begun there, we read everything.
     """
 
     url: EndpointUrl
@@ -64,10 +64,11 @@ class PostgresLog:
             return write_ahead_log.end(connection)
 
     def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
-        """While a server runs nobody can put it back, so its log goes on. Once it was started anew, this is proven:
+        """While a server runs, nobody can restore an earlier copy, so its log continues. After a restart, the log must
+        contain the last transaction that was read, with the same LSN, xid and time.
 
-        the last transaction that was read must be in the log, the same LSN, xid and moment. The slot is never moved
-        beyond it (`confirm`); one that stands behind it was made by hand, perhaps after other changes.
+        `confirm` never moves the slot beyond that transaction. A slot that is beyond it was created by hand, perhaps
+        after other changes.
         """
         with self._connection() as connection:
             log = write_ahead_log.identity(connection)
@@ -83,9 +84,9 @@ class PostgresLog:
                 self._require_commit(connection, after)
                 found = lsn(place.offset + 1).of_log(log, commit=after.commit)
             elif not after.log and after.place != confirmed.place:
-                raise self._lost(after, "it was kept by an older version, which did not tell logs apart")
+                raise self._lost(after, "an older version stored it, without the identity of the log")
             elif after.place != confirmed.place and not write_ahead_log.is_standby(connection):
-                raise self._lost(after, "its slot begins behind the last transaction that was read")
+                raise self._lost(after, "its slot starts after the last transaction that was read")
             self._require_held(connection, [place for place in held if place.place > found.place and place.log != log])
             return found
 
@@ -100,26 +101,26 @@ class PostgresLog:
         for rows in chain(*when_free(lambda: self._peek(connection, after, upto, 0))):
             if after.commit in begins(Batch(rows)):
                 return
-        raise self._lost(after, "the last transaction that was applied is not in it")
+        raise self._lost(after, "it does not contain the last transaction that was applied")
 
     def _require_held(self, connection: Any, held: Sequence[Position]) -> None:
-        """Rows were copied at these places: what they hold must be in the log, too."""
+        """Rows were copied at these positions, so the log must contain what they hold, too."""
         if not held:
             return
         last = max(held, key=lambda position: position.place)
         where, _, text = last.tail.partition(".")
         if not where:
-            raise self._lost(last, "nothing proves that it is the log of which rows were copied")
+            raise self._lost(last, "nothing proves that rows were copied at a position of this log")
         upto = lsn(Position(where).offset + 1)
         self._require_end(connection, upto)
         arguments = [self.slot, str(upto), self._published, where, text]
         ((found,),) = when_free(lambda: connection.execute(_MESSAGE, arguments).fetchall())
         if not found:
-            raise self._lost(last, "the message that was written there when rows were copied is gone")
+            raise self._lost(last, "the message that was written there when rows were copied is missing")
 
     def _lost(self, after: Position, why: str) -> LogLostError:
-        where = f"{self.url.redacted()}: the log does not go on behind {after}: {why}"
-        return LogLostError(where, f"the server was put back to an earlier copy, or failed over: {START_OVER}")
+        where = f"{self.url.redacted()}: the log does not continue after {after}: {why}"
+        return LogLostError(where, f"the server was restored from an earlier copy, or failed over: {START_OVER}")
 
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
         now = self.now()
@@ -134,17 +135,17 @@ class PostgresLog:
         last = after.commit
         if after.place < upto.place:
             decoder = Decoder(after.offset, upto.offset, tables, upto.log)
-            yield from self._told(decoder, after, upto, after.offset - self.reach)
+            yield from self._decoded(decoder, after, upto, after.offset - self.reach)
             last = decoder.last or last
             if decoder.torn:
                 decoder = Decoder(decoder.reached, upto.offset, tables, upto.log)
-                yield from self._told(decoder, after, upto, 0)
-                assert not decoder.torn, "all that the slot tells begins with the beginning of a transaction"
+                yield from self._decoded(decoder, after, upto, 0)
+                assert not decoder.torn, "what a slot sends starts with the beginning of a transaction"
                 last = decoder.last or last
         yield Reached(upto.of_log(upto.log, commit=last))
 
-    def _told(self, decoder: Decoder, after: Position, upto: Position, low: int) -> Iterator[LogItem]:
-        """What the slot tells, as far as it was written at `low` or later."""
+    def _decoded(self, decoder: Decoder, after: Position, upto: Position, low: int) -> Iterator[LogItem]:
+        """Decodes what the slot sends, as far as it was written at `low` or later."""
         with self._connection() as connection:
             self._require_end(connection, upto)
             self._require_same(after, write_ahead_log.identity(connection))
@@ -162,8 +163,8 @@ class PostgresLog:
             return publication.watched(connection, self.publication, tables)
 
     def confirm(self, position: Position) -> None:
-        """The server may let go of what lies before it; but for the last transaction that was read, which proves later
-        that the log is the same. If it keeps much for that alone, another one is written.
+        """Lets the server forget what lies before the position, except the last transaction that was read, which proves
+        later that the log is the same. If the server keeps much log only for that, this writes a new transaction.
         """
         with self._connection() as connection:
             self._require_same(position, write_ahead_log.identity(connection))
@@ -185,7 +186,7 @@ class PostgresLog:
         try:
             connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self.slot, str(position)])
         except psycopg.Error as error:
-            # A slot never moves backwards: another connection may have moved it further.
+            # A slot never moves backwards; another connection may have moved it further.
             if error.sqlstate != SLOT_REFUSES or not self._is_confirmed(connection, position):
                 raise
 
@@ -193,13 +194,13 @@ class PostgresLog:
         return slot_state(connection, self.url, self.slot).confirmed.place >= position.place
 
     def _peek(self, connection: Any, after: Position, upto: Position, low: int) -> tuple[_Batches, _Batches]:
-        """The first rows, and the others. The server decodes all, lets go of the slot, and then sends the first row."""
+        """The first rows, and the others. The server decodes everything and frees the slot before it sends a row."""
         self._require_kept(connection, after)
         rows = copied_values(connection, self._statement(connection, upto, low))
         return list(islice(rows, 1)), rows
 
     def _statement(self, connection: Any, upto: Position, low: int) -> bytes:
-        """It tells from the slot's confirmed position on, and at most one transaction beyond `upto`."""
+        """SQL that reads from the slot's confirmed position on, and at most one transaction beyond `upto`."""
         version, option = _MESSAGES
         messages = option if connection.info.server_version >= version else ""
         slot, end, published, begin = map(quoting.text, (self.slot, str(upto), self._published, str(lsn(max(0, low)))))
@@ -207,16 +208,16 @@ class PostgresLog:
 
     @property
     def _published(self) -> str:
-        """A list of identifiers as SQL writes them, inside of a text."""
+        """A list of quoted identifiers, which pgoutput takes as a text."""
         return quoting.name(self.publication)
 
     def _require_same(self, position: Position, log: str) -> None:
-        """What is different may be the same log all the same: who begins anew looks (resume)."""
+        """Raises UnreachableError if the identity differs. It may still be the same log: `resume` finds out."""
         if position.log and position.log != log:
-            raise UnreachableError(f"{self.url.redacted()}: the server was started anew, or is another one")
+            raise UnreachableError(f"{self.url.redacted()}: the server was restarted, or is another one")
 
     def _require_end(self, connection: Any, position: Position) -> None:
-        """What is not flushed yet is not read, so it would be missing without a word."""
+        """Raises if the log ends before the position: decoding would silently leave out what is not flushed."""
         end = write_ahead_log.end(connection)
         if end.place < position.place:
             where = f"{self.url.redacted()}: the log ends at {end}, before {position}"
@@ -226,9 +227,9 @@ class PostgresLog:
         state = slot_state(connection, self.url, self.slot)
         if state.wal_status == "lost":
             where = f'{self.url.redacted()}: the log that replication slot "{self.slot}" needs was removed'
-            raise LogLostError(where, f"{START_OVER}; max_slot_wal_keep_size bounds what is kept")
+            raise LogLostError(where, f"{START_OVER}; max_slot_wal_keep_size limits what the server keeps")
         if after.place < state.confirmed.place:
-            where = f'{self.url.redacted()}: replication slot "{self.slot}" begins at {state.confirmed}, behind {after}'
+            where = f'{self.url.redacted()}: replication slot "{self.slot}" starts at {state.confirmed}, after {after}'
             raise LogLostError(where, START_OVER)
 
     @contextmanager
@@ -241,5 +242,5 @@ class PostgresLog:
 
 
 def _commit_begins(position: Position) -> Position | None:
-    """Where the commit record of the last transaction that was read begins (decoder.evidence)."""
+    """The position of the commit record of the last transaction that was read (decoder.evidence)."""
     return Position(position.commit.partition(".")[0]) if position.commit else None

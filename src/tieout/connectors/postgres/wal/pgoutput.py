@@ -1,8 +1,8 @@
-"""Messages of pgoutput into images of rows: what many messages have in common is read from all of them at once.
+"""Decodes messages of pgoutput into row images, many messages at once.
 
-A relation says what a table is before its first change. A text of PostgreSQL holds no zero byte. So a zero is put
-before each value, where the last byte of its length was; all bytes between the values are left out; and the rest is one
-text, to be split: one call makes all the strings.
+A Relation message describes a table before its first change. A text of PostgreSQL contains no zero byte. So a zero
+replaces the last byte of each value's length, right before the value; all bytes between values are dropped; and what is
+left is one text to split: one call makes all the strings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TYPE = struct.Struct(">Ii")
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`identity` says of each column whether old images hold it."""
+    """`identity` has True for each column that old images hold."""
 
     oid: int
     table: LogTable
@@ -33,7 +33,7 @@ class Relation:
 
     @property
     def whole(self) -> tuple[bool, ...]:
-        """All columns, as `identity` would name them."""
+        """The form of `identity` if all columns were in it."""
         return (True,) * len(self.identity)
 
 
@@ -42,7 +42,7 @@ def described(message: bytes) -> Relation:
     (oid,) = _OID.unpack_from(message)
     schema, at = _name(message, _OID.size)
     name, at = _name(message, at)
-    (count,) = _COLUMNS.unpack_from(message, at)  # behind the kind of replica identity
+    (count,) = _COLUMNS.unpack_from(message, at)  # after the kind of replica identity
     at += _COLUMNS.size
     columns, identity = [], []
     for _ in range(count):
@@ -54,7 +54,7 @@ def described(message: bytes) -> Relation:
 
 
 def _name(message: bytes, at: int) -> tuple[str, int]:
-    """A name that ends with a zero, and where the next thing begins."""
+    """A zero-terminated name, and the offset after it."""
     end = message.index(0, at)
     return message[at:end].decode(), end + 1
 
@@ -63,14 +63,14 @@ Places = NDArray[np.int64]
 """Offsets in a batch's buffer."""
 
 _FRAME = 6
-"""What a row of a binary COPY has before its only field: the number of fields and the field's length."""
+"""The bytes of a binary COPY row before its only field: the number of fields and the field's length."""
 
-# A word is read at the place of each value before it is known whether there is one.
+# A length is read for every value, even for one that turns out to be absent at the end of the buffer.
 _PADDING = bytes(8)
 
 
 class Batch:
-    """The rows of a binary COPY with one field, a message each. `starts` is where they begin in `buffer`.
+    """The rows of a binary COPY with one field: one message each, which begins at `starts` in `buffer`.
 
     `octets`, `shorts` and `words` are the numbers of one, two and four bytes that begin at each offset.
     """
@@ -93,7 +93,7 @@ class Batch:
         return self.buffer[self.starts[number] : self._ends[number]]
 
     def only(self, numbers: Places) -> Batch:
-        """These messages alone."""
+        """A batch of these messages only."""
         begins, ends = (self.starts[numbers] - _FRAME).tolist(), self._ends[numbers].tolist()
         return Batch([self.buffer[begin:end] for begin, end in zip(begins, ends, strict=True)])
 
@@ -108,12 +108,12 @@ _COUNT = 2
 """A tuple begins with the number of its columns."""
 
 _HEAD = 5
-"""What stands before a value: its kind, and its length unless it is absent."""
+"""The bytes before a value: its kind, and its length unless it is absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The values of some tuples, column by column; where the tuples end; columns that some of them leave unchanged."""
+    """Values of tuples, column by column; the ends of the tuples; the columns that some of them leave unchanged."""
 
     columns: list[list[Any]]
     ends: Places
@@ -123,26 +123,26 @@ class Cut:
         return list(zip(*self.columns, strict=True)) if self.columns else [()] * len(self.ends)
 
 
-def cut(batch: Batch, begins: Places, told: Sequence[bool]) -> Cut:
-    """Tuples that begin at these places. A column that is not `told` is KEPT in all of them.
+def cut(batch: Batch, begins: Places, present: Sequence[bool]) -> Cut:
+    """Decodes tuples that begin at these offsets. A column that is not `present` is KEPT in all of them.
 
-    UnicodeDecodeError if a value is no UTF-8.
+    Raises UnicodeDecodeError if a value is not UTF-8.
     """
-    assert (batch.shorts[begins] == len(told)).all(), "a tuple has the columns of its relation"
+    assert (batch.shorts[begins] == len(present)).all(), "a tuple has the columns of its relation"
     texts = _Texts(batch)
     kinds: list[NDArray[np.uint8]] = []
     at = begins + _COUNT
-    for is_told in told:
+    for is_present in present:
         kind = batch.octets[at]
-        present = kind == _TEXT
-        ends = np.where(present, at + _HEAD + batch.words[at + 1], at + 1)
-        if is_told:
-            texts.add(np.where(present, at + _HEAD - 1, at), ends)
+        is_text = kind == _TEXT
+        ends = np.where(is_text, at + _HEAD + batch.words[at + 1], at + 1)
+        if is_present:
+            texts.add(np.where(is_text, at + _HEAD - 1, at), ends)
         kinds.append(kind)
         at = ends
     found = iter(texts.columns())
     columns = [
-        _with_absent(next(found), kind) if each else [KEPT] * len(at) for each, kind in zip(told, kinds, strict=True)
+        _with_absent(next(found), kind) if each else [KEPT] * len(at) for each, kind in zip(present, kinds, strict=True)
     ]
     unchanged = [place for place, kind in enumerate(kinds) if (kind == _UNCHANGED).any()]
     return Cut(columns, at, unchanged)
@@ -156,7 +156,7 @@ def _with_absent(values: list[Any], kinds: NDArray[np.uint8]) -> list[Any]:
 
 
 class _Texts:
-    """Pieces of a batch's buffer, each behind one byte that is given up for a zero."""
+    """Pieces of a batch's buffer, each after one byte that becomes a zero."""
 
     def __init__(self, batch: Batch) -> None:
         self._octets = batch.octets.copy()
@@ -164,16 +164,16 @@ class _Texts:
         self._columns = 0
 
     def add(self, begins: Places, ends: Places) -> None:
-        """A column: of each tuple, the piece behind `begins` and before `ends`."""
+        """Adds a column: for each tuple, the piece after `begins` and before `ends`."""
         self._octets[begins] = 0
-        # Where one piece ends another may begin.
+        # A piece may begin where another ends.
         self._edges[begins] += 1
         self._edges[ends] -= 1
         self._columns += 1
 
     def columns(self) -> list[list[Any]]:
         inside = np.cumsum(self._edges, dtype=np.int8).view(np.bool_)
-        # The pieces stand in the order of tuples, and in a tuple in that of columns.
+        # The pieces are in the order of tuples, and within a tuple in the order of columns.
         pieces = self._octets[inside].tobytes().decode().split("\0")
         return [pieces[first :: self._columns] for first in range(1, self._columns + 1)]
 
@@ -181,12 +181,12 @@ class _Texts:
 _NEW = ord("N")
 
 _TUPLE = 6
-"""Where the first tuple of a message stands: behind kind, relation and the mark of the tuple."""
+"""The offset of the first tuple of a message: after kind, relation and the mark of the tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """One row for each message; for updates also what it was before, None where the message does not say.
+    """One row for each message. For updates also the row before, or None if the message does not have it.
 
     `whole`: no row holds KEPT.
     """
@@ -197,12 +197,12 @@ class Images:
 
 
 def images(batch: Batch, messages: Places, relation: Relation, kind: ChangeKind) -> Images:
-    """The images of messages of one table and kind. UnicodeDecodeError if a value is no UTF-8."""
+    """The images of messages of one table and kind. Raises UnicodeDecodeError if a value is not UTF-8."""
     if kind is ChangeKind.UPDATE:
         return _updates(batch, messages, relation)
-    told = relation.identity if kind is ChangeKind.DELETE else relation.whole
-    found = cut(batch, messages + _TUPLE, told)
-    return Images(found.rows(), whole=all(told) and not found.unchanged)
+    present = relation.identity if kind is ChangeKind.DELETE else relation.whole
+    found = cut(batch, messages + _TUPLE, present)
+    return Images(found.rows(), whole=all(present) and not found.unchanged)
 
 
 def _updates(batch: Batch, messages: Places, relation: Relation) -> Images:
@@ -212,7 +212,7 @@ def _updates(batch: Batch, messages: Places, relation: Relation) -> Images:
         new = cut(batch, at, relation.whole)
         return Images(new.rows(), whole=not new.unchanged)
     old = cut(batch, at[with_old], relation.identity)
-    at[with_old] = old.ends + 1  # the mark of the new tuple stands between
+    at[with_old] = old.ends + 1  # the mark of the new tuple is in between
     new = cut(batch, at, relation.whole)
     before: list[Image | None] = [None] * len(at)
     for place, image in zip(with_old.tolist(), old.rows(), strict=True):
@@ -224,6 +224,6 @@ def _updates(batch: Batch, messages: Places, relation: Relation) -> Images:
 
 def _fill(values: list[Any], olds: list[Any]) -> None:
     for place, (value, old) in enumerate(zip(values, olds, strict=True)):
-        # What is kept outside of its row is not NULL: an old NULL here would be a partition's image of its key alone.
+        # A value stored outside its row is not NULL: an old NULL here comes from a partition that logs only its key.
         if value is KEPT and old is not None:
             values[place] = old

@@ -13,8 +13,8 @@ from tieout.connectors.protocols.change_log import Watched
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 
-# A key that can be deferred is no identity. A partitioned table's rows are logged as its partitions say, and
-# ALTER TABLE … REPLICA IDENTITY does not reach them.
+# A deferrable key can't be a replica identity. The rows of a partitioned table are logged as its partitions say, and
+# ALTER TABLE … REPLICA IDENTITY does not reach those.
 _IDENTITIES = """
 SELECT c.relreplident::text, CASE WHEN c.relreplident = 'f' THEN
   (SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
@@ -43,9 +43,9 @@ _KINDS = {kind.value[0]: kind for kind in IdentityKind}
 
 @dataclass(frozen=True, slots=True)
 class ReplicaIdentity:
-    """`columns` are those of which old values are logged. Without any, no UPDATE and no DELETE can be followed.
+    """`columns` are those whose old values the server logs. Without any, no UPDATE or DELETE can be followed.
 
-    `uneven`: some partitions have another kind than the table itself, and old images can't be told apart.
+    `uneven`: some partitions have another kind than the table itself, and old images don't say which.
     """
 
     kind: IdentityKind
@@ -72,8 +72,8 @@ _SET_OPTIONS = f"ALTER PUBLICATION {{}} SET ({_OPTIONS})"
 
 
 def publish(connection: Any, publication: str, tables: Sequence[TableName]) -> None:
-    """The publication tells of exactly these tables, whether it existed or not."""
-    assert tables, "a publication without tables tells nothing"
+    """Makes the publication cover exactly these tables, whether it existed or not."""
+    assert tables, "a publication needs tables"
     _require_identities(connection, tables)
     name, listed = quoting.name(publication), ", ".join(map(quoting.table, tables))
     with connection.transaction():
@@ -94,17 +94,17 @@ def exists(connection: Any, publication: str) -> bool:
 
 
 def _require_identities(connection: Any, tables: Sequence[TableName]) -> None:
-    """Once it is published, a table without identity refuses every UPDATE and DELETE: its users would see errors."""
+    """A published table without an identity refuses every UPDATE and DELETE: its users would get errors."""
     for table, found in identities(connection, tables).items():
         if (reason := unfit(table, found)) is not None:
             raise UnsupportedError(*reason)
 
 
 def unfit(table: TableName, found: ReplicaIdentity, key: Sequence[str] = ()) -> tuple[str, str] | None:
-    """Why a table with this identity can't be followed, and what to do. `key` is what its rows are known by."""
+    """The reason why a table with this identity can't be followed, and the fix. `key` identifies its rows."""
     if found.uneven:
         hint = "give the table and each of its partitions the same REPLICA IDENTITY"
-        return f"partitions of {table} have a replica identity of their own", hint
+        return f"partitions of {table} have another replica identity than the table", hint
     if not found.columns:
         hint = f"add a primary key, or ALTER TABLE {quoting.shown(table)} REPLICA IDENTITY FULL"
         return f"{table} has no replica identity: its changes can't be followed", hint
@@ -136,16 +136,16 @@ _State = dict[str, Any]
 
 
 def note(connection: Any, publication: str) -> None:
-    """Keeps what the publication's tables are now."""
+    """Records the current definitions of the publication's tables."""
     text = json.dumps({str(name): state for name, state in _states(connection, publication).items()})
     connection.execute(f"COMMENT ON PUBLICATION {quoting.name(publication)} IS {quoting.text(text)}")
 
 
 def watched(connection: Any, publication: str, tables: Sequence[TableName]) -> Watched:
-    """What is different from what was noted."""
+    """The differences from the recorded definitions."""
     row = connection.execute(_NOTED, [publication]).fetchone()
     if row is None:
-        return Watched()  # the log can't be read, which is more than a table's trouble
+        return Watched()  # the log can't be read at all, which is reported elsewhere
     noted: dict[str, _State] = json.loads(row[0] or "{}")
     now = _states(connection, publication)
     found = Watched()
@@ -168,16 +168,16 @@ def _states(connection: Any, publication: str) -> dict[TableName, _State]:
 
 def _reason(before: _State | None, now: _State | None) -> str | None:
     if now is None or (before is not None and before["oid"] != now["oid"]):
-        return "it was dropped, renamed or made anew"
+        return "it was dropped, renamed or recreated"
     if before is None:
         return None
     if before.get("published", now["published"]) != now["published"]:
-        return "its publication was altered, which may have left out changes"
+        return "its publication was altered, so changes may be missing from the log"
     for partition, (name, _) in before["partitions"].items():
         if partition not in now["partitions"]:
             return f"its partition {name} was detached or dropped"
     for column, (kind, *numbers) in before["types"].items():
-        # One that is gone is missing in the log, too. What a type is called depends on the search path.
+        # A dropped column is missing from the log, too. The name of a type depends on the search_path.
         shown, *known = now["types"].get(column, [kind, *numbers])
         if known != numbers:
             return f"its column {column} was {kind}, and is {shown} now"
@@ -187,6 +187,6 @@ def _reason(before: _State | None, now: _State | None) -> str | None:
 def _remarks(before: _State, now: _State) -> Iterator[str]:
     for partition, (name, file) in now["partitions"].items():
         if partition not in before["partitions"]:
-            yield f"it got a partition {name}; rows that it had before are not moved: verify"
+            yield f"it got a partition {name}; rows that the partition had before are not moved: verify"
         elif before["partitions"][partition][1] != file:
-            yield f"its partition {name} was truncated, or written anew, which the log does not tell: verify"
+            yield f"its partition {name} was truncated or rewritten, which the log does not report: verify"

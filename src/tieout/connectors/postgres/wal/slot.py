@@ -1,6 +1,6 @@
-"""Replication slots: the server keeps its log for them, from the moment they are created until they are dropped.
+"""Replication slots: the server keeps its log for them from the moment they are created until they are dropped.
 
-Where a slot stands and how much log is kept for it; and waiting for one: a connection at a time can use it.
+One connection at a time can use a slot; others wait.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ FROM pg_replication_slots WHERE slot_name = %s AND slot_type = 'logical'"""
 
 @dataclass(frozen=True, slots=True)
 class SlotState:
-    """What lies before `confirmed` is forgotten. The server keeps `retained` bytes of log, from `restart` on.
+    """The server may forget what lies before `confirmed`. It keeps `retained` bytes of log, from `restart` on.
 
-    `wal_status` is the server's word: reserved, extended, unreserved, or lost (then `restart` is None).
+    `wal_status` comes from the server: reserved, extended, unreserved, or lost (then `restart` is None).
     """
 
     confirmed: Position
@@ -50,7 +50,7 @@ class SlotState:
 
 
 def slot_state(connection: Any, url: EndpointUrl, slot: str) -> SlotState:
-    """LogLostError if there is no such slot."""
+    """Raises LogLostError if the slot does not exist."""
     row = connection.execute(_STATE, [slot]).fetchone()
     if row is None or row[0] is None:
         raise LogLostError(f'{url.redacted()}: replication slot "{slot}" does not exist', START_OVER)
@@ -70,7 +70,7 @@ _SECONDS = 30.0
 
 
 def when_free(use: Callable[[], T]) -> T:
-    """What `use` returns; it is called again and again while the slot is in use, for half a minute."""
+    """Returns what `use` returns. Calls it repeatedly while another connection uses the slot, for half a minute."""
     retries = stamina.retry_context(
         on=_in_use, attempts=None, timeout=_SECONDS, wait_initial=0.02, wait_max=0.2, wait_jitter=0.02
     )
@@ -88,28 +88,28 @@ _IS_OURS = "SELECT database = current_database() AND plugin = 'pgoutput' FROM pg
 
 
 def create(url: EndpointUrl, slot: str, publication: str, tables: Sequence[TableName]) -> Position:
-    """Where the slot's changes begin. What exists of slot and publication is used, with exactly these tables.
+    """Creates slot and publication, with exactly these tables, and returns the position where the changes begin.
 
-    Waits for the transactions that are open.
+    Uses a slot or publication that exists. Waits for open transactions.
     """
     with _session(url) as connection:
-        # Decoding looks publications up as they were at the time of a change: this one must be there first.
+        # Decoding looks up publications as of the time of a change, so the publication must exist first.
         publish(connection, publication, tables)
         _create_slot(connection, slot)
         begin = slot_state(connection, url, slot).confirmed
-        write_ahead_log.marked(connection)  # a first transaction, by which the log is known again
+        write_ahead_log.marked(connection)  # a first transaction, which identifies the log later
         return begin
 
 
 def drop(url: EndpointUrl, slot: str, publication: str) -> None:
-    """Nothing happens if they are gone. Waits while the slot is in use."""
+    """Drops slot and publication, if they exist. Waits while another connection uses the slot."""
     with _session(url) as connection:
         when_free(lambda: _drop_slot(connection, slot))
         unpublish(connection, publication)
 
 
 def lag(url: EndpointUrl, slot: str) -> SlotState:
-    """Where the slot stands, and what it costs the server. LogLostError if it is gone."""
+    """The slot's position and what it costs the server. Raises LogLostError if the slot does not exist."""
     with _session(url) as connection:
         return slot_state(connection, url, slot)
 
@@ -124,7 +124,9 @@ def _create_slot(connection: Any, slot: str) -> None:
             raise
         if connection.execute(_IS_OURS, [slot]).fetchone() != (True,):
             hint = "choose another name for the slot"
-            raise UsageError(f'replication slot "{slot}" exists, and is of another database or kind', hint) from None
+            raise UsageError(
+                f'replication slot "{slot}" exists, and belongs to another database or is of another kind', hint
+            ) from None
 
 
 def _drop_slot(connection: Any, slot: str) -> None:

@@ -1,4 +1,4 @@
-"""The write-ahead log: where it ends, and what tells it from the logs of other servers."""
+"""The write-ahead log: its end, and what distinguishes it from the logs of other servers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from tieout.model.positions import Position
 
-# A standby decodes what it has replayed. The control file tells a new timeline only after its first checkpoint.
+# A standby decodes what it has replayed. The control file has a new timeline only after its first checkpoint.
 IDENTITY = """(SELECT concat_ws('.', system_identifier,
   CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
     ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int END,
   (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8) FROM pg_control_system())"""
-"""System identifier, timeline, and when the server was started: while it runs, nobody can put it back."""
+"""System identifier, timeline and start time of the server: while it runs, nobody can restore an earlier copy."""
 
 _ENDS = f"""SELECT
 CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END::text,
 CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text, {IDENTITY}"""
 PREFIX = "tieout"
-"""Of our own messages in the log."""
+"""The prefix of our own messages in the log."""
 
 
 def identity(connection: Any) -> str:
@@ -26,10 +26,11 @@ def identity(connection: Any) -> str:
 
 
 def end(connection: Any) -> Position:
-    """Behind whatever was committed before this call, between two records, and flushed: decoding reaches it.
+    """A position after everything that was committed before this call, between two records, and flushed: decoding
+    reaches it.
 
-    A commit with synchronous_commit = off is visible before it is flushed, so it is the insert position that lies
-    behind all commits. The flush position may even lie inside of a record.
+    A commit with synchronous_commit = off is visible before it is flushed, so the insert position, not the flush
+    position, is after all commits. The flush position may even be inside a record.
     """
     inserted, flushed, log = connection.execute(_ENDS).fetchone()
     found = Position(inserted)
@@ -39,20 +40,20 @@ def end(connection: Any) -> Position:
 
 
 def last_record(connection: Any) -> Position:
-    """The end as it is, flushed or not."""
+    """The end of the log, flushed or not."""
     inserted, _, log = connection.execute(_ENDS).fetchone()
     return Position(inserted).of_log(log)
 
 
 def is_standby(connection: Any) -> bool:
-    """It has no log of its own to write to."""
+    """A standby has no log of its own to write to."""
     return bool(connection.execute("SELECT pg_is_in_recovery()").fetchone()[0])
 
 
 def marked(connection: Any) -> str:
-    """The place of a message of ours that was just written to the log, and what it says; "" on a standby.
+    """Writes a message to the log and returns its position and text; "" on a standby.
 
-    Whoever finds it there again has the same log up to this place.
+    A log that has this message at this position is the same log up to there.
     """
     if is_standby(connection):
         return ""
@@ -61,10 +62,10 @@ def marked(connection: Any) -> str:
 
 
 def emit(connection: Any, text: str) -> str:
-    """Writes a message to the log and flushes it; where it ends.
+    """Writes a message to the log, flushes it, and returns the position of its end.
 
-    There is no function that only flushes. A commit does, if its transaction wrote something. The WAL writer would
-    flush the commits of others, but leaves what an open transaction has written so far.
+    No function only flushes. A commit does, if its transaction wrote something. The WAL writer would flush the commits
+    of others, but not what an open transaction has written so far.
     """
     with connection.transaction():
         connection.execute("SET LOCAL synchronous_commit = local")

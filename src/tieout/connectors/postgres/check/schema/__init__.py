@@ -1,1 +1,1 @@
-"""What is wrong in the definitions of a PostgreSQL database, without trusting what its catalog says of itself."""
+"""Checks the definitions of a PostgreSQL database without trusting what its catalog says about itself."""

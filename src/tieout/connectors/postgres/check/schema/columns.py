@@ -22,8 +22,8 @@ WHERE c.contype = 'c' AND c.conrelid = ANY(%s::oid[]) ORDER BY c.conname"""
 _CHECK_TEXTS = "SELECT c.oid, pg_get_expr(c.conbin, c.conrelid) FROM pg_constraint c WHERE c.oid = ANY(%s::oid[])"
 
 
-def look_at_checks(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
-    """Whether rows obey them is another check."""
+def check_constraints(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+    """Compiles CHECK constraints. Another check finds rows that violate them."""
     rows = session.rows(_CHECKS, [list(relations)])
     oids = [row[0] for row in rows]
     failed = troubles(oids, lambda some: session.trouble(_CHECK_TEXTS, [list(some)]))
@@ -40,11 +40,11 @@ def look_at_checks(session: SchemaSession, relations: Mapping[int, Relation]) ->
 
 
 _AT_ONCE = 50
-"""Each is locked while it is planned."""
+"""How many tables one statement locks while it is planned."""
 
 
 def readable(session: SchemaSession, relations: Mapping[int, Relation]) -> dict[int, Relation]:
-    """The tables that rows can be read of. After indexes: what is wrong with one of them keeps its table from that."""
+    """The tables whose rows can be read. Runs after the check of indexes: a broken index makes a table unreadable."""
     tables = [relation for relation in relations.values() if relation.has_rows and not relation.is_view]
     found: dict[int, Trouble] = {}
     for start in range(0, len(tables), _AT_ONCE):
@@ -53,7 +53,7 @@ def readable(session: SchemaSession, relations: Mapping[int, Relation]) -> dict[
     for oid, trouble in found.items():
         inspection = relations[oid].inspection
         if trouble.telling and inspection.defects:
-            inspection.left_out.append(f"nothing could be computed of its rows: {trouble.message}")
+            inspection.left_out.append(f"its rows could not be read: {trouble.message}")
         elif trouble.telling:
             inspection.defects.append(Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
     return {table.oid: table for table in tables if not (table.oid in found and found[table.oid].telling)}
@@ -72,12 +72,12 @@ _TEXTS = "SELECT d.oid, pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d WHERE 
 
 _VARYING = "SELECT p.oid FROM pg_proc p WHERE p.oid = ANY(%s::oid[]) AND p.provolatile <> 'i'"
 
-# As the catalog keeps expressions: the functions that they call, and values that are of the session.
+# In the catalog's form of expressions: the functions that they call, and values that depend on the session.
 _CALLED = re.compile(r":(?:funcid|opfuncid) (\d+)")
 _OF_SESSION = re.compile(r"\{(?:SQLVALUEFUNCTION|NEXTVALUEEXPR|COERCETODOMAIN) ")
 
 ROWS = 1000
-"""Of so many rows a generated column is computed: whether it has the right value in all of them is another check."""
+"""For how many rows a generated column is computed. Another check compares its values in all rows."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,12 @@ class _Expression:
         return Defect(kind, details, (self.column,), place=f"column {self.column}")
 
 
-def look_at_expressions(
+def check_expressions(
     session: SchemaSession, relations: Mapping[int, Relation], readable: Mapping[int, Relation]
 ) -> list[Default]:
-    """All are compiled. A default is computed if it gives the same at any time, a generated column of some rows.
+    """Compiles all expressions. Computes defaults that are constant, and generated columns for some rows.
 
-    Nothing is computed of a table that is not readable. The defaults that are sound are handed back.
+    Computes nothing for a table that is not readable. Returns the defaults that are sound.
     """
     found = [
         _Expression(oid, relations[owner], column, generated, tree)
@@ -212,7 +212,7 @@ _DIALECT = PostgresDialect()
 
 @dataclass(frozen=True)
 class _Numbering:
-    """A column, and the sequence that gives it numbers."""
+    """A column and the sequence that numbers it."""
 
     relation: Relation
     column: str
@@ -223,12 +223,12 @@ class _Numbering:
 
     @property
     def following(self) -> str:
-        """The number that is handed out next."""
+        """SQL for the next number of the sequence."""
         step = f"CASE WHEN is_called THEN {self.increment} ELSE 0 END"
         return f"SELECT last_value::numeric + {step} FROM {_DIALECT.table(self.name)}"
 
     def furthest(self, following: int) -> str:
-        """The last number of the rows that the sequence could still come to: it passes by those between its steps."""
+        """SQL for the furthest number in rows that the sequence can still reach: it skips those between its steps."""
         column, step = _DIALECT.quote(self.column), abs(self.increment)
         last = "max" if self.increment > 0 else "min"
         steps = "" if step == 1 else f" AND ({column}::numeric - {following}) % {step} = 0"
@@ -241,14 +241,14 @@ class _Numbering:
         return following <= furthest if self.increment > 0 else following >= furthest
 
 
-def look_at_sequences(session: SchemaSession, relations: Mapping[int, Relation], defaults: Sequence[Default]) -> None:
-    """Of identities, and of defaults that take from a sequence, whoever that belongs to; `relations` can be read."""
+def check_sequences(session: SchemaSession, relations: Mapping[int, Relation], defaults: Sequence[Default]) -> None:
+    """Checks sequences of identities and those that defaults use, whoever owns them; `relations` are readable."""
     numberings = list(_numberings(session, relations, defaults))
     with session.setting(**TABLE_SCANS):
         for numbering in numberings:
             inspection = numbering.relation.inspection
             inspection.looked_at["sequences"] += 1
-            found = _behind(session, numbering)
+            found = _check_sequence(session, numbering)
             if isinstance(found, Trouble):
                 inspection.left_out.append(f"sequence {numbering.name}: {found.message}")
             elif found is not None:
@@ -261,7 +261,7 @@ def _numberings(
     taken: dict[tuple[int, str], int] = {}
     for default, oid in _taken(session, defaults):
         if oid is None:
-            details = {"expression": default.text, "reason": "the sequence that it takes from is gone"}
+            details = {"expression": default.text, "reason": "its sequence does not exist"}
             default.relation.inspection.defects.append(
                 Defect(FailureKind.INVALID_DEFAULT, details, (default.column,), place=f"column {default.column}")
             )
@@ -272,25 +272,25 @@ def _numberings(
     sequences = {row[0]: row[1:] for row in session.rows(_SEQUENCES, [sorted(set(taken.values()))])}
     for owner, column, parent in session.rows(_NUMBERED, [sorted({owner for owner, _ in taken})]):
         oid = taken.get((owner, column))
-        # The rows of a partition are read with its parent's; those of some tables can't be read.
+        # A partition's rows are read with its parent's; rows of some tables can't be read.
         if oid not in sequences or (parent, column) in taken or owner not in relations:
             continue
         schema, name, *limits, cycles = sequences[oid]
-        # One that begins again at its end is meant to meet its own numbers.
+        # A sequence with CYCLE is meant to repeat its numbers.
         if not cycles:
             yield _Numbering(relations[owner], column, TableName(schema, name), *limits)
 
 
 def _taken(session: SchemaSession, defaults: Sequence[Default]) -> Iterator[tuple[Default, int | None]]:
-    """Defaults that are the next number of a sequence, with that; None: it is gone, and only its number is left."""
+    """Defaults that call nextval, with the sequence's OID; None if the sequence does not exist."""
     named = [(each, match[1].replace("''", "'")) for each in defaults if (match := _NEXTVAL.fullmatch(each.text))]
     known = dict(session.rows(_BY_NAME, [sorted({name for _, name in named if not name.isdigit()})]))
     for default, name in named:
         yield default, known.get(name)
 
 
-def _behind(session: SchemaSession, numbering: _Numbering) -> Defect | Trouble | None:
-    """The rows are read before the sequence: what a writer takes from it meanwhile puts it further, never back."""
+def _check_sequence(session: SchemaSession, numbering: _Numbering) -> Defect | Trouble | None:
+    """Reads the rows before the sequence: writers only move the sequence forward meanwhile."""
     before = session.attempt(numbering.following)
     if isinstance(before, Trouble):
         return before

@@ -1,4 +1,4 @@
-"""Indexes that no reader uses, and indexes on what is not there."""
+"""Indexes that no reader uses, and indexes on columns, operators or collations that do not exist."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SELECT i.indrelid, i.indexrelid, coalesce(c.relname, format('index %%s (gone)', 
   i.indisvalid, i.indisready, i.indislive, c.relkind::text
 FROM pg_index i LEFT JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = ANY(%s::oid[]) ORDER BY 3"""
 
-# REINDEX and DROP hold the index itself, CREATE INDEX only its table; who may not see which index is being made is
-# still told who makes one.
+# REINDEX and DROP lock the index itself, CREATE INDEX only its table. A user who may not see which index is being built
+# still sees which process builds one.
 _AT_WORK = """
 SELECT l.relation FROM pg_locks l WHERE l.locktype = 'relation' AND l.granted AND l.relation = ANY(%s::oid[])
   AND l.mode IN ('ShareUpdateExclusiveLock', 'AccessExclusiveLock')
@@ -25,7 +25,7 @@ UNION SELECT i.indexrelid FROM pg_stat_progress_create_index p
 JOIN pg_locks l ON l.pid = p.pid AND l.locktype = 'relation' AND l.mode = 'ShareUpdateExclusiveLock'
 JOIN pg_index i ON i.indrelid = l.relation WHERE p.index_relid IS NULL"""
 
-# A key of a B-tree on a plain column has the column's type, unless its operator class stores another.
+# A key of a B-tree on a plain column has the column's type, unless its operator class stores another type.
 _PARTS = """
 SELECT i.indexrelid, k.place, k.attnum, a.attname, a.attisdropped, t.attname IS NOT NULL,
   k.place <= i.indnkeyatts AND o.oid IS NULL,
@@ -48,7 +48,7 @@ SELECT i.indexrelid, pg_get_expr(i.indpred, i.indrelid), i.indexprs IS NOT NULL,
 FROM pg_index i WHERE i.indexrelid = ANY(%s::oid[]) AND pg_get_indexdef(i.indexrelid) <> ''"""
 
 
-def look_at_indexes(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+def check_indexes(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
     rows = session.rows(_INDEXES, [list(relations)])
     owners = {row[1]: (relations[row[0]], row[2]) for row in rows}
     _flags(session, owners, rows)
@@ -70,43 +70,43 @@ def _flags(session: SchemaSession, owners: _Owners, rows: list[tuple[Any, ...]])
             continue
         inspection = owners[oid][0].inspection
         if oid in at_work:
-            inspection.remarks.append(f"index {name} is being built, or dropped, at this moment")
+            inspection.remarks.append(f"index {name} is being built or dropped right now")
             continue
-        reason = "it was never finished, and no reader uses it"
+        reason = "its build did not finish, and readers do not use it"
         if kind == "I":
-            reason = "a partition has no such index attached, and no reader uses it"
+            reason = "an index of a partition is not attached, and readers do not use it"
         elif not live:
-            reason = "it was being dropped, and is neither used nor kept up to date"
+            reason = "a DROP of it did not finish: it is neither used nor maintained"
         elif not ready:
-            reason = "it was never finished, and no writer keeps it up to date"
+            reason = "its build did not finish, and writers do not maintain it"
         inspection.defects.append(Defect(FailureKind.INVALID_INDEX, {"reason": reason}, index=name))
 
 
 def _parts(session: SchemaSession, owners: _Owners) -> dict[int, str]:
-    """What is wrong with the columns of indexes, the first of each."""
+    """The first problem with the columns of each index."""
     wrong: dict[int, str] = {}
     for row in session.rows(_PARTS, [list(owners)]):
         oid, place, number, column, dropped, stored, no_class, other_type, no_collation, wanted, found = row
         reason = None
         if number != 0 and column is None:
-            reason = f"its part {place} is column {number} of the table, which has none"
+            reason = f"its part {place} is column {number} of the table, which does not exist"
         elif dropped:
             reason = f"its part {place} is column {number} of the table, which was dropped"
         elif not stored:
-            reason = f"it has no part {place}, which its definition has"
+            reason = f"its definition has a part {place}, and the index does not"
         elif no_class:
-            reason = f"the operator class of its part {place} is gone"
+            reason = f"the operator class of its part {place} does not exist"
         elif no_collation:
-            reason = f"the collation of its part {place} is gone"
+            reason = f"the collation of its part {place} does not exist"
         elif other_type:
-            reason = f"its part {place} is of type {found}, and {column} is of type {wanted}"
+            reason = f"its part {place} has type {found}, and {column} has type {wanted}"
         if reason:
             wrong.setdefault(oid, reason)
     return wrong
 
 
 def _expressions(session: SchemaSession, owners: _Owners) -> None:
-    """That the server can say what each index is of, and still understands it."""
+    """Finds indexes whose definitions the server can't print, or no longer understands."""
     oids = list(owners)
     failed = {
         oids[place]: trouble

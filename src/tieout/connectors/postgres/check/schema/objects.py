@@ -1,4 +1,4 @@
-"""The objects of a PostgreSQL database that have definitions, and the session that asks about them."""
+"""The objects of a PostgreSQL database that have definitions, and the session that checks them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE_SCANS = {
     "enable_indexonlyscan": "off",
     "enable_bitmapscan": "off",
 }
-"""For reading rows: no index is believed, and none may answer for its table."""
+"""For reading rows: from the table itself, never from an index."""
 
 _SETTINGS = {
     "default_transaction_read_only": "on",
@@ -32,6 +32,8 @@ _SETTINGS = {
 
 
 class SchemaSession(PostgresSession):
+    """Changes nothing, does not wait for others, and finds no name by accident: its search_path is pg_catalog."""
+
     def __init__(self, url: EndpointUrl) -> None:
         super().__init__(url, Purpose.READ, "tieout check", _SETTINGS)
 
@@ -48,7 +50,7 @@ class SchemaSession(PostgresSession):
 
     @contextmanager
     def setting(self, **settings: str) -> Iterator[None]:
-        """For the block only."""
+        """Changes settings for the block only."""
         for name, value in settings.items():
             self.rows("SELECT pg_catalog.set_config(%s, %s, false)", [name, value])
         try:
@@ -59,14 +61,14 @@ class SchemaSession(PostgresSession):
 
 
 def spread(found: Sequence[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ...]]]:
-    """Rows by what stands first in them."""
+    """Groups rows by their first column."""
     grouped: dict[Any, list[tuple[Any, ...]]] = {}
     for first, *rest in found:
         grouped.setdefault(first, []).append(tuple(rest))
     return grouped
 
 
-# A relation whose schema is gone can't be named by anybody: only here is it found.
+# Nobody can name a relation whose schema does not exist: only this finds it.
 _NAMES = """
 SELECT c.oid, c.relkind::text, c.relpersistence,
   coalesce(n.nspname, 'schema ' || c.relnamespace || ' (gone)') AS schema, c.relname
@@ -78,7 +80,7 @@ SELECT oid, schema, relname, relkind FROM relation
 WHERE relpersistence <> 't' AND schema NOT IN ('pg_catalog', 'information_schema') AND schema !~ '^pg_toast'
 ORDER BY schema, relname"""
 
-# Which views read a table stands in their rules; what the catalog notes of dependencies may be gone.
+# The rules of views say which tables they read; the catalog's record of dependencies may be lost.
 _NAMED = f"""
 WITH RECURSIVE relation AS ({_NAMES}), wanted AS (
   SELECT r.oid FROM unnest(%s::text[], %s::text[]) AS name(schema, relname) JOIN relation r USING (schema, relname)
@@ -108,7 +110,7 @@ class Relation:
 
     @property
     def has_rows(self) -> bool:
-        """Rows that can be read without asking another server."""
+        """True if it has rows that this server holds itself."""
         return self.kind in "rpm"
 
 

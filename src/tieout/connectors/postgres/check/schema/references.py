@@ -1,5 +1,5 @@
-"""What refers to objects that are gone: by what the catalog notes of dependencies, and by its own words; foreign keys
-whose parent is gone, or has no such key any more.
+"""References to objects that do not exist, in the catalog's record of dependencies and in its rows; and foreign keys
+whose parent does not exist, or no longer has the key.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tieout.connectors.protocols.check import Defect, Inspection
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
-# Between two plain tables four triggers ask a foreign key: two of the child, two of the parent. PostgreSQL 18 has
-# foreign keys that nobody is held to, and that say so.
+# Between two plain tables four triggers enforce a foreign key: two of the child, two of the parent. PostgreSQL 18 has
+# foreign keys that are declared NOT ENFORCED.
 _FOREIGN_KEYS = """
 SELECT f.conrelid, f.conname, coalesce(p.oid::regclass::text, format('table %%s (gone)', f.confrelid)), p.oid IS NULL,
   (SELECT array_agg(CASE WHEN NOT a.attisdropped THEN a.attname ELSE format('column %%s (gone)', k.attnum) END
@@ -41,7 +41,7 @@ LEFT JOIN pg_index i ON i.indexrelid = f.conindid LEFT JOIN pg_class x ON x.oid 
 WHERE f.contype = 'f' AND f.conrelid = ANY(%s::oid[]) ORDER BY f.conname"""
 
 
-def look_at_foreign_keys(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+def check_foreign_keys(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
     for owner, name, parent, gone, columns, theirs, *facts in session.rows(_FOREIGN_KEYS, [list(relations)]):
         inspection = relations[owner].inspection
         inspection.looked_at["foreign keys"] += 1
@@ -52,27 +52,27 @@ def look_at_foreign_keys(session: SchemaSession, relations: Mapping[int, Relatio
 
 
 def _reason(parent: str, gone: bool, theirs: list[str], facts: list[object]) -> str | None:
-    own, keyed, has_index, index, is_key, covers, lost_operators, unasked = facts
+    own, keyed, has_index, index, is_key, covers, lost_operators, unenforced = facts
     key = f"({', '.join(theirs)})"
     if gone:
-        return "the table that it refers to is gone"
+        return "the table that it references does not exist"
     if not own:
-        return "a column of it was dropped"
+        return "one of its columns was dropped"
     if not keyed:
-        return f"a column that it refers to was dropped from {parent}"
+        return f"a column of {parent} that it references was dropped"
     if not has_index:
-        return f"the index that made {key} a key of {parent} is gone"
+        return f"the index that made {key} a key of {parent} does not exist"
     if not covers:
-        return f"the index {index} is not one on {key} of {parent}"
+        return f"the index {index} is not on {key} of {parent}"
     if not is_key:
         return f"the index {index} does not make {key} a key of {parent}: it is not unique, not valid or partial"
     if lost_operators:
-        return "an operator that compares the two keys is gone"
-    return "its triggers are gone: nobody is held to it" if unasked else None
+        return "an operator that compares the two keys does not exist"
+    return "its triggers are missing: nothing enforces it" if unenforced else None
 
 
-# Each catalog with the table that its rows belong to, the part of it that they are, and the name of an index or a
-# constraint. What belongs to no table is not asked for here.
+# Rows of the catalogs with the table that they belong to, the part of the table that they define, and the name of an
+# index or a constraint. Rows that belong to no table are left out.
 _OWNERS = """
 SELECT 'pg_class'::regclass::oid AS classid, c.oid AS objid, c.oid AS owner, NULL::text AS place,
   NULL::text AS index_name, NULL::text AS constraint_name FROM pg_class c WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm')
@@ -87,7 +87,7 @@ UNION ALL SELECT 'pg_trigger'::regclass, t.oid, t.tgrelid, 'trigger ' || t.tgnam
 UNION ALL SELECT 'pg_policy'::regclass, p.oid, p.polrelid, 'policy ' || p.polname, NULL, NULL FROM pg_policy p"""
 
 _KEPT = ("class", "proc", "type", "operator", "opclass", "opfamily", "collation", "namespace", "constraint", "am")
-"""Catalogs, without their prefix, whose rows others refer to."""
+"""Catalogs, without their prefix, whose rows are referenced."""
 
 _DEPENDENCIES = f"""
 WITH owners AS ({_OWNERS})
@@ -102,7 +102,7 @@ WHERE o.owner = ANY(%s::oid[]) AND ({
 } OR d.refclassid = 'pg_class'::regclass AND d.refobjsubid <> 0 AND NOT EXISTS (SELECT FROM pg_attribute x
     WHERE x.attrelid = d.refobjid AND x.attnum = d.refobjsubid AND NOT x.attisdropped))"""
 
-# What the rows of the catalogs themselves refer to; whoever edits the one forgets the other.
+# References in the rows of the catalogs themselves: somebody may have edited those and not the dependencies.
 _ROWS = """
 SELECT a.attrelid, 'column ' || a.attname, NULL, NULL, a.attname, 'pg_type', a.atttypid::int8, NULL::int
   FROM pg_attribute a WHERE a.attrelid = ANY(%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
@@ -143,8 +143,8 @@ _NOUNS = {
 }
 
 
-def look_at_references(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
-    """Last: a part that something else was found of is not told of again."""
+def check_references(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+    """Runs last: skips parts that already have a failure."""
     oids = list(relations)
     found = [*session.rows(_ROWS, [oids] * _ROWS.count("%s")), *session.rows(_DEPENDENCIES, [oids])]
     for relation in relations.values():
@@ -164,11 +164,11 @@ def look_at_references(session: SchemaSession, relations: Mapping[int, Relation]
 
 
 def indexes_of_nothing(session: SchemaSession) -> list[Inspection]:
-    """Indexes that the catalog has no definition of: nobody knows what table they are of."""
+    """Indexes without a definition in the catalog: nothing says which table they belong to."""
     found = []
     for schema, name in session.rows(_UNINDEXED):
         inspection = Inspection(TableName(schema, name), "index")
-        details = {"reason": "the catalog does not say what it is an index of"}
+        details = {"reason": "the catalog has no definition for it"}
         inspection.defects.append(Defect(FailureKind.INVALID_INDEX_DEFINITION, details, index=name))
         found.append(inspection)
     return found
@@ -176,4 +176,8 @@ def indexes_of_nothing(session: SchemaSession) -> list[Inspection]:
 
 def _gone(catalog: str, oid: int, number: Any) -> str:
     noun = _NOUNS.get(catalog, catalog.removeprefix("pg_"))
-    return f"{noun} {oid}, which is gone" if number is None else f"column {number} of {noun} {oid}, which is gone"
+    return (
+        f"{noun} {oid}, which does not exist"
+        if number is None
+        else f"column {number} of {noun} {oid}, which does not exist"
+    )

@@ -1,5 +1,5 @@
-"""Views that can't be read any more, or whose columns are others than they say; functions and procedures that can't be
-compiled any more.
+"""Views that can no longer be read, or whose columns differ from those of their queries; functions and procedures that
+no longer compile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tieout.connectors.protocols.check import Defect, Inspection, Trouble, troub
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
-# What an extension brought is not the user's to repair.
+# The objects of extensions are not the user's to repair.
 _ROUTINES = """
 SELECT p.oid, n.nspname, format('%%s(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)), p.prokind::text,
   l.lanname, (SELECT format('%%I.%%I', s.nspname, v.proname) FROM pg_proc v
@@ -35,7 +35,7 @@ _COMPILED = ("sql", "plpgsql")
 
 
 def routines(session: SchemaSession, names: Collection[TableName] | None) -> list[Inspection]:
-    """Each is compiled by its language's validator. PL/pgSQL looks up what its statements refer to when it runs."""
+    """Compiles each with its language's validator. PL/pgSQL looks up what its statements name only when they run."""
     schemas = None if names is None else sorted({name.schema for name in names})
     found = [
         (row, Inspection(TableName(row[1], row[2]), _WHAT.get(row[3], "function")))
@@ -54,19 +54,19 @@ def routines(session: SchemaSession, names: Collection[TableName] | None) -> lis
                     inspection.met(trouble, Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
     for row, inspection in wanted:
         if row[4] not in _COMPILED:
-            inspection.left_out.append(f"what is written in {row[4]} is not compiled here")
+            inspection.left_out.append(f"functions in {row[4]} are not compiled")
     return [inspection for _, inspection in wanted]
 
 
 def _compile_trouble(session: SchemaSession, rows: Sequence[tuple[Any, ...]], path: Sequence[str]) -> Trouble | None:
-    """Whoever calls a function may have any search path: only a name that no schema has is missing."""
+    """Callers may have any search_path, so only a name that exists in no schema is missing."""
     with session.setting(search_path=quoting.names(path)):
         validator, oids = rows[0][5], f"pg_catalog.unnest(%s::{_OIDS})"
         return session.trouble(f"SELECT {validator}(p.oid) FROM {oids} AS p(oid)", [[row[0] for row in rows]])
 
 
 def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequence[str]) -> Trouble | None:
-    """Once more with the search path that the function sets itself, or from its own schema."""
+    """Compiles once more, with the function's own search_path, or with its schema first."""
     if row[6] is None:
         return _compile_trouble(session, [row], [row[1], *everywhere])
     with session.setting(search_path=row[6]):
@@ -75,7 +75,7 @@ def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequ
 
 _TEXTS = "SELECT v.oid, pg_get_viewdef(v.oid) FROM unnest(%s::oid[]) AS v(oid)"
 
-# A query is described with the types that domains are of.
+# The server describes the columns of a query with the base types of domains.
 _COLUMNS = """
 WITH RECURSIVE base AS (
   SELECT a.attrelid, a.attnum, a.attname, a.atttypid AS typid
@@ -89,8 +89,8 @@ FROM base b LEFT JOIN pg_type t ON t.oid = b.typid WHERE t.typtype IS DISTINCT F
 _EMPTY = "SELECT c.oid FROM pg_class c WHERE c.oid = ANY(%s::oid[]) AND NOT c.relispopulated"
 
 
-def look_at_views(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
-    """A rule is planned as it is kept; and its words are parsed anew, which finds columns that a plan does not miss."""
+def check_views(session: SchemaSession, relations: Mapping[int, Relation]) -> None:
+    """Plans the stored rule, and parses the definition again, which finds missing columns that a plan does not need."""
     views = [relation for relation in relations.values() if relation.is_view]
     oids = [view.oid for view in views]
     unwritten = troubles(oids, lambda some: session.trouble(_TEXTS, [list(some)]))
@@ -100,7 +100,7 @@ def look_at_views(session: SchemaSession, relations: Mapping[int, Relation]) -> 
     for place, view in enumerate(views):
         view.inspection.looked_at["definitions"] += 1
         if view.oid in unread:
-            view.inspection.remarks.append("it was never filled: REFRESH MATERIALIZED VIEW")
+            view.inspection.remarks.append("it was never populated: REFRESH MATERIALIZED VIEW")
         trouble = unwritten.get(place) or _trouble(session, view, str(texts.get(view.oid)), columns.get(view.oid, []))
         if trouble is not None:
             view.inspection.met(trouble, Defect(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
@@ -111,9 +111,9 @@ def _trouble(session: SchemaSession, view: Relation, text: str, columns: list[tu
     if isinstance(found, Trouble):
         return found
     if len(found) != len(columns):
-        return Trouble(f"it has {len(columns)} columns, and what it reads has {len(found)}")
+        return Trouble(f"it has {len(columns)} columns, and its query returns {len(found)}")
     for (_, kind), (name, own_kind, shown) in zip(found, columns, strict=True):
         if kind != own_kind:
             ((real,),) = session.rows("SELECT format_type(%s, NULL)", [kind])
-            return Trouble(f"its column {name} is of type {shown}, and what it reads gives {real}")
+            return Trouble(f"its column {name} has type {shown}, and its query returns {real}")
     return session.trouble(f"EXPLAIN SELECT * FROM {view.quoted}")
