@@ -11,9 +11,9 @@ import pytest
 from tests.integration.checking.holding import index_of
 from tests.servers.server import Database
 from tieout.codecs.postgres_pages.btree_pages import leaves
-from tieout.codecs.postgres_pages.numerics import numerics
 from tieout.codecs.postgres_pages.spans import PageCorruption, Spans
 from tieout.codecs.postgres_pages.tuples import decode
+from tieout.codecs.postgres_pages.values import numerics
 from tieout.connectors.postgres.check.index_reader import BTree, pages_statement
 from tieout.errors import ReadError
 

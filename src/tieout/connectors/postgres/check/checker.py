@@ -12,11 +12,10 @@ from tieout.connectors.postgres.check.constraint_query import find_violations
 from tieout.connectors.postgres.check.engine_checker import amcheck
 from tieout.connectors.postgres.check.exported_snapshot import ExportedSnapshot
 from tieout.connectors.postgres.check.heap import HeapPath, explain_heap
-from tieout.connectors.postgres.check.heap_values import HeapValues, heap_values
 from tieout.connectors.postgres.check.index_paths import IndexOnlyScan, IndexPages, in_order, index_only, index_pages
 from tieout.connectors.postgres.check.lookup import PostgresLookup
 from tieout.connectors.postgres.check.schema.inspector import inspect
-from tieout.connectors.postgres.check.value_rules import rules_of
+from tieout.connectors.postgres.check.value_rules import HeapValues, heap_values, rules_of
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
 from tieout.connectors.postgres.literals import log_literal
