@@ -3,47 +3,102 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tieout.cli import check_options as o
-from tieout.cli import options as common
-from tieout.cli.following import Rounds, forget_changes, told_of_the_end
-from tieout.cli.interrupts import told_how_to_go_on
-from tieout.cli.job_urls import job_url
-from tieout.cli.output import result_stream, say
-from tieout.cli.place import Place, place
-from tieout.cli.telling import Telling, progress_to_stderr
+import typer
+
+from tieout.cli._support import options as common
+from tieout.cli._support.context import Place, place
+from tieout.cli._support.interrupts import told_how_to_go_on
+from tieout.cli._support.job_urls import job_url
+from tieout.cli._support.output import Telling, progress_to_stderr, result_stream, say
+from tieout.config.durations import parse_duration, seconds_text
 from tieout.config.secrets import scrub
 from tieout.errors import TieoutError, UsageError
 from tieout.exit_codes import ExitCode
-from tieout.model.defaults import LISTED_DIFFERENCES
+from tieout.model.check_statements import EngineChecker
+from tieout.model.defaults import FOLLOW_EVERY, LISTED_DIFFERENCES
 from tieout.report.errors import error_line
+from tieout.report.printable import printable
 from tieout.report.render import OutputFormat
+from tieout.wording import duration, plural
 
 if TYPE_CHECKING:
     from tieout.api import SparkSettings
-    from tieout.model.failures import CheckReport
+    from tieout.model.failures import CheckReport, Failure
+
+Url = Annotated[
+    str | None, typer.Argument(metavar="URL", help="The database: a URL or an endpoint's name.", show_default=False)
+]
+StatementText = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[STATEMENT]", help='What to check: "CHECK TABLE orders". Without one, a prompt.', show_default=False
+    ),
+]
+File = Annotated[
+    Path | None, typer.Option("--file", "-f", metavar="FILE", help="A file of statements, each with a semicolon.")
+]
+Limit = Annotated[
+    int, typer.Option("--limit", metavar="N", min=0, help="The most failures to list; counts stay exact.")
+]
+Follow = Annotated[
+    bool, typer.Option("--follow", help="Go on with what is changed, round after round: of CHECK … CHANGED.")
+]
+Every = Annotated[
+    float | None,
+    typer.Option(
+        "--every",
+        metavar="TIME",
+        parser=parse_duration,
+        help=f"How long --follow rests between two rounds ({seconds_text(FOLLOW_EVERY)}s unless given).",
+    ),
+]
+Forget = Annotated[
+    bool,
+    typer.Option("--forget", help="Drop what CHANGED keeps at the database (slots, triggers) and what it knows of it."),
+]
+MaxRowsPerSecond = Annotated[int | None, common.max_rows_per_second("all in all")]
+Pause = Annotated[
+    float | None, common.time_option("--pause", "How long to rest between two batches (not at all unless given).")
+]
+RecheckAfter = Annotated[float | None, common.recheck_after("what seems wrong")]
+RecheckTimes = Annotated[int | None, common.recheck_times(1, ", until two or three looks agree")]
+EngineCheckerOption = Annotated[
+    EngineChecker | None,
+    common.option(
+        "--engine-checker",
+        "The engine's own checker: safe (unless given), where it only reads; extended, also where it marks what it"
+        " finds as corrupted; none.",
+        show_default=False,
+    ),
+]
+RedactValues = Annotated[bool | None, common.redact_values()]
+Resume = Annotated[str | None, common.resume("a check")]
+
 
 _GO_ON = "tieout jobs resume JOB"
 
 
 def check(
-    url: o.Url = None,
-    statement: o.StatementText = None,
-    file: o.File = None,
-    follow: o.Follow = False,
-    every: o.Every = None,
-    forget: o.Forget = False,
-    limit: o.Limit = LISTED_DIFFERENCES,
-    max_rows_per_second: o.MaxRowsPerSecond = None,
-    pause: o.Pause = None,
-    recheck_after: o.RecheckAfter = None,
-    recheck_times: o.RecheckTimes = None,
-    engine_checker: o.EngineCheckerOption = None,
-    redact_values: o.RedactValues = None,
-    resume: o.Resume = None,
+    url: Url = None,
+    statement: StatementText = None,
+    file: File = None,
+    follow: Follow = False,
+    every: Every = None,
+    forget: Forget = False,
+    limit: Limit = LISTED_DIFFERENCES,
+    max_rows_per_second: MaxRowsPerSecond = None,
+    pause: Pause = None,
+    recheck_after: RecheckAfter = None,
+    recheck_times: RecheckTimes = None,
+    engine_checker: EngineCheckerOption = None,
+    redact_values: RedactValues = None,
+    resume: Resume = None,
     master: common.Master = None,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
@@ -134,7 +189,7 @@ class _Session:
         return rounds.exit_code
 
     def _detach(self, statement: str) -> ExitCode:
-        from tieout.cli.detached import start_detached
+        from tieout.cli._support.detached import start_detached
 
         job = start_detached(self._here, self._url, statement, self._options)
         with result_stream() as stream:
@@ -209,3 +264,63 @@ def _typed() -> Iterator[str]:
             kept = ""
         elif not kept.strip():
             kept = ""
+
+
+class Rounds:
+    """Only rounds with news are told whole. `write` writes a report."""
+
+    def __init__(self, telling: Telling, write: Callable[[CheckReport, OutputFormat], ExitCode]) -> None:
+        self._telling = telling
+        self._write = write
+        self._last: CheckReport | None = None
+        self._left_out = False
+
+    def tell(self, report: CheckReport) -> None:
+        before = () if self._last is None else _found(self._last)
+        self._last = report
+        self._left_out = self._left_out or report.exit_code is ExitCode.INCOMPLETE
+        if _found(report) != before or (report.exit_code and not before):
+            self._write(report, self._telling.output)
+        if not self._telling.quiet:
+            say(scrub(_line(report)))
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The last round's: failures stay until they are gone. What a round left out, no later one has checked."""
+        if self._last is None:
+            return ExitCode.INTERRUPTED
+        return self._last.exit_code or ExitCode.of_work(incomplete=self._left_out)
+
+
+def _found(report: CheckReport) -> tuple[Failure, ...]:
+    """What was found, whenever it was: a failure that is still there is no news."""
+    return tuple(replace(failure, detected_at=None) for failure in report.failures)
+
+
+@contextmanager
+def told_of_the_end() -> Iterator[None]:
+    """Somebody ends it, here or from another terminal: there is no other end."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        job = getattr(stopped, "job", None)
+        say(
+            f"job {job} has ended: start it again, and it goes on behind the last whole round" if job else "interrupted"
+        )
+
+
+def forget_changes(here: Place, url: str) -> ExitCode:
+    from tieout import api
+
+    tables = api.forget_checked(url, meta=here.meta)
+    with result_stream() as stream:
+        followed = ", ".join(printable(table) for table in tables)
+        stream.write(f"forgotten: {followed}\n" if tables else "nothing of it was followed\n")
+    return ExitCode.OK
+
+
+def _line(report: CheckReport) -> str:
+    """What a round was about, for those who wait."""
+    ends = ", ".join(sorted({span.upto for span in report.changed}))
+    changes = sum(span.changes for span in report.changed)
+    return f"{report.verdict}: {plural(changes, 'change')} up to {ends}, {duration(report.seconds)}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from tieout.cli import options as common
-from tieout.cli.output import result_stream
-from tieout.cli.place import place
+from tieout.cli._support import options as common
+from tieout.cli._support.context import place
+from tieout.cli._support.output import result_stream
 from tieout.report.render import OutputFormat
 
 app = typer.Typer(help="About tieout.yaml.", no_args_is_help=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tieout.cli import options as common
-from tieout.cli.output import result_stream
-from tieout.cli.place import place
+from tieout.cli._support import options as common
+from tieout.cli._support.context import place
+from tieout.cli._support.output import result_stream
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:

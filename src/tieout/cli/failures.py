@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tieout.cli import options as common
-from tieout.cli.output import result_stream
-from tieout.cli.place import place
+from tieout.cli._support import options as common
+from tieout.cli._support.context import place
+from tieout.cli._support.output import result_stream
 from tieout.model.defaults import LISTED_FAILURES
 from tieout.model.documents import failure_document, failure_from
 from tieout.report.render import OutputFormat

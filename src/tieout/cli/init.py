@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tieout.cli import options as common
-from tieout.cli.output import result_stream
+from tieout.cli._support import options as common
+from tieout.cli._support.output import result_stream
 from tieout.report.render import OutputFormat
 
 

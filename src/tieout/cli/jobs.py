@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tieout.cli import options as common
-from tieout.cli import verify_options as o
-from tieout.cli.job_values import LISTED, TABLES, job_values, table_values
-from tieout.cli.output import result_stream
-from tieout.cli.place import place
-from tieout.cli.telling import Telling
+from tieout.cli._support import options as common
+from tieout.cli._support import verify_options as o
+from tieout.cli._support.context import place
+from tieout.cli._support.output import Telling, result_stream
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.model.defaults import LISTED_JOBS
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
-    from tieout.meta import Job
+    from tieout.meta import Job, JobTable
 
 app = typer.Typer(help="Long work, seen and steered from any terminal.")
 
@@ -105,8 +104,7 @@ def resume(
     """Goes on with a job here, as `tieout verify --resume` and `tieout check --resume` do."""
     from tieout import api
     from tieout.cli.check import resume_check
-    from tieout.cli.resuming import resumed_request
-    from tieout.cli.verification import run_and_tell
+    from tieout.cli.verify import resumed_request, run_and_tell
 
     here, telling = place(config, meta, master), Telling(output, quiet, verbose)
     found = api.show_job(job, here.meta).job
@@ -142,3 +140,39 @@ def _told(job: Job, line: str, output: OutputFormat) -> None:
             stream.write(f"{line}\n")
         else:
             write_record(job_values(job), output, stream)
+
+
+LISTED = ("job", "kind", "state", "verdict", "task", "source", "target", "started_at", "finished_at")
+TABLES = ("source_table", "target_table", "state", "verdict", "rows_done", "strategy")
+
+
+def job_values(job: Job) -> dict[str, object]:
+    """All that is known of a job, in the order people ask for it."""
+    return {
+        "job": job.id,
+        "kind": job.kind.value,
+        "state": job.state.value,
+        "verdict": job.verdict,
+        "wanted": job.wanted.value if job.wanted else None,
+        "error": job.error,
+        "task": job.task,
+        "source": job.source,
+        "target": job.target,
+        "started_at": job.started_at,
+        "updated_at": job.updated_at,
+        "finished_at": job.finished_at,
+        "process": f"{job.pid} on {job.host}" if job.pid is not None else None,
+    }
+
+
+def table_values(table: JobTable) -> dict[str, object]:
+    result: Mapping[str, object] = table.result or {}
+    plan: Mapping[str, object] = table.plan or {}
+    return {
+        "source_table": table.source_table,
+        "target_table": table.target_table,
+        "state": table.state.value,
+        "verdict": result.get("verdict"),
+        "rows_done": table.rows_done,
+        "strategy": plan.get("strategy"),
+    }

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typer.exceptions import Abort, TyperException
 from typer.main import get_command
 
+from tieout.cli._support.interrupts import watch_signals
+from tieout.cli._support.output import prepare_streams, quieten, say
+from tieout.cli._support.process_title import hide_passwords
 from tieout.cli.app import app
-from tieout.cli.output import prepare_streams, say
-from tieout.cli.process_title import hide_passwords
-from tieout.cli.quiet import quieten
-from tieout.cli.signals import watch_signals
 from tieout.config.secrets import scrub
 from tieout.errors import TieoutError, UsageError
 from tieout.exit_codes import ExitCode

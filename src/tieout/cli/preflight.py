@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tieout.cli import options as common
-from tieout.cli import verify_options as o
-from tieout.cli.option_words import OptionWords
-from tieout.cli.output import result_stream
-from tieout.cli.place import place
-from tieout.cli.table_words import TableWords
-from tieout.cli.verify_request import asked_request
+from tieout.cli._support import options as common
+from tieout.cli._support import verify_options as o
+from tieout.cli._support.context import place
+from tieout.cli._support.output import result_stream
+from tieout.cli._support.parse_options import OptionWords, TableWords, asked_request
 from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tieout.cli import options as common
-from tieout.cli.interrupts import told_how_to_go_on
-from tieout.cli.output import result_stream, say
-from tieout.cli.place import place
+from tieout.cli._support import options as common
+from tieout.cli._support.context import place
+from tieout.cli._support.interrupts import told_how_to_go_on
+from tieout.cli._support.output import result_stream, say
 from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tieout.cli import options as common
-from tieout.cli.output import result_stream
-from tieout.cli.place import place
+from tieout.cli._support import options as common
+from tieout.cli._support.context import place
+from tieout.cli._support.output import result_stream
 from tieout.errors import UsageError
 from tieout.report.render import OutputFormat
 

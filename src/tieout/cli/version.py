@@ -6,8 +6,8 @@ import platform
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 
-from tieout.cli import options as common
-from tieout.cli.output import result_stream
+from tieout.cli._support import options as common
+from tieout.cli._support.output import result_stream
 from tieout.report.render import OutputFormat
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.cli.option_words import OptionWords, verify_options
+from tieout.cli._support.parse_options import OptionWords, verify_options
 from tieout.errors import UsageError
 from tieout.model.requests import VerifyOptions
 from tieout.model.results import Strategy

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from tieout.cli.following import Rounds
-from tieout.cli.telling import Telling
+from tieout.cli._support.output import Telling
+from tieout.cli.check import Rounds
 from tieout.model.check_statements import Family
 from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
 from tieout.report.render import OutputFormat

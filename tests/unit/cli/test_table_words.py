@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.cli.table_words import TableWords, table_requests
+from tieout.cli._support.parse_options import TableWords, table_requests
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from tieout.cli.output import say
+from tieout.cli._support.output import say
 from tieout.config.private_file import private_file
 from tieout.errors import UsageError
 from tieout.wording import plural

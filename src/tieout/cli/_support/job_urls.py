@@ -9,7 +9,7 @@ from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 
 if TYPE_CHECKING:
-    from tieout.cli.place import Place
+    from tieout.cli._support.context import Place
     from tieout.meta import Job
 
 Sides = tuple[str | None, str | None]

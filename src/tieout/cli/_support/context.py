@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tieout.cli.output import say
+from tieout.cli._support.output import say
 
 if TYPE_CHECKING:
     from tieout.api import SparkSettings

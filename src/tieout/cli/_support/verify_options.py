@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tieout.cli import how_options as how
+from tieout.cli._support import options as how
 from tieout.config.durations import parse_positive_duration, seconds_text
 from tieout.model.requests import VerifyOptions
 

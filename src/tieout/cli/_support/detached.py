@@ -18,7 +18,7 @@ from tieout.errors import SparkFailure, TieoutError
 from tieout.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from tieout.cli.place import Place
+    from tieout.cli._support.context import Place
 
 
 def start_detached(here: Place, url: str, statement: str, options: Mapping[str, Any]) -> str:
@@ -82,7 +82,7 @@ def _main() -> ExitCode:
 
 
 if __name__ == "__main__":
-    from tieout.cli.signals import watch_signals
+    from tieout.cli._support.interrupts import watch_signals
 
     with watch_signals():
         sys.exit(_main())

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends the work in order, the second at once."""
+"""Ctrl-C, SIGTERM and other terminals: how work stops, and how the user can resume it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+import typer
+
+from tieout.cli._support.output import say
 from tieout.exit_codes import ExitCode
+
+
+@contextmanager
+def told_how_to_go_on(command: str | None = None) -> Iterator[None]:
+    """Work that is stopped inside ends the command with 130 and a line that says how to go on.
+
+    `command` takes it up again; "JOB" in it stands for the job. None: it has to begin anew.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        job, state = getattr(stopped, "job", None), getattr(stopped, "state", None)
+        what = f"job {job} is {state}" if job else "interrupted"
+        resumable = command is not None and state != "cancelled" and (job or "JOB" not in command)
+        say(f"{what}: go on with {command.replace('JOB', str(job))}" if command and resumable else what)
+        raise typer.Exit(ExitCode.of_error(stopped)) from None
+
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

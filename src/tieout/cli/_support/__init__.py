@@ -1,0 +1,1 @@
+"""What several commands share: their context, their options, and where their output goes."""
