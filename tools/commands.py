@@ -17,7 +17,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from tieout.cli.app import app
+from tieout.cli.main import app
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "commands.md"
 EVERYWHERE = ("--output", "--config", "--quiet", "--verbose", "--help")

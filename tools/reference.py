@@ -18,13 +18,20 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from tieout.config import fields
+from tieout.config import settings as fields
 from tieout.config.durations import seconds_text
-from tieout.config.endpoint_url import EndpointUrl
-from tieout.config.settings import EndpointSettings, Settings, SparkSettings
-from tieout.config.table_settings import ColumnExpression, TableSettings
-from tieout.config.task_settings import MoveSettings, OptionSettings, TaskSettings
-from tieout.config.url_params import PARAMETERS
+from tieout.config.settings import (
+    ColumnExpression,
+    EndpointSettings,
+    MoveSettings,
+    OptionSettings,
+    Settings,
+    SparkSettings,
+    TableSettings,
+    TaskSettings,
+)
+from tieout.config.url_parameters import PARAMETERS
+from tieout.config.urls import EndpointUrl
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 

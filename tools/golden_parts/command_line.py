@@ -13,7 +13,7 @@ def record_help() -> str:
     """Of groups, too, in the order in which they are listed; in a terminal of 100 columns without colours."""
     from typer.main import get_command
 
-    from tieout.cli.app import app
+    from tieout.cli.main import app
 
     sections = []
     for path in _paths(get_command(app), ()):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tieout.api.check_repairs import apply_check_repair, plan_check_repair, undo_check_repair, write_check_repair_sql
-from tieout.api.checking import (
+from tieout.api.checks import (
     check,
     follow_checks,
     forget_checked,
@@ -17,15 +16,19 @@ from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resuma
 from tieout.api.moves import drop_move, move_status, move_statuses, run_move, steer_move
 from tieout.api.repairs import (
     PlanDetails,
+    apply_check_repair,
     apply_repair,
+    plan_check_repair,
     plan_repair,
     repair_plan,
     repairable_job,
+    undo_check_repair,
     undo_repair,
+    write_check_repair_sql,
     write_repair_sql,
 )
 from tieout.api.sessions import SparkSettings
-from tieout.api.verifying import (
+from tieout.api.verifications import (
     DEFAULT_CONNECTIONS,
     compare,
     explain,

@@ -22,8 +22,7 @@ from tieout.errors import TieoutError, UsageError
 from tieout.exit_codes import ExitCode
 from tieout.model.check_statements import EngineChecker
 from tieout.model.defaults import FOLLOW_EVERY, LISTED_DIFFERENCES
-from tieout.report.errors import error_line
-from tieout.report.printable import printable
+from tieout.report.printable import error_line, printable
 from tieout.report.render import OutputFormat
 from tieout.wording import duration, plural
 

@@ -1,4 +1,4 @@
-"""The entry point: errors into one line and an exit code."""
+"""All commands put together, and the entry point: an error becomes one line and an exit code."""
 
 from __future__ import annotations
 
@@ -6,18 +6,59 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+import typer
 from typer.exceptions import Abort, TyperException
 from typer.main import get_command
 
+from tieout.cli import (
+    check,
+    config,
+    control,
+    demo,
+    failures,
+    init,
+    jobs,
+    preflight,
+    repair,
+    run,
+    status,
+    task,
+    verify,
+    version,
+)
 from tieout.cli._support.interrupts import watch_signals
 from tieout.cli._support.output import prepare_streams, quieten, say
 from tieout.cli._support.process_title import hide_passwords
-from tieout.cli.app import app
 from tieout.config.secrets import scrub
 from tieout.errors import TieoutError, UsageError
 from tieout.exit_codes import ExitCode
-from tieout.report.errors import error_line
-from tieout.report.printable import one_line
+from tieout.report.printable import error_line, one_line
+
+app = typer.Typer(
+    name="tieout",
+    help="Moves databases on Apache Spark, and proves that they agree.",
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+app.command("demo")(demo.demo)
+app.command("init")(init.init)
+app.command("preflight")(preflight.preflight)
+app.command("verify")(verify.verify)
+app.command("check")(check.check)
+app.command("run")(run.run)
+app.command("status")(status.status)
+app.command("pause")(control.pause)
+app.command("resume")(control.resume)
+app.command("stop")(control.stop)
+app.add_typer(task.app, name="task")
+app.add_typer(repair.app, name="repair")
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(failures.app, name="failures")
+app.add_typer(config.app, name="config")
+app.command("version")(version.version)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -44,7 +44,7 @@ def preflight(
     request = asked_request(here.settings, task, (source, target), tables, options)
 
     from tieout import api
-    from tieout.report.forecast import write_preflight
+    from tieout.report.preflight import write_preflight
 
     # What is typed about tables is about verifying them.
     is_moved = task is not None and here.settings.task(task).is_moved and not tables.given

@@ -95,7 +95,7 @@ def verify(
 
 def _explain(request: VerifyRequest, spark: SparkSettings, output: OutputFormat) -> ExitCode:
     from tieout import api
-    from tieout.report.forecast import write_forecast
+    from tieout.report.preflight import write_forecast
 
     forecast = api.explain(request, spark=spark)
     with result_stream() as stream:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tieout.config.endpoint_url import EndpointUrl
 from tieout.config.secrets import SecretFilter, redact, register_secret, scrub
-from tieout.config.urls import parse_url
+from tieout.config.urls import EndpointUrl, parse_url
 
 if TYPE_CHECKING:
     from tieout.config.file import load

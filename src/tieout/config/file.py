@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from tieout.config.interpolation import interpolate
-from tieout.config.problems import path_text, problems_of
 from tieout.config.secrets import scrub
-from tieout.config.settings import Settings
-from tieout.config.yaml_tree import Problem, YamlSyntaxError, YamlTree, read_yaml
+from tieout.config.settings import Section, Settings
+from tieout.config.yaml import Problem, YamlPath, YamlSyntaxError, YamlTree, interpolate, read_yaml
 from tieout.errors import ConfigError
+from tieout.model.nearest import nearest, suggestion
 
 DEFAULT_FILE = Path("tieout.yaml")
 
@@ -73,3 +75,159 @@ def _summary(file: Path, problems: list[Problem]) -> str:
         place = f"{path_text(problem.path)}: " if problem.path else ""
         lines.append(f"{file}:{problem.line}: {place}{problem.message}")
     return scrub("\n".join(lines))
+
+
+_WANTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a smaller number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "dict_type": "a mapping (key: value)",
+    "model_type": "a mapping (key: value)",
+    "model_attributes_type": "a mapping (key: value)",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+
+
+def problems_of(error: ValidationError, model: type[BaseModel], tree: YamlTree) -> list[Problem]:
+    """A problem for each thing that the model refused of the tree; a mistyped key is not reported as missing, too."""
+    found = error.errors(include_url=False)
+    refused = [details for details in found if details["type"] == "extra_forbidden"]
+    meant = {_meant(details, model) for details in refused if _planned(details, model) is None}
+    problems = []
+    for details in found:
+        if details["type"] == "missing" and details["loc"] in meant:
+            continue
+        path = _path_in_file(details, tree.data)
+        problems.append(Problem(path, tree.line_of(path), _message(details, model)))
+    return problems
+
+
+def _meant(details: ErrorDetails, model: type[BaseModel]) -> tuple[str | int | None, ...]:
+    *section, name = details["loc"]
+    return (*section, nearest(str(name), _known_keys(model, section)))
+
+
+def path_text(path: YamlPath) -> str:
+    """tasks.shop.tables[0].where"""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+def _path_in_file(details: ErrorDetails, data: Any) -> YamlPath:
+    """The place as the file has it: without the names that pydantic gives to the branches of a union."""
+    path: list[str | int] = []
+    *_, last = details["loc"] or (None,)
+    for part in details["loc"]:
+        if _has(data, part):
+            path.append(part)
+            data = data[part]
+    if details["type"] == "missing" and isinstance(last, str):
+        path.append(last)
+    return tuple(path)
+
+
+def _has(data: Any, part: str | int) -> bool:
+    if isinstance(data, list):
+        return isinstance(part, int) and part < len(data)
+    return isinstance(data, dict) and part in data
+
+
+def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
+    kind, given, context = details["type"], _given(details["input"]), details.get("ctx", {})
+    if kind == "extra_forbidden":
+        return _refused_key(details, model)
+    if kind == "missing":
+        return "missing"
+    if kind in _WANTED:
+        return f"should be {_WANTED[kind]}, not {given}"
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        if not isinstance(details["input"], str):
+            return f"should be one of {', '.join(choices)}, not {given}"
+        return f"unknown value {given} ({suggestion(details['input'], choices)})"
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "greater_than_equal":
+        return f"should be at least {context['ge']}, not {given}"
+    if kind == "greater_than":
+        return f"should be more than {context['gt']}, not {given}"
+    if kind == "string_too_short":
+        return "should not be empty"
+    return details["msg"]
+
+
+def _refused_key(details: ErrorDetails, model: type[BaseModel]) -> str:
+    if (planned := _planned(details, model)) is not None:
+        return f"{planned} is not available yet: leave this key out"
+    *section, name = details["loc"]
+    return f"unknown key ({suggestion(str(name), _known_keys(model, section))})"
+
+
+def _given(value: object) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return f'"{value}"'
+
+
+def _planned(details: ErrorDetails, model: type[BaseModel]) -> str | None:
+    """What a key is to be that nothing acts on yet; None for one that is not known at all."""
+    *section, name = details["loc"]
+    planned = [each.not_yet for each in _sections(model, section) if _is_section(each) and issubclass(each, Section)]
+    return next((keys[str(name)] for keys in planned if name in keys), None)
+
+
+def _known_keys(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
+    """The keys that the section at this place may have."""
+    return [name for section in _sections(model, path) for name in _fields(section)]
+
+
+def _sections(model: type[BaseModel], path: Sequence[str | int]) -> list[Any]:
+    """What may be at this place."""
+    here: list[Any] = [model]
+    for part in path:
+        # A part that leads nowhere is the name of a union's branch, and stays where it is.
+        here = [inner for outer in here for inner in _inside(outer, part)] or here
+    return here
+
+
+def _inside(annotation: Any, part: str | int) -> Iterator[Any]:
+    if _is_section(annotation):
+        if part in (fields := _fields(annotation)):
+            yield from _alternatives(fields[str(part)])
+    elif get_origin(annotation) is dict:
+        yield from _alternatives(get_args(annotation)[1])
+    elif get_origin(annotation) is tuple and isinstance(part, int):
+        yield from _alternatives(get_args(annotation)[0])
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    """The sections, mappings and lists that a type may be, without what is only said about them."""
+    if _is_section(annotation) or get_origin(annotation) in (dict, tuple):
+        yield annotation
+    elif hasattr(annotation, "__metadata__"):
+        yield from _alternatives(annotation.__origin__)
+    else:
+        for choice in get_args(annotation):
+            yield from _alternatives(choice)
+
+
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _fields(annotation: Any) -> dict[str, Any]:
+    if not _is_section(annotation):
+        return {}
+    return {field.alias or name: field.annotation for name, field in annotation.model_fields.items()}

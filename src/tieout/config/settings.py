@@ -1,24 +1,286 @@
-"""What tieout.yaml holds, as typed values."""
+"""What tieout.yaml holds, as typed values. The models take text, as the file has nothing else."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from tieout.config.durations import seconds_text
-from tieout.config.endpoint_url import DEFAULT_PORTS, EndpointUrl
-from tieout.config.fields import AvailableUrl, Count, MayBeEmpty, PositiveSeconds, Section, Text, Url
+from tieout.config.durations import parse_duration, parse_positive_duration, seconds_text
 from tieout.config.secrets import looks_secret, register_secret
-from tieout.config.task_settings import TaskSettings
-from tieout.config.url_params import not_yet
-from tieout.config.urls import parse_url
+from tieout.config.url_parameters import not_yet
+from tieout.config.urls import DEFAULT_PORTS, NOT_YET_SCHEMES, EndpointUrl, parse_url
 from tieout.errors import ConfigError
-from tieout.model.defaults import CONNECT_SECONDS, CONNECTIONS, META_URL, SPARK_MASTER
-from tieout.model.moves import Consistency, Delivery
+from tieout.model.defaults import (
+    CONNECT_SECONDS,
+    CONNECTIONS,
+    COPY_CHUNK_ROWS,
+    FIRST_CHUNK_ROWS,
+    META_URL,
+    SPARK_MASTER,
+)
+from tieout.model.moves import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY, Consistency, Delivery
 from tieout.model.nearest import suggestion
-from tieout.model.requests import MoveRequest, VerifyRequest
+from tieout.model.requests import MoveOptions, MoveRequest, TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.results import Strategy
+
+_TOLERANCE = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<relative>\s+relative)?")
+
+
+class Section(BaseModel):
+    """A mapping of the file: nothing unknown in it, and nothing changes it afterwards. Docstrings describe its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True)
+
+    not_yet: ClassVar[Mapping[str, str]] = {}
+    """Keys that are planned, and what each is to be. Nothing acts on them, so a file that has one is refused."""
+
+
+def _seconds(value: Any) -> Any:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+def _positive_seconds(value: Any) -> Any:
+    return parse_positive_duration(value) if isinstance(value, str) else value
+
+
+def _list_of_one(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _nothing_is_empty(value: Any) -> Any:
+    # "tasks:" with every entry commented out reads as null.
+    return {} if value is None else value
+
+
+def _url(value: Any) -> EndpointUrl:
+    if isinstance(value, EndpointUrl):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("should be a URL")
+    try:
+        return parse_url(value)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+
+
+def _available(url: EndpointUrl) -> EndpointUrl:
+    if url.scheme in NOT_YET_SCHEMES:
+        raise ValueError(f"{url.scheme}:// is not available yet")
+    return url
+
+
+def _endpoint(value: str, info: ValidationInfo) -> str:
+    if ":" in value or "@" in value:
+        return _available(_url(value)).reveal()
+    known = (info.context or {}).get("endpoints")
+    if known is not None and value not in known:
+        raise ValueError(f'no endpoint is named "{value}" ({suggestion(value, known)})')
+    return value
+
+
+def _tolerance(value: str) -> str:
+    match = _TOLERANCE.fullmatch(value.strip())
+    if match is None or not 0 < float(match["number"]) < math.inf:
+        raise ValueError(f'"{value}" is not a tolerance (write 0.001, or "1e-9 relative")')
+    return match["number"] + (" relative" if match["relative"] else "")
+
+
+Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(ge=0), BeforeValidator(_seconds)]
+PositiveSeconds = Annotated[float, Field(gt=0), BeforeValidator(_positive_seconds)]
+Names = Annotated[tuple[Text, ...], BeforeValidator(_list_of_one)]
+Tolerance = Annotated[str, AfterValidator(_tolerance)]
+Url = Annotated[EndpointUrl, PlainValidator(_url)]
+AvailableUrl = Annotated[Url, AfterValidator(_available)]
+"""The URL of an endpoint that a connector, or Spark, can open."""
+EndpointReference = Annotated[Text, AfterValidator(_endpoint)]
+"""The name of an endpoint, or a URL. The names come in the validation context as `endpoints`; without, all pass."""
+MayBeEmpty = BeforeValidator(_nothing_is_empty)
+
+
+class ColumnExpression(Section):
+    """SQL that a column is compared by. A text in its place is the source's."""
+
+    source: Text
+    """SQL on the source."""
+    target: Text | None = None
+    """SQL on the target; the column itself unless given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_is_the_source(cls, value: Any) -> Any:
+        return {"source": value} if isinstance(value, str) else value
+
+
+def _columns_kind(value: Any) -> str:
+    return "mapping" if isinstance(value, dict) else "list"
+
+
+Columns = Annotated[
+    Annotated[Names, Tag("list")] | Annotated[dict[Text, ColumnExpression], Tag("mapping")],
+    Discriminator(_columns_kind),
+]
+
+
+class TableSettings(Section):
+    """One entry of `tables`. A text in its place is its `from`."""
+
+    source: Text = Field(alias="from")
+    """A table of the source, or a pattern with * and ?."""
+    target: Text | None = Field(default=None, alias="to")
+    """The table of the target; the same name unless given."""
+    where: Text | None = None
+    """SQL that chooses rows, on both sides."""
+    source_where: Text | None = None
+    """SQL that chooses rows on the source, instead of `where`."""
+    target_where: Text | None = None
+    """SQL that chooses rows on the target, instead of `where`."""
+    columns: Columns | None = None
+    """A list: only these columns. A mapping: SQL that computes a column, for the source or for each side."""
+    exclude_columns: Names = ()
+    """Columns to leave out."""
+    exclude: Names = ()
+    """Tables that the pattern should not match."""
+    key: Names | None = None
+    """The columns that tell rows apart; the primary key unless given."""
+    tolerance: Annotated[dict[Text, Tolerance], MayBeEmpty] = Field(default={})
+    """How far apart values may be, by column: 0.001, or "1e-9 relative"."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_is_the_name(cls, value: Any) -> Any:
+        return {"from": value} if isinstance(value, str) else value
+
+    def request(self) -> TableRequest:
+        """What this asks of a verification. No SQL for the target ("") compares with its column of that name."""
+        listed = self.columns if isinstance(self.columns, tuple) else None
+        computed = self.columns if isinstance(self.columns, dict) else {}
+        return TableRequest(
+            source=self.source,
+            target=self.target,
+            where=self.where,
+            source_where=self.source_where,
+            target_where=self.target_where,
+            key=self.key,
+            columns=listed,
+            exclude_columns=self.exclude_columns,
+            exclude=self.exclude,
+            tolerance=self.tolerance,
+            expressions={name: (sql.source, sql.target or "") for name, sql in computed.items()},
+        )
+
+
+_DEFAULTS = VerifyOptions()
+_MOVE = MoveOptions()
+
+
+def _known_bits(bits: int) -> int:
+    if bits not in (64, 128):
+        raise ValueError(f"should be 64 or 128, not {bits}")
+    return bits
+
+
+class OptionSettings(Section):
+    """How a task's tables are verified."""
+
+    strategy: Literal["auto", "native", "pushdown", "pull"] = "auto"
+    """Where rows are hashed."""
+    hash_bits: Annotated[int, AfterValidator(_known_bits)] = _DEFAULTS.hash_bits
+    """64 or 128."""
+    counts_only: bool = _DEFAULTS.counts_only
+    """Compare numbers of rows and nothing else."""
+    exact_scale: bool = _DEFAULTS.exact_scale
+    """Whether 1.0 and 1.00 are different."""
+    limit: Count | None = _DEFAULTS.limit
+    """The most differences to list; null lists all."""
+    chunk_seconds: PositiveSeconds = _DEFAULTS.chunk_seconds
+    """How long reading a chunk should take."""
+    chunk_rows: Count | None = Field(
+        default=_DEFAULTS.chunk_rows,
+        description="Rows in a chunk, instead of `chunk_seconds`."
+        f" Without it the first chunks have {FIRST_CHUNK_ROWS:,}, and later ones what fits the time.",
+    )
+    max_rows_per_second: Count | None = _DEFAULTS.max_rows_per_second
+    """How fast to read at most, each side."""
+    recheck_after: Seconds = _DEFAULTS.recheck_after
+    """How long to wait before a difference is looked at again."""
+    recheck_times: Annotated[int, Field(ge=0)] = _DEFAULTS.recheck_times
+    """How often a difference is looked at again."""
+
+    def options(self) -> VerifyOptions:
+        """The same, as a verification takes it."""
+        return VerifyOptions(**(dict(self) | {"strategy": Strategy(self.strategy)}))
+
+
+class MoveSettings(Section):
+    """How a task's tables are moved."""
+
+    chunk_rows: Count | None = Field(
+        default=_MOVE.chunk_rows,
+        description=f"Rows in a chunk that is copied, in one transaction; about {COPY_CHUNK_ROWS:,} unless given.",
+    )
+    batch_bytes: Count = _MOVE.batch_bytes
+    """How much of the log is applied in one transaction, more or less: no transaction of the source is cut."""
+    poll_seconds: PositiveSeconds = _MOVE.poll_seconds
+    """How often to look for changes when there are none."""
+    max_rows_per_second: Count | None = _MOVE.max_rows_per_second
+    """No more rows a second than this, copied or changed."""
+    max_load: Count | None = _MOVE.max_load
+    """Wait while the target runs more statements than this; not of SQLite."""
+    max_replica_lag: PositiveSeconds | None = _MOVE.max_replica_lag
+    """Wait while a replica of the target is further behind than this; of PostgreSQL alone."""
+
+    def options(self) -> MoveOptions:
+        """The same, as a mover takes it."""
+        return MoveOptions(**dict(self))
+
+
+class TaskSettings(Section):
+    """One source, one target, which tables, and how."""
+
+    not_yet: ClassVar[Mapping[str, str]] = {
+        "verify": "verification while a task runs",
+        "validation": "continuous validation",
+        "event_log": "a lake that keeps every change",
+    }
+
+    source: EndpointReference = Field(repr=False)
+    """The endpoint to read: its name, or a URL."""
+    target: EndpointReference = Field(repr=False)
+    """The endpoint to write, and to compare with: its name, or a URL."""
+    tables: tuple[TableSettings, ...] = ()
+    """Which tables; all of them unless given."""
+    delivery: Literal["at-least-once", "at-most-once", "exactly-once"] = DEFAULT_DELIVERY.value
+    """How often a change may be applied."""
+    consistency: Literal["row", "table", "transaction"] = DEFAULT_CONSISTENCY.value
+    """What is never seen half done on the target."""
+    move: Annotated[MoveSettings, MayBeEmpty] = MoveSettings()
+    """How tables are moved."""
+    options: Annotated[OptionSettings, MayBeEmpty] = OptionSettings()
+    """How tables are verified."""
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it has a section `move`, be it an empty one: `delivery` has whoever took over a template."""
+        return "move" in self.model_fields_set
 
 
 class EndpointSettings(Section):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tieout.config.private_file import private_file
+from tieout.config.secrets import private_file
 from tieout.errors import UsageError
 
 TEMPLATE = """\

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from tieout.config.endpoint_url import EndpointUrl
+if TYPE_CHECKING:
+    from tieout.config.urls import EndpointUrl
 
 _MYSQL_FILES = ("ssl_ca", "ssl_cert", "ssl_key")
 _POSTGRES_FILES = ("sslrootcert", "sslcert", "sslkey")

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tieout import api
-from tieout.demo.data import create_shop
 from tieout.demo.faults import Fault, inject_faults, trace
-from tieout.demo.selling import selling
+from tieout.demo.shop import create_shop, selling
 from tieout.exit_codes import ExitCode
 from tieout.model.move_status import MoveStatus
 from tieout.model.moves import Delivery
 from tieout.model.requests import MoveRequest, VerifyRequest
 from tieout.model.results import Verdict, VerificationResult
 from tieout.report.render import OutputFormat, render
-from tieout.report.words import counts_text
+from tieout.report.text import counts_text
 from tieout.spark.session import start_session
 from tieout.wording import duration, plural
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
+from xml.etree.ElementTree import Element, SubElement
 
 from rich.text import Text
 
 from tieout.errors import UsageError
 from tieout.model.constraints import Enforcement
-from tieout.model.documents import check_document
+from tieout.model.documents import check_document, failure_document, result_document
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, CheckVerdict, Failure, Status
 from tieout.model.repair_choices import Category, remedy_of
 from tieout.model.truncated import TruncatedText
+from tieout.report.csv import csv_field, csv_line
 from tieout.report.json import json_text
-from tieout.report.listing import aligned
+from tieout.report.junit import write_suite, xml_text
+from tieout.report.listing import FAINT, HEADING, aligned, console_on, write_lines
 from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import FAINT, HEADING, console_on, write_lines
 from tieout.report.values import value_text
 from tieout.wording import duration, plural
 
@@ -37,13 +40,11 @@ def write(report: CheckReport, format: OutputFormat, stream: TextIO) -> None:
     elif format is OutputFormat.TEXT:
         write_lines(_lines(report), console_on(stream))
     elif format is OutputFormat.JUNIT:
-        from tieout.report import check_junit
-
-        check_junit.write(report, stream)
-    elif format in (OutputFormat.NDJSON, OutputFormat.CSV):
-        from tieout.report import check_rows
-
-        (check_rows.write_ndjson if format is OutputFormat.NDJSON else check_rows.write_csv)(report, stream)
+        write_junit(report, stream)
+    elif format is OutputFormat.NDJSON:
+        write_ndjson(report, stream)
+    elif format is OutputFormat.CSV:
+        write_csv(report, stream)
     else:
         raise UsageError(f"a check has no report of the form {format}", "text, json, ndjson, csv and junit are there")
 
@@ -152,3 +153,70 @@ def _value(value: str | None) -> str:
     if value is None or isinstance(value, TruncatedText):
         return value_text(value)
     return one_line(value)
+
+
+_COLUMNS = (
+    "failure", "database", "table", "constraint", "index", "columns", "key_prefix", "primary_key", "details",
+    "category", "suggestion", "detected_at", "job",
+)  # fmt: skip
+
+
+def write_ndjson(report: CheckReport, stream: TextIO) -> None:
+    """Lines of JSON, each with its `kind`: first `check`, one for each check, then `failure`, and last `report`, the
+    document without these lists. A file without it was cut off.
+    """
+    for check in report.checks:
+        stream.write(json_text({"kind": "check", **result_document(check)}) + "\n")
+    for failure in report.failures:
+        stream.write(json_text({"kind": "failure", **failure_document(failure), "job": report.job}) + "\n")
+    whole = check_document(report)
+    del whole["checks"], whole["failures"]
+    stream.write(json_text({**whole, "kind": "report"}) + "\n")
+
+
+def write_csv(report: CheckReport, stream: TextIO) -> None:
+    """A row for each failure; lists and mappings are JSON in a field."""
+    stream.write(csv_line(_COLUMNS))
+    for failure in report.failures:
+        document = {**failure_document(failure), "job": report.job}
+        stream.write(csv_line([_field(document[name]) for name in _COLUMNS]))
+
+
+def _field(value: object) -> str:
+    return csv_field(value if value is None or isinstance(value, str) else json_text(value))
+
+
+_FIRST = 20
+"""How many failures of a check are told; the other formats have them all."""
+_TAG = {Status.FAILURES: "failure", Status.NOT_CHECKED: "error"}
+
+
+def write_junit(report: CheckReport, stream: TextIO) -> None:
+    """A test case for each check. One that was not made is an error, so that it turns a pipeline red: never "skipped",
+    which counts as success.
+    """
+    suite = Element("testsuite", name="tieout check", time=f"{report.seconds:.3f}")
+    suite.set("timestamp", report.started_at.isoformat())
+    properties = SubElement(suite, "properties")
+    for name in ("job", "endpoint", "statement"):
+        SubElement(properties, "property", name=name, value=xml_text(one_line(getattr(report, name))))
+    failures: dict[tuple[str, str | None], list[Failure]] = defaultdict(list)
+    for failure in report.failures:
+        for part in {failure.index, failure.constraint, None}:
+            failures[failure.table, part].append(failure)
+    for check in report.checks:
+        suite.append(_case(check, failures[check.table, check.name] or failures[check.table, None]))
+    if not report.checks:
+        case = SubElement(suite, "testcase", classname="tieout.check", name="check", time="0.000")
+        SubElement(case, "error", type="unverified", message=xml_text(headline(report)))
+    write_suite(suite, headline(report), stream)
+
+
+def _case(check: CheckResult, failures: Sequence[Failure]) -> Element:
+    case = Element("testcase", classname="tieout.check", name=xml_text(title(check)), time=f"{check.seconds:.3f}")
+    if check.status in _TAG:
+        message = one_line(check.reason) if check.reason else plural(check.failures, "failure")
+        told = [failure_line(failure).plain for failure in failures[:_FIRST]] if check.failures else []
+        problem = SubElement(case, _TAG[check.status], type=check.status.value, message=xml_text(message))
+        problem.text = xml_text("\n".join(told))
+    return case

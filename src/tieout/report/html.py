@@ -14,10 +14,9 @@ from jinja2 import Environment, StrictUndefined, Template
 from tieout.model.differences import Difference, ValuePair
 from tieout.model.results import VerificationResult
 from tieout.model.truncated import TruncatedText
-from tieout.report import words
-from tieout.report.explain import explained_tables
+from tieout.report import text
 from tieout.report.printable import look_alike, one_line, printable
-from tieout.report.text import positions_text, schema_text
+from tieout.report.text import explained_tables, positions_text, schema_text
 from tieout.report.values import first_difference, fragment, is_bare, value_text
 
 _CONTEXT = 120
@@ -33,7 +32,7 @@ def write(result: VerificationResult, stream: TextIO) -> None:
 def _template() -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(
-        words=words, contrast=contrast, schema_text=schema_text, positions_text=positions_text, value_text=value_text
+        text=text, contrast=contrast, schema_text=schema_text, positions_text=positions_text, value_text=value_text
     )
     environment.filters.update(printable=printable, one_line=one_line)
     source = files("tieout.report").joinpath("report.html.jinja").read_text(encoding="utf-8")

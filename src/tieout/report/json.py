@@ -1,4 +1,4 @@
-"""The result as one JSON document, in the stable shape of `tieout.model.documents`."""
+"""The result as one JSON document or as lines of JSON, in the stable shape of `tieout.model.documents`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 from datetime import date, datetime
 from typing import Any, TextIO
 
-from tieout.model.documents import verification_document
-from tieout.model.results import VerificationResult
+from tieout.model.differences import DifferenceCounts
+from tieout.model.documents import difference_document, table_document, verification_document
+from tieout.model.results import Verdict, VerificationResult
 
 # JSON allows these raw, but a terminal obeys some (C1 controls, bidirectional overrides), programs that split at
 # Unicode line ends break at others, and a lone surrogate can't be encoded. As an escape each means the same.
@@ -29,3 +30,36 @@ def _iso(value: object) -> str:
     if isinstance(value, date | datetime):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def write_ndjson(result: VerificationResult, stream: TextIO) -> None:
+    """Lines of JSON, each with its `kind`: a line for each table (`table`), then one for each difference (`missing`,
+    `extra` or `changed`), both with the fields they have in the JSON document; the last line is the summary
+    (`verification`). A file without it was cut off.
+    """
+    for table in result.tables:
+        _line({"kind": "table", **table_document(table)}, stream)
+    for difference in result.differences:
+        _line(difference_document(difference), stream)
+    _line(summary_document(result), stream)
+
+
+def summary_document(result: VerificationResult) -> dict[str, Any]:
+    """The JSON document with totals where the lists of tables and differences were."""
+    document = verification_document(result)
+    del document["tables"], document["differences"]
+    found = sum((table.differences for table in result.tables), DifferenceCounts())
+    return document | {
+        "totals": {
+            "tables": len(result.tables),
+            **{verdict.value: sum(table.verdict is verdict for table in result.tables) for verdict in Verdict},
+            "missing": found.missing,
+            "extra": found.extra,
+            "changed": found.changed,
+            "listed": len(result.differences),
+        }
+    }
+
+
+def _line(document: dict[str, Any], stream: TextIO) -> None:
+    stream.write(json_text(document) + "\n")

@@ -14,10 +14,8 @@ from xml.etree.ElementTree import Element, SubElement
 
 from tieout.model.differences import Difference
 from tieout.model.results import TableResult, Verdict, VerificationResult
-from tieout.report.differences import difference_lines
 from tieout.report.printable import one_line
-from tieout.report.text import table_remarks
-from tieout.report.words import colophon, counts_text, headline, table_title
+from tieout.report.text import colophon, counts_text, difference_lines, headline, table_remarks, table_title
 
 FIRST_DIFFERENCES = 20
 """How many differences of a table are told; the other formats have them all."""

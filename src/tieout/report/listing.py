@@ -1,6 +1,6 @@
-"""Plain values as text, JSON, lines of JSON or CSV: rows of them (jobs, failures, schedules), or one thing with names.
+"""The console that reports and progress share: it colours what we colour, and interprets nothing.
 
-In text, cells are aligned in columns by the width that a terminal gives them. No rules, no boxes: grep and awk work.
+What each verdict and each kind of difference looks like; the words are always there too.
 """
 
 from __future__ import annotations
@@ -9,14 +9,40 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TextIO
 
+from rich.console import Console
 from rich.text import Text
 
 from tieout.errors import UsageError
+from tieout.model.differences import DifferenceKind
+from tieout.model.results import Verdict
 from tieout.report.csv import csv_field, csv_line
 from tieout.report.json import json_text
 from tieout.report.printable import one_line
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import HEADING, console_on, write_lines
+
+VERDICT = {Verdict.EQUAL: "green", Verdict.DIFFERENT: "bold red", Verdict.UNVERIFIED: "bold yellow"}
+KIND = {DifferenceKind.MISSING: "red", DifferenceKind.EXTRA: "magenta", DifferenceKind.CHANGED: "yellow"}
+HEADING = "bold"
+FAINT = "dim"
+
+
+def verdict_text(verdict: Verdict) -> Text:
+    return Text(verdict.value, VERDICT[verdict])
+
+
+def console_on(stream: TextIO) -> Console:
+    """Knows whether the stream is a terminal, how wide, and whether it wants colours (NO_COLOR, TERM)."""
+    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, force_jupyter=False)
+
+
+def write_lines(lines: Iterable[Text], console: Console) -> None:
+    """One line each, with colours if the console has them; nothing is wrapped or cut."""
+    for line in lines:
+        if console.color_system is None:
+            console.file.write(f"{line.plain}\n")  # a hundred times faster than asking the console
+        else:
+            console.print(line)
+
 
 _GAP = "  "
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from tieout.errors import ConfigError, StatementError, TieoutError
+
 # Printable for Unicode, but nothing to be seen: joiners, fillers, variation selectors, the blank Braille cell.
 _INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
@@ -47,3 +49,22 @@ def one_line(text: str) -> str:
 def look_alike(one: str, other: str) -> bool:
     """Whether people would take the two for the same (é as one character, é as e and an accent)."""
     return unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other)
+
+
+def error_line(error: TieoutError) -> str:
+    """`error[access]: message — hint`, on one line.
+
+    A ConfigError may have a line for each problem; a StatementError has the statement, with a mark, under its line.
+    """
+    if isinstance(error, StatementError):
+        first, *pointing = (printable(line.expandtabs(1)) for line in error.message.splitlines())
+        return "\n".join([f"error[{error.code}]: {first}" + _hinted(error), *pointing])
+    if isinstance(error, ConfigError):
+        message = "\n".join(printable(line.expandtabs(4)) for line in error.message.strip().splitlines())
+    else:
+        message = one_line(error.message)
+    return f"error[{error.code}]: {message}" + _hinted(error)
+
+
+def _hinted(error: TieoutError) -> str:
+    return f" — {one_line(error.hint)}" if error.hint else ""

@@ -21,8 +21,8 @@ from rich.table import Column
 from rich.text import Text
 
 from tieout.model.progress_events import Listener, Progress, silence
+from tieout.report.listing import console_on
 from tieout.report.printable import one_line, printable
-from tieout.report.terminal import console_on
 from tieout.wording import duration, plural
 
 

@@ -34,9 +34,9 @@ def write(result: VerificationResult, format: OutputFormat, stream: TextIO, expl
 
             json.write(result, stream)
         case OutputFormat.NDJSON:
-            from tieout.report import ndjson
+            from tieout.report import json
 
-            ndjson.write(result, stream)
+            json.write_ndjson(result, stream)
         case OutputFormat.CSV:
             from tieout.report import csv
 

@@ -10,11 +10,11 @@ from rich.text import Text
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.model.repair import CheckRepairSummary, LostRow, OpenFailure, RepairResult, RepairSummary
-from tieout.report.differences import listed_differences
 from tieout.report.json import json_text
+from tieout.report.listing import FAINT, console_on, write_lines
 from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import FAINT, console_on, write_lines
+from tieout.report.text import listed_differences
 from tieout.wording import plural
 
 LISTED = 50

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tieout.checks.language import parse_statement, split_statements
 from tieout.errors import StatementError
 from tieout.model.check_statements import EVERYTHING, CheckStatement, Family, Named
-from tieout.report.errors import error_line
+from tieout.report.printable import error_line
 
 T, U = Named("t"), Named("u")
 INDEX, CONSTRAINT = frozenset({Family.INDEX}), frozenset({Family.CONSTRAINT})

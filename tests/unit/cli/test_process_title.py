@@ -29,7 +29,8 @@ def test_a_password_is_masked_in_place(shown: bytes, masked: bytes):
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is listed in /proc on Linux alone")
 def test_the_process_list_shows_no_password():
     program = (
-        "import sys; from pathlib import Path; from tieout.cli._support.process_title import hide_passwords; hide_passwords();"
+        "import sys; from pathlib import Path;"
+        "from tieout.cli._support.process_title import hide_passwords; hide_passwords();"
         "print(Path('/proc/self/cmdline').read_bytes(), sys.argv[1])"
     )
     listed = subprocess.run([sys.executable, "-c", program, URL, "--quiet"], capture_output=True, text=True, check=True)

@@ -10,10 +10,17 @@ from pathlib import Path
 import pytest
 
 import tieout
-from tieout.config.fields import Section
-from tieout.config.settings import EndpointSettings, Settings, SparkSettings
-from tieout.config.table_settings import ColumnExpression, TableSettings
-from tieout.config.task_settings import MoveSettings, OptionSettings, TaskSettings
+from tieout.config.settings import (
+    ColumnExpression,
+    EndpointSettings,
+    MoveSettings,
+    OptionSettings,
+    Section,
+    Settings,
+    SparkSettings,
+    TableSettings,
+    TaskSettings,
+)
 from tieout.model.requests import MoveOptions, MoveRequest, TableRequest, VerifyOptions, VerifyRequest
 
 SOURCE = Path(tieout.__file__).parent

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tieout.demo.data import create_shop
 from tieout.demo.faults import Fault, Trace, inject_faults
+from tieout.demo.shop import create_shop
 from tieout.demo.story import DemoResult, FoundFault, Moved, missed_and_found
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.results import Verdict, VerificationResult

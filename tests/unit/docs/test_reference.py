@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from tieout import errors
-from tieout.config.fields import Section
-from tieout.config.url_params import PARAMETERS
+from tieout.config.settings import Section
+from tieout.config.url_parameters import PARAMETERS
 from tieout.config.urls import SCHEMES
 from tieout.model import differences, moves, preflight, repair, results
 from tieout.model.documents import verification_document
-from tieout.report.ndjson import summary_document
+from tieout.report.json import summary_document
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from tieout.model.results import (
 )
 from tieout.report import OutputFormat, render
 from tieout.report.csv import csv_value
-from tieout.report.terminal import write_lines
+from tieout.report.listing import write_lines
 from tieout.report.text import report_lines
 
 NASTY = st.sampled_from(

@@ -7,8 +7,8 @@ from io import StringIO
 import pytest
 
 from tieout.model.progress_events import Progress, silence
+from tieout.report.listing import console_on
 from tieout.report.progress import LineProgress, TerminalProgress, progress_listener
-from tieout.report.terminal import console_on
 
 
 class Clock:

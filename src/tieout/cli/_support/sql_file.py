@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tieout.cli._support.output import say
-from tieout.config.private_file import private_file
+from tieout.config.secrets import private_file
 from tieout.errors import UsageError
 from tieout.wording import plural
 

@@ -6,9 +6,8 @@ from math import ceil
 from typing import Any
 from urllib.parse import quote
 
-from tieout.config.endpoint_url import DEFAULT_PORTS
 from tieout.config.tls import mysql_tls
-from tieout.config.urls import EndpointUrl
+from tieout.config.urls import DEFAULT_PORTS, EndpointUrl
 from tieout.connectors.mysql.in_force import check_settings
 from tieout.connectors.mysql.tls import log_in
 from tieout.model.defaults import CONNECT_SECONDS

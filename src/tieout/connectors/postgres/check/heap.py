@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.codecs.postgres_pages.heap_versions import OFFSETS, HeapVersions, heap_versions
-from tieout.config.endpoint_url import EndpointUrl
+from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.exported_snapshot import cursor_at
 from tieout.connectors.postgres.check.index_reader import pages_statement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from rich.text import Text
@@ -12,20 +12,22 @@ from tieout.exit_codes import ExitCode
 from tieout.model.preflight import (
     EndpointFacts,
     Forecast,
+    MoveForecast,
+    MoveTableForecast,
     Preflight,
     Problem,
     Severity,
     TableForecast,
+    TableState,
     forecast_document,
     preflight_document,
 )
 from tieout.report.json import json_text
-from tieout.report.move_forecast import move_lines
+from tieout.report.listing import FAINT, HEADING, console_on, write_lines
 from tieout.report.printable import one_line, printable
 from tieout.report.render import OutputFormat
-from tieout.report.terminal import FAINT, HEADING, console_on, write_lines
 from tieout.report.text import schema_text
-from tieout.wording import plural
+from tieout.wording import plural, size
 
 _STYLE = {
     Severity.PREVENTS: "bold red",
@@ -131,3 +133,34 @@ def _title(table: TableForecast) -> str:
     if source is None or target is None or source == target:
         return printable(source or target or "?")
     return f"{printable(source)} → {printable(target)}"
+
+
+_STATES = {
+    TableState.MISSING: "will be made",
+    TableState.THERE: "is there, and empty",
+    TableState.BEGUN: "holds rows of this task already",
+}
+
+
+def move_lines(move: MoveForecast) -> Iterator[Text]:
+    yield Text(f"delivery: {move.delivery} (the pair can give {_listed(move.deliveries)})")
+    levels = _listed(move.source_levels)
+    yield Text(f"consistency: {move.consistency} (the source's log tells what belongs to one {levels})")
+    kept = move.log_kept_bytes
+    keeps = "" if kept is None else f"the source keeps {size(kept)} for this task; "
+    yield Text(f"log: {keeps}{move.log_limit}")
+    for table in move.tables:
+        yield from _move_table(table)
+
+
+def _move_table(table: MoveTableForecast) -> Iterator[Text]:
+    title = f"{printable(table.source_table)} → {printable(table.target_table)}"
+    yield Text.assemble((title, HEADING), f": {_STATES[table.state]}")
+    key = f"key ({', '.join(map(printable, table.key))})" if table.key else "no key: rows are a multiset"
+    yield Text(f"  - {key}")
+    yield Text(f"  - target level {table.target_level} (of {_listed(table.target_levels)})")
+    yield Text(f"  promise: {table.promise}")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words)
