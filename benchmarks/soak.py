@@ -99,7 +99,7 @@ def _running(moved: Moved, directory: Path, meta: str) -> Iterator[None]:
             yield
         finally:
             if moved.process.poll() is None:
-                api.steer_move(moved.task, Wanted.STOP, meta)
+                api.control_move(moved.task, Wanted.STOP, meta)
             if moved.process.wait(timeout=120) != 0:
                 print((directory / f"{moved.task}.log").read_text(encoding="utf-8"))
 

@@ -39,7 +39,7 @@ def lag(sheet: Sheet, subject: Subject, spark: SparkSession, scratch: Path) -> N
     finally:
         done.set()
         writer.join()
-        api.steer_move(request.task, Wanted.STOP, meta(scratch))
+        api.control_move(request.task, Wanted.STOP, meta(scratch))
         mover.join()
     api.drop_move(request, meta(scratch))
     p95 = sorted(samples)[int(len(samples) * 0.95)]

@@ -130,10 +130,10 @@ def test_what_can_not_be_run_ends_with_2_before_anything_is_begun(
     file.write_text("INSPECT TABLE orders; INSPECT TABEL orders", encoding="utf-8")
     wrong = {
         'expected DATABASE or TABLE, not "TABEL"': ["--file", str(file)],
-        "a statement and a file of them are given": ["INSPECT TABLE orders", "--file", str(file)],
+        "STATEMENT and --file are mutually exclusive": ["INSPECT TABLE orders", "--file", str(file)],
         "--forget takes no statement": ["INSPECT TABLE orders", "--forget"],
-        "only a check of what was CHANGED can follow": ["INSPECT TABLE orders", "--follow"],
-        "there is no statement": [],
+        "only CHECK … CHANGED can follow changes": ["INSPECT TABLE orders", "--follow"],
+        "no statement given": [],
     }
     began = {said: start("check", shop.url, *words, stdin=subprocess.DEVNULL) for said, words in wrong.items()}
     for said, process in began.items():
@@ -160,8 +160,8 @@ def test_a_follower_tells_what_is_broken_ends_in_order_and_is_forgotten(
     assert "missing_index_entry  main.broken.broken_i  id=7" in out
     stopping, end = told.read_text().splitlines()[-2:]
     (job,) = api.list_jobs()
-    assert stopping == "stopping; once more ends at once"
-    assert end == f"job {job.id} has ended: start it again, and it goes on behind the last whole round"
+    assert stopping == "stopping; a second signal ends at once"
+    assert end == f"job {job.id} has ended; start the command again to continue after the last complete round"
     assert job.state == "interrupted"
 
     def triggers() -> int:
@@ -172,7 +172,7 @@ def test_a_follower_tells_what_is_broken_ends_in_order_and_is_forgotten(
     forgotten, again = (program("check", shop.url, "--forget") for _ in range(2))
     assert (forgotten.code, forgotten.out, forgotten.err) == (0, "forgotten: main.broken\n", "")
     assert triggers() == 0
-    assert (again.code, again.out) == (0, "nothing of it was followed\n")
+    assert (again.code, again.out) == (0, "no table of this database was followed\n")
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
     out, error = process.communicate(timeout=120)
     assert process.returncode == 130, error
     assert out == ""
-    assert error.splitlines()[-1] == f"job {job} is interrupted: go on with tieout verify --resume {job}"
+    assert error.splitlines()[-1] == f"job {job} is interrupted: continue with tieout verify --resume {job}"
     assert "Traceback" not in error
 
     assert json.loads(program("jobs", "list", "-o", "json").out)[0]["state"] == "interrupted"
@@ -109,7 +109,7 @@ def test_paused_and_cancelled_from_another_terminal(start, program: Tieout, pair
     assert program("jobs", "pause", "last").out.startswith(f"job {job} will pause")
     out, error = process.communicate(timeout=200)
     assert (process.returncode, out) == (130, "")
-    assert error == f"job {job} is paused: go on with tieout verify --resume {job}\n"
+    assert error == f"job {job} is paused: continue with tieout verify --resume {job}\n"
     assert program("jobs", "cancel", job).out == f"job {job} is cancelled\n"
     refused = program("jobs", "resume", job)
     assert refused.code == 2
@@ -131,7 +131,7 @@ def test_a_second_signal_ends_at_once(start):
         out, error = process.communicate(timeout=20)
         connection.close()
     assert (process.returncode, out) == (130, "")
-    assert error.splitlines()[0] == "stopping; once more ends at once"
+    assert error.splitlines()[0] == "stopping; a second signal ends at once"
     assert "Traceback" not in error
 
 

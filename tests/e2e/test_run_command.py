@@ -61,8 +61,8 @@ def test_ctrl_c_ends_a_mover_that_was_paused(start: Start, program: Tieout, sour
         out, error = process.communicate(timeout=60)
         assert (process.returncode, out) == (130, "")
         assert error.splitlines() == [
-            "stopping; once more ends at once",
-            "interrupted: go on with tieout run shop",
+            "stopping; a second signal ends at once",
+            "interrupted: continue with tieout run shop",
         ]
         assert _status()["state"] == "stopped"
 

@@ -60,12 +60,12 @@ def test_a_task_with_passwords(mysql_db, pg_db, tieout, tmp_path: Path, monkeypa
     assert tieout("verify", "--source", mysql_db.url, "--target", pg_db.url, "--quiet").code == 1
     plan = tieout("repair", "plan", "last")
     assert plan.code == 2
-    assert "is not kept with job" in plan.err
+    assert "did not store the password of" in plan.err
     assert "give --source again" in plan.err
     assert tieout("repair", "plan", "last", "--source", "old", "--target", "new", "--quiet").code == 0
     elsewhere = tieout("repair", "plan", "last", "--source", "old", "--target", "sqlite:///x.db")
     assert elsewhere.code == 2
-    assert "what it found holds for that one alone" in elsewhere.err
+    assert "its results hold only for that database" in elsewhere.err
 
 
 def test_preflight_tells_all_at_once(mysql_db, pg_db, tieout):

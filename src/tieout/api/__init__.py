@@ -1,4 +1,4 @@
-"""One function for each thing a user does. What a command prints, these return."""
+"""One function for each thing a user does. They return what commands print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tieout.api.checks import (
 )
 from tieout.api.failures import judge_failure, list_failures, show_failure
 from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
-from tieout.api.moves import drop_move, move_status, move_statuses, run_move, steer_move
+from tieout.api.moves import control_move, drop_move, move_status, move_statuses, run_move
 from tieout.api.repairs import (
     PlanDetails,
     apply_check_repair,
@@ -29,7 +29,6 @@ from tieout.api.repairs import (
 )
 from tieout.api.sessions import SparkSettings
 from tieout.api.verifications import (
-    DEFAULT_CONNECTIONS,
     compare,
     explain,
     preflight,
@@ -38,7 +37,6 @@ from tieout.api.verifications import (
 )
 
 __all__ = [
-    "DEFAULT_CONNECTIONS",
     "JobDetails",
     "PlanDetails",
     "SparkSettings",
@@ -47,6 +45,7 @@ __all__ = [
     "cancel_job",
     "check",
     "compare",
+    "control_move",
     "drop_move",
     "explain",
     "follow_checks",
@@ -71,7 +70,6 @@ __all__ = [
     "show_failure",
     "show_job",
     "split_checks",
-    "steer_move",
     "undo_check_repair",
     "undo_repair",
     "verify",

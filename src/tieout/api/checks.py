@@ -1,4 +1,4 @@
-"""Checking one database against itself."""
+"""Checks of one database: run, follow, resume."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def check(
     listener: Listener = silence,
     **options: Any,
 ) -> CheckReport:
-    """Makes the checks that a CHECK statement asks for. `options` are those of CheckOptions; `limit` cuts the list of
-    failures, not their counts.
+    """Runs the checks of a CHECK statement. `options` are the fields of CheckOptions; `limit` truncates the list of
+    failures, while counts stay exact.
     """
     from tieout.checks.options import CheckOptions
 
@@ -54,20 +54,20 @@ def follow_checks(
     limit: int | None = LISTED_DIFFERENCES,
     **options: Any,
 ) -> None:
-    """Checks what was changed, again and again, `every` so many seconds: CHECK … CHANGED. Each round's report is told.
+    """Runs CHECK … CHANGED round after round, `every` so many seconds, and calls `tell` with each round's report.
 
-    Goes on until KeyboardInterrupt (Ctrl-C, or another terminal ends the job), or until `tell` raises something.
+    It ends with KeyboardInterrupt (Ctrl-C, or another terminal ends the job), or when `tell` raises an error.
     """
     from tieout.checks.options import CheckOptions
 
     if not parse_check(statement).changed:
-        raise UsageError("only a check of what was CHANGED can follow", "say CHECK TABLE … CHANGED")
+        raise UsageError("only CHECK … CHANGED can follow changes", "write CHECK TABLE … CHANGED")
     with _job(url, statement, CheckOptions(**options), limit, (spark, meta, silence)) as (job, session):
         job.follow(session, every, tell)
 
 
 def forget_checked(url: str, *, meta: str = DEFAULT_URL) -> list[str]:
-    """Gives up what CHANGED keeps at a database (a slot, triggers) and knows of it; the tables that were followed."""
+    """Drops what CHANGED keeps in a database (a slot, triggers) and in the meta store; returns the tables."""
     from tieout.checks.changed.log_batches import forget
     from tieout.connectors.registry import open_source
 
@@ -84,31 +84,31 @@ def resume_check(
     meta: str = DEFAULT_URL,
     listener: Listener = silence,
 ) -> CheckReport:
-    """Goes on with a check that was stopped, from what it had done. `url` is that of the job's database again: with
-    the password, which is not kept.
+    """Resumes a check where it stopped. `url` is the job's database again, with the password, which the job did not
+    store.
     """
     from tieout.checks.options import CheckOptions
 
     kept = resumable_check(reference, meta)
     if url is not None and not parse_url(url).is_same_place(parse_url(kept.source)):
-        message = f"job {kept.id} was of {kept.source}, not of {parse_url(url).redacted()}"
-        raise UsageError(message, "what it found holds for that one alone: start a new one")
-    asked = dict(kept.request)
-    statement, limit = asked.pop("statement"), asked.pop("limit")
+        message = f"job {kept.id} ran on {kept.source}, not on {parse_url(url).redacted()}"
+        raise UsageError(message, "its results hold only for that database: start a new job")
+    request = dict(kept.request)
+    statement, limit = request.pop("statement"), request.pop("limit")
     where = (spark, meta, listener)
-    with _job(url or kept.source, statement, CheckOptions(**asked), limit, where) as (job, session):
+    with _job(url or kept.source, statement, CheckOptions(**request), limit, where) as (job, session):
         return job.run(session, kept.id)
 
 
 def resumable_check(reference: str, meta: str = DEFAULT_URL) -> Job:
-    """The job, if it is a check that can go on."""
+    """The job, if it is a check that can be resumed."""
     with open_store(meta) as store:
         job = store.jobs.get(reference)
     if job.kind is not JobKind.CHECK or job.state in (JobState.DONE, JobState.CANCELLED):
         raise UsageError(f"job {job.id} is a {job.kind} that is {job.state}: it can't be resumed", "start a new one")
     if "every" in job.request:
-        hint = "start tieout check --follow again: it goes on behind the last whole round"
-        raise UsageError(f"job {job.id} made round after round, and has no end to be resumed to", hint)
+        hint = "start tieout check --follow again: it continues after the last complete round"
+        raise UsageError(f"job {job.id} followed changes and can't be resumed", hint)
     return job
 
 
@@ -120,37 +120,37 @@ def _job(
     limit: int | None,
     where: tuple[SparkSession | SparkSettings | None, str, Listener],
 ) -> Iterator[tuple[CheckJob, Callable[[], SparkSession]]]:
-    # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
+    # pyspark has circular imports: load it here, before two threads import it at once.
     import tieout.spark.session  # noqa: F401
     from tieout.checks.job import CheckJob
     from tieout.connectors.registry import open_checker, open_source
 
     spark, meta, listener = where
-    asked, parsed = parse_check(statement), parse_url(url)
-    if options.redact_values and asked.changed:
+    parsed, endpoint = parse_check(statement), parse_url(url)
+    if options.redact_values and parsed.changed:
         raise UsageError(
-            "a check of what was CHANGED finds entries again by the values that it keeps, and values are redacted",
+            "CHECK … CHANGED stores values to find entries again, but values are redacted",
             "check all rows, or give --no-redact-values",
         )
     with ExitStack() as stack:
         store = stack.enter_context(open_store(meta))
         pool = stack.enter_context(ThreadPoolExecutor(1))
-        checker = stack.enter_context(closing(open_checker(parsed)))
+        checker = stack.enter_context(closing(open_checker(endpoint)))
         session = pool.submit(session_of, spark)
-        # What tells of changes has to write: a slot, triggers. The checker's own sessions can't.
-        source = partial(open_source, parsed)
-        yield CheckJob(store, asked, checker, parsed.redacted(), options, limit, source, listener), session.result
+        # Following changes needs to write (a slot, triggers), which the checker's own sessions can't.
+        source = partial(open_source, endpoint)
+        yield CheckJob(store, parsed, checker, endpoint.redacted(), options, limit, source, listener), session.result
 
 
 def split_checks(text: str) -> list[str]:
-    """The statements of a file."""
+    """Splits the text of a file into statements."""
     from tieout.checks.language import split_statements
 
     return split_statements(text)
 
 
 def parse_check(statement: str) -> CheckStatement:
-    """What a statement asks for; StatementError, which points at the place, for what is none."""
+    """Parses a statement. A StatementError points at the mistake."""
     from tieout.checks.language import parse_statement
 
     return parse_statement(statement)

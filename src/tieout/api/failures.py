@@ -1,4 +1,4 @@
-"""What checks have found, over time."""
+"""What checks have found over time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OTHER_NAMES = {
     "unique_constraint_violation": FailureKind.UNIQUE_VIOLATION,
     "null_value_error": FailureKind.NOT_NULL_VIOLATION,
 }
-"""As SCRUB and INSPECT call them."""
+"""The names that SCRUB and INSPECT use."""
 
 
 def list_failures(
@@ -30,12 +30,12 @@ def list_failures(
     kind: FailureKind | str | None = None,
     gone: bool = False,
 ) -> list[KeptFailure]:
-    """The newest first; those that are gone only if they are asked for."""
-    wanted = None if state is None else chosen(FailureState, state, "state")
+    """Failures, newest first. `gone` adds those that later checks no longer found."""
+    chosen_state = None if state is None else chosen(FailureState, state, "state")
     with open_store(meta) as store:
         return store.failures.list(
             limit=limit,
-            state=wanted,
+            state=chosen_state,
             kind=None if kind is None else kind_named(kind).value,
             gone=gone,
         )
@@ -47,14 +47,14 @@ def show_failure(reference: str, meta: str = DEFAULT_URL) -> KeptFailure:
 
 
 def judge_failure(reference: str, state: FailureState | str, note: str | None, meta: str = DEFAULT_URL) -> KeptFailure:
-    """Says that a failure is to be ignored, or was resolved, and why; or that it is open, after all."""
-    judged = chosen(FailureState, state, "state")
+    """Marks a failure as ignored, resolved or open, with a note that says why."""
+    chosen_state = chosen(FailureState, state, "state")
     with open_store(meta) as store:
-        return store.failures.judge(reference, judged, note)
+        return store.failures.judge(reference, chosen_state, note)
 
 
 def kind_named(name: str) -> FailureKind:
-    """By our name or by that of others; UsageError if nothing is called so."""
+    """The kind with this name, or with the name that SCRUB and INSPECT use. UsageError if there is none."""
     if name in _OTHER_NAMES:
         return _OTHER_NAMES[name]
     try:

@@ -1,4 +1,4 @@
-"""Jobs of the meta store: looked at and steered from any terminal."""
+"""Jobs of the meta store, listed and controlled from any terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tieout.model.nearest import chosen
 
 @dataclass(frozen=True, slots=True)
 class JobDetails:
-    """A job, its tables, and its result document if it has one."""
+    """A job, its tables, and the JSON document of its result as the version that ran it stored it, if there is one."""
 
     job: Job
     tables: tuple[JobTable, ...]
@@ -24,7 +24,7 @@ class JobDetails:
 def list_jobs(
     meta: str = DEFAULT_URL, *, limit: int = LISTED_JOBS, state: JobState | str | None = None, task: str | None = None
 ) -> list[Job]:
-    """The newest jobs first."""
+    """Jobs, newest first."""
     wanted = None if state is None else chosen(JobState, state, "state")
     with open_store(meta) as store:
         return store.jobs.list(limit=limit, state=wanted, task=task)
@@ -38,7 +38,7 @@ def show_job(reference: str, meta: str = DEFAULT_URL) -> JobDetails:
 
 
 def resumable_job(reference: str, meta: str = DEFAULT_URL) -> Job:
-    """The job, if a verification can go on with it: known before Spark is started."""
+    """The job, if it is a verification that can be resumed. It needs no Spark."""
     with open_store(meta) as store:
         job = store.jobs.get(reference)
     if job.kind is not JobKind.VERIFICATION or job.state in (JobState.DONE, JobState.CANCELLED):
@@ -47,7 +47,7 @@ def resumable_job(reference: str, meta: str = DEFAULT_URL) -> Job:
 
 
 def pause_job(reference: str, meta: str = DEFAULT_URL) -> Job:
-    """Asks the process that runs the job to stop and keep what it has."""
+    """Asks the process that runs the job to stop and keep its progress."""
     with open_store(meta) as store:
         return store.jobs.set_wanted(reference, Wanted.PAUSE)
 

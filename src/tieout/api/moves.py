@@ -1,4 +1,4 @@
-"""Moving: run a task, look at it, steer it, drop it."""
+"""Moves: run a task, show its status, control it, drop it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def run_move(
     *,
     spark: SparkSession | SparkSettings | None = None,
     meta: str = DEFAULT_URL,
-    tell: Callable[[MoveStatus], None] = lambda status: None,
+    listener: Callable[[MoveStatus], None] = lambda status: None,
     until_caught_up: bool = False,
 ) -> MoveStatus:
-    """Copies a task's tables, then follows the source's log until it is stopped; returns the last status.
+    """Copies a task's tables, then follows the source's log until somebody stops it; returns the last status.
 
-    What a preflight finds to prevent it is refused (UnsupportedError), and nothing is touched. Started again, it goes
-    on where the target's progress says.
+    It raises UnsupportedError for what a preflight finds to prevent it, before it touches anything. Started again, it
+    continues from the progress that the target records.
     """
     import tieout.spark.session  # noqa: F401 - as in run_verification
     from tieout.connectors.registry import open_endpoint, open_source, open_target
@@ -48,7 +48,7 @@ def run_move(
         endpoints = tuple(stack.enter_context(closing(open_endpoint(url))) for url in urls)
         source = open_source(urls[0])
         with closing(open_target(urls[1])) as target:
-            # Before Spark takes its seconds to start, and before anything is touched.
+            # Before Spark starts, which takes seconds, and before anything is touched.
             MovePreflight(request, (endpoints[0], endpoints[1]), source, target).refuse()
         session = pool.submit(session_of, spark)
         job = MoveJob(
@@ -58,16 +58,16 @@ def run_move(
             source,
             urls[1],
             (urls[0].redacted(), urls[1].redacted()),
-            lambda keeper: tell(keeper.status()),
+            lambda keeper: listener(keeper.status()),
         )
         return job.run(session.result, until_caught_up=until_caught_up).status()
 
 
 def move_status(task: str, meta: str = DEFAULT_URL, *, source: str | None = None) -> MoveStatus | None:
-    """What a task's mover last said of itself; None if it never ran with this meta store.
+    """The last status that a task's mover reported; None if it never ran with this meta store.
 
-    Of one that is gone no lag and no rate is known, and unless it said how it ended, it was interrupted. `source` is
-    the task's, to ask it what it keeps for a mover that is gone.
+    A mover that is gone has no lag and no rate; unless it recorded how it ended, it was interrupted. `source` is the
+    URL of the task's source, which knows what it keeps for a mover that is gone.
     """
     with open_store(meta) as store:
         status = _status(store, task)
@@ -122,17 +122,17 @@ def _status(store: MetaStore, task: str) -> MoveStatus | None:
     return replace(status, state=INTERRUPTED, message=gone)
 
 
-def steer_move(task: str, wanted: Wanted | str | None, meta: str = DEFAULT_URL) -> MoveControl:
-    """Asks the process that runs a task to pause or stop; None: to go on."""
-    asked = None if wanted is None else chosen(Wanted, wanted, "way to steer a mover")
+def control_move(task: str, wanted: Wanted | str | None, meta: str = DEFAULT_URL) -> MoveControl:
+    """Asks the process that runs a task to pause or stop; None asks it to continue."""
+    request = None if wanted is None else chosen(Wanted, wanted, "way to control a mover")
     with open_store(meta) as store:
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=task, kind=JobKind.MOVE)
         if not running:
             hint = f"start it: tieout run {task}; tieout task drop {task} removes what it left at its endpoints"
-            raise UsageError(f"nothing runs the task {task}", hint)
-        job = store.jobs.set_wanted(running[0].id, asked)
-        status = _status(store, task) if asked is Wanted.STOP else None
-    control = MoveControl(task, "run" if asked is None else asked.value, job.id)
+            raise UsageError(f"no process runs task {task}", hint)
+        job = store.jobs.set_wanted(running[0].id, request)
+        status = _status(store, task) if request is Wanted.STOP else None
+    control = MoveControl(task, "run" if request is None else request.value, job.id)
     if status is None:
         return control
     return replace(
@@ -151,7 +151,7 @@ def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> DroppedTask:
     with open_store(meta) as store, closing(open_target(parse_url(request.target))) as target:
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task, kind=JobKind.MOVE)
         if running:
-            raise UsageError(f"the task {request.task} is being run", f"tieout stop {request.task}")
+            raise UsageError(f"task {request.task} is running", f"stop it first: tieout stop {request.task}")
         target.prepare()
         target.drop_task(take_task(target, request.task))
         open_source(parse_url(request.source)).drop_task(request.task)

@@ -1,4 +1,4 @@
-"""Repairs of what a verification found, planned, applied, undone; and which job or plan a user means."""
+"""Repairs of what a verification or a check found: planned, applied, undone; and which job or plan a user means."""
 
 from __future__ import annotations
 
@@ -31,13 +31,11 @@ def repairable_job(reference: str, meta: str = DEFAULT_URL) -> Job:
         if reference != "last":
             job = store.jobs.get(reference)
             if job.kind not in kinds:
-                raise UsageError(f"job {job.id} is a {job.kind}: it found nothing", "see `tieout jobs list`")
+                raise UsageError(f"job {job.id} is a {job.kind}: it has nothing to repair", "see `tieout jobs list`")
             return job
         newest = [job for kind in kinds for job in store.jobs.list(limit=1, kind=kind)]
     if not newest:
-        raise UsageError(
-            "there is no verification and no check to repair from", "run `tieout verify` or `tieout check`"
-        )
+        raise UsageError("there is no verification or check to repair from", "run `tieout verify` or `tieout check`")
     return max(newest, key=lambda job: (job.started_at, job.id))
 
 
@@ -58,9 +56,9 @@ def plan_repair(
     meta: str = DEFAULT_URL,
     listener: Listener = silence,
 ) -> RepairSummary:
-    """Keeps a plan that would end the differences of a verification. Reads both sides, changes nothing.
+    """Stores a plan that would end the differences of a verification. Reads both sides, changes nothing.
 
-    The plan of a verification that redacted values has to be allowed to keep whole rows: `with_values`.
+    `with_values` allows the plan of a verification that redacted values to keep whole rows.
     """
     from tieout.repair.from_differences import plan_repair
 
@@ -73,7 +71,7 @@ def plan_repair(
 def apply_repair(
     plan: str, source: str, target: str, *, meta: str = DEFAULT_URL, listener: Listener = silence
 ) -> RepairResult:
-    """Changes the target as planned; looks again before each change, and afterwards. Interrupted if asked to stop."""
+    """Changes the target as planned; rechecks rows before and after. Raises Interrupted if somebody stops it."""
     from tieout.repair.from_differences import apply_repair
 
     with open_store(meta) as store:
@@ -83,7 +81,7 @@ def apply_repair(
 def undo_repair(
     plan: str, source: str, target: str, *, meta: str = DEFAULT_URL, listener: Listener = silence
 ) -> RepairResult:
-    """Puts the old rows back, where they are still as the repair left them. Interrupted if asked to stop."""
+    """Restores the old rows where they are still as the repair left them. Raises Interrupted if somebody stops it."""
     from tieout.repair.from_differences import undo_repair
 
     with open_store(meta) as store:
@@ -108,7 +106,7 @@ def plan_check_repair(
     meta: str = DEFAULT_URL,
     listener: Listener = silence,
 ) -> CheckRepairSummary:
-    """Keeps a plan that would end the failures of a check. Reads the database, changes nothing.
+    """Stores a plan that would end the failures of a check. Reads the database, changes nothing.
 
     `choose` says by the name of a kind of failure, or by a failure's id, how it is repaired; `values` are what
     columns are set to where a value is replaced or a parent inserted. A table with triggers is left alone, unless
@@ -119,7 +117,7 @@ def plan_check_repair(
     decided = dict(choose or {})
     triggers = decided.pop("triggers", None)
     if triggers not in (None, "run"):
-        raise UsageError(f"triggers={triggers} says nothing", "triggers=run accepts that they run")
+        raise UsageError(f"triggers={triggers} is not a choice", "write triggers=run to accept that triggers run")
     choices = {_of(name): chosen(Choice, way, "way to repair a failure") for name, way in decided.items()}
     decisions = Decisions(choices, dict(values or {}), triggers=triggers is not None)
     with open_store(meta) as store:
@@ -127,7 +125,7 @@ def plan_check_repair(
 
 
 def apply_check_repair(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listener = silence) -> RepairResult:
-    """Changes the database as planned; looks again before each change. Interrupted if asked to stop."""
+    """Changes the database as planned; rechecks before each change. Raises Interrupted if somebody stops it."""
     from tieout.repair.from_failures import apply_check_repair
 
     with open_store(meta) as store:
@@ -135,7 +133,7 @@ def apply_check_repair(plan: str, url: str, *, meta: str = DEFAULT_URL, listener
 
 
 def undo_check_repair(plan: str, url: str, *, meta: str = DEFAULT_URL, listener: Listener = silence) -> RepairResult:
-    """Puts rows and values back, where they are still as the repair left them. Interrupted if asked to stop."""
+    """Restores rows and values that are still as the repair left them. Raises Interrupted if somebody stops it."""
     from tieout.repair.from_failures import undo_check_repair
 
     with open_store(meta) as store:
@@ -151,5 +149,5 @@ def write_check_repair_sql(plan: str, url: str, out: TextIO, *, meta: str = DEFA
 
 
 def _of(name: str) -> str:
-    """What a choice is for: a failure by its id, or a kind of failure."""
+    """The key of a choice: a failure's id, or the name of a kind of failure."""
     return name if name.startswith("f-") else kind_named(name).value

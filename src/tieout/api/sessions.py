@@ -1,4 +1,4 @@
-"""The Spark session that work runs on: the caller's own, or one that is started."""
+"""The Spark session that work runs in: the caller's own, or a new one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """The session to start, for who does not bring one. `verbose` lets Spark's own log through."""
+    """The session to start if the caller does not bring one. `verbose` shows Spark's own log."""
 
     master: str = SPARK_MASTER
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class SparkSettings:
 
 
 def session_of(spark: SparkSession | SparkSettings | None) -> SparkSession:
-    """SparkFailure, with the remedy, if work can't run in it."""
+    """The caller's session or a new one. SparkFailure says what to do if work can't run in it."""
     from tieout.spark.session import start_session, usable
 
     if spark is not None and not isinstance(spark, SparkSettings):

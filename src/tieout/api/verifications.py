@@ -1,4 +1,4 @@
-"""Verifying: what would be compared, and what came of it."""
+"""Verifications: run one, compare two DataFrames, show what would be compared."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from tieout.model.results import VerificationResult
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-DEFAULT_CONNECTIONS = CONNECTIONS
-
 
 def verify(
     source: str,
@@ -37,8 +35,8 @@ def verify(
 ) -> VerificationResult:
     """Compares the tables of two endpoints.
 
-    `tables` are names or patterns (none: all), `options` those of VerifyOptions; `spark` is a session of
-    the caller's own, else one is started.
+    `tables` are names or patterns (none: all tables), `options` the fields of VerifyOptions. `spark` is a session of
+    the caller's own; without it, one is started.
     """
     request = VerifyRequest(source, target, table_requests(tables), VerifyOptions(**options))
     return run_verification(request, spark=spark, meta=meta, listener=listener)
@@ -54,8 +52,8 @@ def compare(
 ) -> VerificationResult:
     """Compares two DataFrames, `a` as the source and `b` as the target; rows match by `key`, or else as multisets.
 
-    `columns` None: all. `tolerance` is a number, or "1e-9 relative", for a column. `limit` cuts the list of
-    differences, not their counts.
+    `columns` None: all. `tolerance` is a number, or "1e-9 relative", for a column. `limit` truncates the list
+    of differences, while counts stay exact.
     """
     from tieout.verification.dataframes import compare_frames
 
@@ -77,8 +75,8 @@ def run_verification(
     listener: Listener = silence,
     resume: str | None = None,
 ) -> VerificationResult:
-    """Runs a verification as a job of the meta store; `resume` names one to go on with."""
-    # pyspark imports itself in circles: it is loaded here, before two threads could meet in one.
+    """Runs a verification as a job of the meta store; `resume` names one to resume."""
+    # pyspark has circular imports: load it here, before two threads import it at once.
     import tieout.spark.session  # noqa: F401
     from tieout.tasks.endpoints import open_any
 
@@ -95,7 +93,7 @@ def run_verification(
 
         opened = [pool.submit(open_any, url, lambda: starting().result()) for url in urls]
         source, target = (stack.enter_context(closing(future.result())) for future in opened)
-        # Spark takes seconds to start: the catalogs are read meanwhile, but a wrong password does not wait for it.
+        # Spark takes seconds to start: read the catalogs meanwhile, but don't let a wrong password wait for it.
         session = starting()
 
         from tieout.verification.job import VerificationJob
@@ -113,7 +111,7 @@ def run_verification(
 
 
 def _connections(url: EndpointUrl) -> int:
-    return url.connections or DEFAULT_CONNECTIONS
+    return url.connections or CONNECTIONS
 
 
 def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:
@@ -136,9 +134,9 @@ def preflight(
     spark: SparkSession | SparkSettings | None = None,
     move: MoveRequest | None = None,
 ) -> Preflight:
-    """Every problem of a verification at once, each with its fix, and what its answer would be worth.
+    """Every problem of a verification at once, each with its fix, and what its verdict would be worth.
 
-    With `move`, of moving the tables first, too.
+    `move` adds the problems of moving the tables first.
     """
     from tieout.verification.preflight import preflight_verification
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tieout.cli._support import options as common
-from tieout.cli._support.context import Place, place
-from tieout.cli._support.interrupts import told_how_to_go_on
+from tieout.cli._support.context import Context, load_context
+from tieout.cli._support.interrupts import interruptible
 from tieout.cli._support.job_urls import job_url
-from tieout.cli._support.output import Telling, progress_to_stderr, result_stream, say
+from tieout.cli._support.output import OutputOptions, progress_to_stderr, result_stream, write_stderr
 from tieout.config.durations import parse_duration, seconds_text
 from tieout.config.secrets import scrub
 from tieout.errors import TieoutError, UsageError
@@ -36,17 +36,19 @@ Url = Annotated[
 StatementText = Annotated[
     str | None,
     typer.Argument(
-        metavar="[STATEMENT]", help='What to check: "CHECK TABLE orders". Without one, a prompt.', show_default=False
+        metavar="[STATEMENT]",
+        help='What to check: "CHECK TABLE orders". Without it, a prompt asks.',
+        show_default=False,
     ),
 ]
 File = Annotated[
-    Path | None, typer.Option("--file", "-f", metavar="FILE", help="A file of statements, each with a semicolon.")
+    Path | None, typer.Option("--file", "-f", metavar="FILE", help="A file of statements, each ended by a semicolon.")
 ]
 Limit = Annotated[
-    int, typer.Option("--limit", metavar="N", min=0, help="The most failures to list; counts stay exact.")
+    int, typer.Option("--limit", metavar="N", min=0, help="List at most this many failures; counts stay exact.")
 ]
 Follow = Annotated[
-    bool, typer.Option("--follow", help="Go on with what is changed, round after round: of CHECK … CHANGED.")
+    bool, typer.Option("--follow", help="Keep checking what changes, round after round; for CHECK … CHANGED.")
 ]
 Every = Annotated[
     float | None,
@@ -54,24 +56,24 @@ Every = Annotated[
         "--every",
         metavar="TIME",
         parser=parse_duration,
-        help=f"How long --follow rests between two rounds ({seconds_text(FOLLOW_EVERY)}s unless given).",
+        help=f"How long --follow waits between two rounds (default: {seconds_text(FOLLOW_EVERY)}s).",
     ),
 ]
 Forget = Annotated[
     bool,
-    typer.Option("--forget", help="Drop what CHANGED keeps at the database (slots, triggers) and what it knows of it."),
+    typer.Option("--forget", help="Drop what CHANGED keeps in the database (slots, triggers) and in the meta store."),
 ]
-MaxRowsPerSecond = Annotated[int | None, common.max_rows_per_second("all in all")]
+MaxRowsPerSecond = Annotated[int | None, common.max_rows_per_second("in total")]
 Pause = Annotated[
-    float | None, common.time_option("--pause", "How long to rest between two batches (not at all unless given).")
+    float | None, common.time_option("--pause", "How long to wait between two batches (default: not at all).")
 ]
-RecheckAfter = Annotated[float | None, common.recheck_after("what seems wrong")]
-RecheckTimes = Annotated[int | None, common.recheck_times(1, ", until two or three looks agree")]
+RecheckAfter = Annotated[float | None, common.recheck_after("a possible failure")]
+RecheckTimes = Annotated[int | None, common.recheck_times(1, ", until two or three reads agree")]
 EngineCheckerOption = Annotated[
     EngineChecker | None,
     common.option(
         "--engine-checker",
-        "The engine's own checker: safe (unless given), where it only reads; extended, also where it marks what it"
+        "The engine's own checker: safe (the default), where it only reads; extended, also where it marks what it"
         " finds as corrupted; none.",
         show_default=False,
     ),
@@ -80,7 +82,7 @@ RedactValues = Annotated[bool | None, common.redact_values()]
 Resume = Annotated[str | None, common.resume("a check")]
 
 
-_GO_ON = "tieout jobs resume JOB"
+_RESUME_COMMAND = "tieout jobs resume JOB"
 
 
 def check(
@@ -105,10 +107,10 @@ def check(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> ExitCode:
-    """Checks that a database agrees with itself: its indexes, its constraints, its schema, its values."""
-    telling = Telling(output, quiet, verbose)
-    here = place(config, meta, master)
-    given = {
+    """Check that a database is consistent: its indexes, constraints, schema and values."""
+    output_options = OutputOptions(output, quiet, verbose)
+    context = load_context(config, meta, master)
+    typed = {
         "max_rows_per_second": max_rows_per_second,
         "pause": pause,
         "recheck_after": recheck_after,
@@ -116,21 +118,23 @@ def check(
         "engine_checker": engine_checker,
         "redact_values": redact_values,
     }
-    options = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in typed.items() if value is not None}
     if resume is not None:
         if statement is not None or file is not None or options:
-            raise UsageError("a resumed check does what it was asked to", "give the URL alone")
-        return resume_check(here, resume, url, telling)
+            raise UsageError("--resume can't be combined with a statement or with options", "give only the URL")
+        return resume_check(context, resume, url, output_options)
     if url is None:
-        raise UsageError("there is no database to check", 'such as tieout check URL "CHECK DATABASE shop"')
+        raise UsageError("no database given", 'write tieout check URL "CHECK DATABASE shop"')
     if statement is not None and file is not None:
-        raise UsageError("a statement and a file of them are given", "give one of the two")
+        raise UsageError("STATEMENT and --file are mutually exclusive", "give one of them")
     if forget:
         if statement is not None or file is not None:
-            raise UsageError("--forget takes no statement", "it is about all tables that CHANGED follows there")
-        return forget_changes(here, here.settings.endpoint(url))
-    options = {"limit": limit, "redact_values": here.settings.redact_values, **options}
-    session = _Session(here, here.settings.endpoint(url), options, telling)
+            raise UsageError(
+                "--forget takes no statement", "it forgets every table that CHANGED follows in this database"
+            )
+        return forget_changes(context, context.settings.endpoint(url))
+    options = {"limit": limit, "redact_values": context.settings.redact_values, **options}
+    session = _Session(context, context.settings.endpoint(url), options, output_options)
     if follow:
         return session.follow(_statements(statement, file), every)
     if statement is None and file is None and sys.stdin is not None and sys.stdin.isatty():
@@ -139,67 +143,67 @@ def check(
     return ExitCode.worst(codes)
 
 
-def resume_check(here: Place, reference: str, url: str | None, telling: Telling) -> ExitCode:
-    """Goes on with a check, and tells what came of it."""
+def resume_check(context: Context, reference: str, url: str | None, output_options: OutputOptions) -> ExitCode:
+    """Resumes a check and writes its report."""
     from tieout import api
 
-    job = api.resumable_check(reference, here.meta)
-    place = job_url(here, job, "URL", url)
-    with told_how_to_go_on(_GO_ON), progress_to_stderr(telling) as listener:
-        spark = here.spark(telling.verbose, redacts=bool(job.request.get("redact_values")))
-        report = api.resume_check(job.id, place, spark=spark, meta=here.meta, listener=listener)
-    return _told(report, telling.output)
+    job = api.resumable_check(reference, context.meta)
+    place = job_url(context, job, "URL", url)
+    with interruptible(_RESUME_COMMAND), progress_to_stderr(output_options) as listener:
+        spark = context.spark(output_options.verbose, redacts=bool(job.request.get("redact_values")))
+        report = api.resume_check(job.id, place, spark=spark, meta=context.meta, listener=listener)
+    return _write_report(report, output_options.output)
 
 
 class _Session:
-    """Statements on one database, one after another, on one Spark."""
+    """Statements on one database, one after another, in one Spark session."""
 
-    def __init__(self, here: Place, url: str, options: Mapping[str, Any], telling: Telling) -> None:
-        self._here = here
+    def __init__(self, context: Context, url: str, options: Mapping[str, Any], output_options: OutputOptions) -> None:
+        self._context = context
         self._url = url
         self._options = options
-        self._telling = telling
+        self._output_options = output_options
 
     def run(self, statement: str) -> ExitCode:
         from tieout import api
 
         if api.parse_check(statement).detached:
             return self._detach(statement)
-        with told_how_to_go_on(_GO_ON), progress_to_stderr(self._telling) as listener:
+        with interruptible(_RESUME_COMMAND), progress_to_stderr(self._output_options) as listener:
             spark = self._spark()
             report = api.check(
-                self._url, statement, spark=spark, meta=self._here.meta, listener=listener, **self._options
+                self._url, statement, spark=spark, meta=self._context.meta, listener=listener, **self._options
             )
-        return _told(report, self._telling.output)
+        return _write_report(report, self._output_options.output)
 
     def _spark(self) -> SparkSettings:
-        return self._here.spark(self._telling.verbose, redacts=bool(self._options.get("redact_values")))
+        return self._context.spark(self._output_options.verbose, redacts=bool(self._options.get("redact_values")))
 
     def follow(self, statements: list[str], every: float | None) -> ExitCode:
         from tieout import api
 
         if len(statements) > 1:
-            raise UsageError("there are several statements to follow", "follow one: it may name several tables")
+            raise UsageError("--follow takes one statement", "one statement may name several tables")
         spark = self._spark()
-        rounds = Rounds(self._telling, _told)
+        rounds = Rounds(self._output_options, _write_report)
         options = self._options if every is None else {**self._options, "every": every}
-        with told_of_the_end():
-            api.follow_checks(self._url, statements[0], rounds.tell, spark=spark, meta=self._here.meta, **options)
+        with reported_end():
+            api.follow_checks(self._url, statements[0], rounds.add, spark=spark, meta=self._context.meta, **options)
         return rounds.exit_code
 
     def _detach(self, statement: str) -> ExitCode:
         from tieout.cli._support.detached import start_detached
 
-        job = start_detached(self._here, self._url, statement, self._options)
+        job = start_detached(self._context, self._url, statement, self._options)
         with result_stream() as stream:
-            if self._telling.output is OutputFormat.JSON:
+            if self._output_options.output is OutputFormat.JSON:
                 stream.write(f'{{"kind": "job", "job": "{job}"}}\n')
             else:
-                stream.write(f"job {job} goes on by itself: see tieout jobs show {job}\n")
+                stream.write(f"job {job} runs in the background: see tieout jobs show {job}\n")
         return ExitCode.OK
 
 
-def _told(report: CheckReport, output: OutputFormat) -> ExitCode:
+def _write_report(report: CheckReport, output: OutputFormat) -> ExitCode:
     from tieout.report.check import write
 
     with result_stream() as stream:
@@ -216,110 +220,112 @@ def _statements(statement: str | None, file: Path | None) -> list[str]:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{file} can't be read: {getattr(error, 'strerror', None) or error}") from None
+            raise UsageError(f"can't read {file}: {getattr(error, 'strerror', None) or error}") from None
     else:
         text = sys.stdin.read() if sys.stdin is not None else ""
     found = api.split_checks(text)
     if not found:
-        raise UsageError("there is no statement", 'such as "CHECK DATABASE shop"')
+        raise UsageError("no statement given", 'write one, such as "CHECK DATABASE shop"')
     for each in found:
-        api.parse_check(each)  # all of them, before the first one is begun
+        api.parse_check(each)  # a mistake in the last one is reported before the first one runs
     return found
 
 
 def _prompt(session: _Session) -> ExitCode:
-    """Until the end of input. An error ends a statement, not the prompt; the exit code is the last statement's."""
+    """Reads statements until the end of input. An error ends a statement, not the prompt; the last exit code counts."""
     code = ExitCode.OK
-    for text in _typed():
+    for text in _typed_statements():
         try:
             for each in _statements(text, None):
                 code = session.run(each)
         except TieoutError as error:
-            say(scrub(error_line(error)))
+            write_stderr(scrub(error_line(error)))
             code = ExitCode.of_error(error)
     return code
 
 
-def _typed() -> Iterator[str]:
-    """What was typed up to each semicolon, or up to the end of input."""
-    import readline  # noqa: F401 - lines can be edited, and come again
+def _typed_statements() -> Iterator[str]:
+    """Yields what the user types up to each semicolon, or up to the end of input."""
+    import readline  # noqa: F401 - line editing and history
 
-    kept = ""
+    typed = ""
     while True:
         try:
-            line = input("... " if kept else "check> ")
+            line = input("... " if typed else "check> ")
         except EOFError:
-            say("")
-            if kept:
-                yield kept
+            write_stderr("")
+            if typed:
+                yield typed
             return
         if line.strip().lower() in ("exit", "quit", "\\q"):
-            if kept:
-                say("what was typed without a semicolon was not run")
+            if typed:
+                write_stderr("the last statement had no semicolon and was not run")
             return
-        kept = f"{kept}\n{line}" if kept else line
-        if kept.rstrip().endswith(";"):
-            yield kept
-            kept = ""
-        elif not kept.strip():
-            kept = ""
+        typed = f"{typed}\n{line}" if typed else line
+        if typed.rstrip().endswith(";"):
+            yield typed
+            typed = ""
+        elif not typed.strip():
+            typed = ""
 
 
 class Rounds:
-    """Only rounds with news are told whole. `write` writes a report."""
+    """Writes the report of each round that has news, and a line of progress for every round."""
 
-    def __init__(self, telling: Telling, write: Callable[[CheckReport, OutputFormat], ExitCode]) -> None:
-        self._telling = telling
+    def __init__(self, output_options: OutputOptions, write: Callable[[CheckReport, OutputFormat], ExitCode]) -> None:
+        self._output_options = output_options
         self._write = write
         self._last: CheckReport | None = None
-        self._left_out = False
+        self._incomplete = False
 
-    def tell(self, report: CheckReport) -> None:
+    def add(self, report: CheckReport) -> None:
         before = () if self._last is None else _found(self._last)
         self._last = report
-        self._left_out = self._left_out or report.exit_code is ExitCode.INCOMPLETE
+        self._incomplete = self._incomplete or report.exit_code is ExitCode.INCOMPLETE
         if _found(report) != before or (report.exit_code and not before):
-            self._write(report, self._telling.output)
-        if not self._telling.quiet:
-            say(scrub(_line(report)))
+            self._write(report, self._output_options.output)
+        if not self._output_options.quiet:
+            write_stderr(scrub(_line(report)))
 
     @property
     def exit_code(self) -> ExitCode:
-        """The last round's: failures stay until they are gone. What a round left out, no later one has checked."""
+        """The last round's code: failures stay until they are gone. No later round checks what one missed."""
         if self._last is None:
             return ExitCode.INTERRUPTED
-        return self._last.exit_code or ExitCode.of_work(incomplete=self._left_out)
+        return self._last.exit_code or ExitCode.of_work(incomplete=self._incomplete)
 
 
 def _found(report: CheckReport) -> tuple[Failure, ...]:
-    """What was found, whenever it was: a failure that is still there is no news."""
+    """The failures without their time: one that is still there is not news."""
     return tuple(replace(failure, detected_at=None) for failure in report.failures)
 
 
 @contextmanager
-def told_of_the_end() -> Iterator[None]:
-    """Somebody ends it, here or from another terminal: there is no other end."""
+def reported_end() -> Iterator[None]:
+    """Reports the end, which somebody decides here or in another terminal: rounds never end by themselves."""
     try:
         yield
     except KeyboardInterrupt as stopped:
         job = getattr(stopped, "job", None)
-        say(
-            f"job {job} has ended: start it again, and it goes on behind the last whole round" if job else "interrupted"
+        write_stderr(
+            f"job {job} has ended; start the command again to continue after the last complete round"
+            if job
+            else "interrupted"
         )
 
 
-def forget_changes(here: Place, url: str) -> ExitCode:
+def forget_changes(context: Context, url: str) -> ExitCode:
     from tieout import api
 
-    tables = api.forget_checked(url, meta=here.meta)
+    tables = api.forget_checked(url, meta=context.meta)
     with result_stream() as stream:
         followed = ", ".join(printable(table) for table in tables)
-        stream.write(f"forgotten: {followed}\n" if tables else "nothing of it was followed\n")
+        stream.write(f"forgotten: {followed}\n" if tables else "no table of this database was followed\n")
     return ExitCode.OK
 
 
 def _line(report: CheckReport) -> str:
-    """What a round was about, for those who wait."""
+    """The line of progress for one round."""
     ends = ", ".join(sorted({span.upto for span in report.changed}))
     changes = sum(span.changes for span in report.changed)
     return f"{report.verdict}: {plural(changes, 'change')} up to {ends}, {duration(report.seconds)}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import typer
 
 from tieout.cli._support import options as common
-from tieout.cli._support.context import place
+from tieout.cli._support.context import load_context
 from tieout.cli._support.output import result_stream
 from tieout.report.render import OutputFormat
 
-app = typer.Typer(help="About tieout.yaml.", no_args_is_help=False)
+app = typer.Typer(help="Check tieout.yaml.", no_args_is_help=False)
 
 
 @app.callback()
@@ -24,8 +24,8 @@ def check(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Tells everything that is wrong with the configuration, or that nothing is."""
-    settings = place(config, required=True).settings
+    """Report every problem of the configuration at once."""
+    settings = load_context(config, required=True).settings
     from tieout.report.listing import write_record
     from tieout.wording import plural
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tieout.cli._support import options as common
-from tieout.cli._support.context import place
+from tieout.cli._support.context import load_context
 from tieout.cli._support.output import result_stream
 from tieout.report.render import OutputFormat
 
@@ -22,7 +22,7 @@ def pause(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Lets a running task rest: it keeps its place, and neither reads nor writes."""
+    """Pause a running task: it keeps its position and neither reads nor writes."""
     from tieout.meta import Wanted
 
     _control(task, Wanted.PAUSE, config, meta, output)
@@ -36,7 +36,7 @@ def resume(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Lets a paused task go on."""
+    """Resume a paused task."""
     _control(task, None, config, meta, output)
 
 
@@ -48,7 +48,7 @@ def stop(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Ends the process that runs a task, in order; tieout run goes on where it was."""
+    """Stop the process that runs a task; tieout run continues where it stopped."""
     from tieout.meta import Wanted
 
     _control(task, Wanted.STOP, config, meta, output)
@@ -58,6 +58,6 @@ def _control(task: str, wanted: Wanted | None, config: Path | None, meta: str | 
     from tieout import api
     from tieout.report.move_status import write_control
 
-    control = api.steer_move(task, wanted, place(config, meta).meta)
+    control = api.control_move(task, wanted, load_context(config, meta).meta)
     with result_stream() as stream:
         write_control(control, output, stream)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tieout.cli._support import options as common
-from tieout.cli._support.interrupts import told_how_to_go_on
-from tieout.cli._support.output import result_stream, say
+from tieout.cli._support.interrupts import interruptible
+from tieout.cli._support.output import result_stream, write_stderr
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.model.defaults import SPARK_MASTER
@@ -27,10 +27,10 @@ DEFAULT_REPORT = Path("tieout-demo.html")
 def demo(
     keep: Annotated[
         Path | None,
-        typer.Option("--keep", metavar="DIR", help="Make the databases in this new directory, and leave them there."),
+        typer.Option("--keep", metavar="DIR", help="Create the databases in this new directory and keep them."),
     ] = None,
     report: Annotated[
-        Path, typer.Option("--report", metavar="FILE", help="Where the HTML report goes.")
+        Path, typer.Option("--report", metavar="FILE", help="Where to write the HTML report.")
     ] = DEFAULT_REPORT,
     master: common.Master = None,
     output: common.Output = OutputFormat.TEXT,
@@ -38,7 +38,7 @@ def demo(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> ExitCode:
-    """Shows the product on an embedded pair of databases: rows are moved, faults made, found, repaired."""
+    """Show the product on two embedded databases: move rows, inject faults, find them, repair them."""
     if output not in (OutputFormat.TEXT, OutputFormat.JSON):
         raise UsageError(f"the demo can't be written as {output}", "use --output text or json")
     _check_writable(report)
@@ -46,17 +46,17 @@ def demo(
     from tieout.api import SparkSettings
     from tieout.demo.story import run_demo
 
-    def tell(line: str) -> None:
+    def write_line(line: str) -> None:
         if output is OutputFormat.TEXT:
             with result_stream() as stream:
                 stream.write(f"{line}\n")
         elif not quiet:
-            say(line)
+            write_stderr(line)
 
-    with told_how_to_go_on(), _directory(keep) as directory:
-        result = run_demo(directory, report, tell, SparkSettings(master or SPARK_MASTER, {}, verbose))
+    with interruptible(), _directory(keep) as directory:
+        result = run_demo(directory, report, write_line, SparkSettings(master or SPARK_MASTER, {}, verbose))
     if output is OutputFormat.TEXT:
-        tell(_ending(result, keep))
+        write_line(_ending(result, keep))
     else:
         _write_json(result, keep)
     return result.exit_code
@@ -78,12 +78,12 @@ def _directory(keep: Path | None) -> Iterator[Path]:
 
 
 def _check_writable(report: Path) -> None:
-    """Before the work, not after it."""
+    """Fails before the work starts, not after it."""
     try:
         with report.open("a"):
             pass
     except OSError as error:
-        raise UsageError(f"the report can't be written to {report}: {error.strerror}", "give --report FILE") from None
+        raise UsageError(f"can't write the report to {report}: {error.strerror}", "give --report FILE") from None
 
 
 def _ending(result: DemoResult, keep: Path | None) -> str:
@@ -92,7 +92,7 @@ def _ending(result: DemoResult, keep: Path | None) -> str:
     verdict = (
         f"All {len(result.faults)} faults were found and repaired"
         if result.succeeded
-        else "The demo failed: see above what was not found, or not equal"
+        else "The demo failed: the lines above say what was not found or not equal"
     )
     lines = [f"\n{verdict}; {duration(result.seconds)} in all.", f"HTML report: {result.report.resolve()}"]
     if keep is not None:

@@ -1,4 +1,4 @@
-"""tieout failures: what checks have found, over time."""
+"""tieout failures: what checks have found over time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tieout.cli._support import options as common
-from tieout.cli._support.context import place
+from tieout.cli._support.context import load_context
 from tieout.cli._support.output import result_stream
 from tieout.model.defaults import LISTED_FAILURES
 from tieout.model.documents import failure_document, failure_from
@@ -16,13 +16,13 @@ from tieout.report.render import OutputFormat
 if TYPE_CHECKING:
     from tieout.meta.failures import FailureState, KeptFailure
 
-app = typer.Typer(help="What checks have found, over time.")
+app = typer.Typer(help="List what checks have found over time, and decide about it.")
 
 Reference = Annotated[
     str,
-    typer.Argument(metavar="FAILURE", help="A failure's id, the beginning of one, or 'last'.", show_default=False),
+    typer.Argument(metavar="FAILURE", help="A failure's id, the beginning of an id, or 'last'.", show_default=False),
 ]
-Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", help="Why.")]
+Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", help="The reason, for the record.")]
 State = Literal["open", "ignored", "resolved"]
 
 _LISTED = (
@@ -42,22 +42,22 @@ _LISTED = (
 @app.command("list")
 def list_(
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, help="The most failures to list.")
+        int, typer.Option("--limit", metavar="N", min=1, help="List at most this many failures.")
     ] = LISTED_FAILURES,
-    state: Annotated[State | None, typer.Option("--state", help="Only those in this state.")] = None,
-    kind: Annotated[str | None, typer.Option("--kind", metavar="NAME", help="Only those of this name.")] = None,
-    gone: Annotated[bool, typer.Option("--gone", help="Those, too, that were not found again.")] = False,
+    state: Annotated[State | None, typer.Option("--state", help="List only failures in this state.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", metavar="NAME", help="List only failures of this kind.")] = None,
+    gone: Annotated[bool, typer.Option("--gone", help="Also list failures that later checks no longer found.")] = False,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Lists failures, the newest first."""
+    """List failures, newest first."""
     from tieout import api
     from tieout.report.listing import write_listing
 
-    found = api.list_failures(place(config, meta).meta, limit=limit, state=state, kind=kind, gone=gone)
+    found = api.list_failures(load_context(config, meta).meta, limit=limit, state=state, kind=kind, gone=gone)
     with result_stream() as stream:
         write_listing(_LISTED, [_values(failure) for failure in found], output, stream)
 
@@ -71,10 +71,10 @@ def show(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Shows all that is known of a failure."""
+    """Show everything that is known about a failure."""
     from tieout import api
 
-    _tell(api.show_failure(failure, place(config, meta).meta), output)
+    _tell(api.show_failure(failure, load_context(config, meta).meta), output)
 
 
 @app.command("ignore")
@@ -87,10 +87,10 @@ def ignore(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Says that a failure is known, and nothing is to be done about it; checks go on to find it."""
+    """Mark a failure as known and accepted; checks still find it."""
     from tieout.meta.failures import FailureState
 
-    _judge(failure, FailureState.IGNORED, note, place(config, meta).meta, output)
+    _judge(failure, FailureState.IGNORED, note, load_context(config, meta).meta, output)
 
 
 @app.command("resolve")
@@ -103,10 +103,10 @@ def resolve(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Says that a failure was repaired; if a check finds it again, it is open again."""
+    """Mark a failure as repaired; if a check finds it again, it is open again."""
     from tieout.meta.failures import FailureState
 
-    _judge(failure, FailureState.RESOLVED, note, place(config, meta).meta, output)
+    _judge(failure, FailureState.RESOLVED, note, load_context(config, meta).meta, output)
 
 
 def _judge(failure: str, state: FailureState, note: str | None, meta: str, output: OutputFormat) -> None:
@@ -123,7 +123,7 @@ def _tell(failure: KeptFailure, output: OutputFormat) -> None:
 
 
 def _values(failure: KeptFailure) -> dict[str, object]:
-    # What was kept before there was advice has none.
+    # Failures that older versions stored have no category and no suggestion.
     found = {**failure_document(failure_from(failure.found)), **failure.found}
     pairs = {name: found.pop(name) or {} for name in ("primary_key", "details")}
     words = {

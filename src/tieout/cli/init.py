@@ -13,13 +13,13 @@ from tieout.report.render import OutputFormat
 
 
 def init(
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Writes a commented tieout.yaml to begin with."""
+    """Write a commented tieout.yaml to start from."""
     from tieout.config.template import write_template
 
     file = config or Path("tieout.yaml")

@@ -1,4 +1,4 @@
-"""tieout jobs: long work, seen and steered from any terminal."""
+"""tieout jobs: long-running work, listed and controlled from any terminal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 
 from tieout.cli._support import options as common
 from tieout.cli._support import verify_options as o
-from tieout.cli._support.context import place
-from tieout.cli._support.output import Telling, result_stream
+from tieout.cli._support.context import load_context
+from tieout.cli._support.output import OutputOptions, result_stream
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.model.defaults import LISTED_JOBS
@@ -19,30 +19,30 @@ from tieout.report.render import OutputFormat
 if TYPE_CHECKING:
     from tieout.meta import Job, JobTable
 
-app = typer.Typer(help="Long work, seen and steered from any terminal.")
+app = typer.Typer(help="List and control long-running work from any terminal.")
 
 Reference = Annotated[
-    str, typer.Argument(metavar="JOB", help="A job's id, the beginning of one, or 'last'.", show_default=False)
+    str, typer.Argument(metavar="JOB", help="A job's id, the beginning of an id, or 'last'.", show_default=False)
 ]
 State = Literal["running", "paused", "done", "failed", "cancelled", "interrupted", "stopped"]
 
 
 @app.command("list")
 def list_(
-    limit: Annotated[int, typer.Option("--limit", min=1, help="The most jobs to list.")] = LISTED_JOBS,
-    state: Annotated[State | None, typer.Option("--state", help="Only jobs in this state.")] = None,
-    task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only jobs of this task.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="List at most this many jobs.")] = LISTED_JOBS,
+    state: Annotated[State | None, typer.Option("--state", help="List only jobs in this state.")] = None,
+    task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="List only jobs of this task.")] = None,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
     config: common.Config = None,
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Lists jobs, the newest first."""
+    """List jobs, newest first."""
     from tieout import api
     from tieout.report.listing import write_listing
 
-    found = api.list_jobs(place(config, meta).meta, limit=limit, state=state, task=task)
+    found = api.list_jobs(load_context(config, meta).meta, limit=limit, state=state, task=task)
     with result_stream() as stream:
         write_listing(LISTED, [job_values(job) for job in found], output, stream)
 
@@ -56,11 +56,11 @@ def show(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Shows a job: its tables, how far it is, and (as JSON) what it was asked and what it found."""
+    """Show a job: its tables and progress, and (as JSON) its request and its result."""
     from tieout import api
     from tieout.report.listing import write_listing, write_record
 
-    details = api.show_job(job, place(config, meta).meta)
+    details = api.show_job(job, load_context(config, meta).meta)
     values, tables = job_values(details.job), [table_values(table) for table in details.tables]
     with result_stream() as stream:
         if output is OutputFormat.TEXT:
@@ -82,11 +82,11 @@ def pause(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Asks a running job to stop soon and keep what it has; `jobs resume` goes on."""
+    """Ask a running job to stop soon and keep its progress; continue with `jobs resume`."""
     from tieout import api
 
-    asked = api.pause_job(job, place(config, meta).meta)
-    _told(asked, f"job {asked.id} will pause; go on with tieout jobs resume {asked.id}", output)
+    changed = api.pause_job(job, load_context(config, meta).meta)
+    _write_job(changed, f"job {changed.id} will pause; continue with tieout jobs resume {changed.id}", output)
 
 
 @app.command("resume")
@@ -101,19 +101,19 @@ def resume(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> ExitCode:
-    """Goes on with a job here, as `tieout verify --resume` and `tieout check --resume` do."""
+    """Resume a job here, as `tieout verify --resume` and `tieout check --resume` do."""
     from tieout import api
     from tieout.cli.check import resume_check
-    from tieout.cli.verify import resumed_request, run_and_tell
+    from tieout.cli.verify import resumed_request, run_and_report
 
-    here, telling = place(config, meta, master), Telling(output, quiet, verbose)
-    found = api.show_job(job, here.meta).job
+    context, output_options = load_context(config, meta, master), OutputOptions(output, quiet, verbose)
+    found = api.show_job(job, context.meta).job
     if found.kind == "check":
         if target is not None:
             raise UsageError(f"job {found.id} is a check: it has one database", "give it as --source")
-        return resume_check(here, found.id, source, telling)
-    job_id, request = resumed_request(here, job, (source, target))
-    return run_and_tell(request, here, telling, resume=job_id)
+        return resume_check(context, found.id, source, output_options)
+    job_id, request = resumed_request(context, job, (source, target))
+    return run_and_report(request, context, output_options, resume=job_id)
 
 
 @app.command("cancel")
@@ -125,14 +125,14 @@ def cancel(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Ends a job for good; what it found so far stays."""
+    """End a job for good; what it has found so far stays."""
     from tieout import api
 
-    asked = api.cancel_job(job, place(config, meta).meta)
-    _told(asked, f"job {asked.id} {'is' if asked.state == 'cancelled' else 'will be'} cancelled", output)
+    changed = api.cancel_job(job, load_context(config, meta).meta)
+    _write_job(changed, f"job {changed.id} {'is' if changed.state == 'cancelled' else 'will be'} cancelled", output)
 
 
-def _told(job: Job, line: str, output: OutputFormat) -> None:
+def _write_job(job: Job, line: str, output: OutputFormat) -> None:
     from tieout.report.listing import write_record
 
     with result_stream() as stream:
@@ -147,7 +147,7 @@ TABLES = ("source_table", "target_table", "state", "verdict", "rows_done", "stra
 
 
 def job_values(job: Job) -> dict[str, object]:
-    """All that is known of a job, in the order people ask for it."""
+    """Everything that is known about a job, in the order in which people look for it."""
     return {
         "job": job.id,
         "kind": job.kind.value,

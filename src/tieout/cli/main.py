@@ -27,7 +27,7 @@ from tieout.cli import (
     version,
 )
 from tieout.cli._support.interrupts import watch_signals
-from tieout.cli._support.output import prepare_streams, quieten, say
+from tieout.cli._support.output import prepare_streams, silence_libraries, write_stderr
 from tieout.cli._support.process_title import hide_passwords
 from tieout.config.secrets import scrub
 from tieout.errors import TieoutError, UsageError
@@ -36,7 +36,7 @@ from tieout.report.printable import error_line, one_line
 
 app = typer.Typer(
     name="tieout",
-    help="Moves databases on Apache Spark, and proves that they agree.",
+    help="Move databases on Apache Spark and prove that they agree.",
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -62,29 +62,29 @@ app.command("version")(version.version)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code. Nothing gets out but one line, unless --verbose asks for more."""
+    """Run the command and return its exit code. An error is one line on stderr, unless --verbose asks for more."""
     if arguments is None:
         hide_passwords()
     words = list(sys.argv[1:] if arguments is None else arguments)
     verbose = not {"--verbose", "-v"}.isdisjoint(words)
     prepare_streams()
-    quieten(verbose)
+    silence_libraries(verbose)
     try:
         with watch_signals():
             code = get_command(app)(args=words or ["--help"], prog_name="tieout", standalone_mode=False)
         return code if isinstance(code, int) else ExitCode.OK
     except TyperException as error:
-        say(scrub(error_line(_usage_error(error))))
+        write_stderr(scrub(error_line(_usage_error(error))))
     except TieoutError as error:
-        say(scrub(error_line(error)))
+        write_stderr(scrub(error_line(error)))
     except SystemExit:
-        return ExitCode.OK  # so typer leaves when the reader of its help has seen enough
+        return ExitCode.OK  # typer exits like this when the reader of its help closes the pipe
     except (KeyboardInterrupt, Abort):
         return ExitCode.INTERRUPTED
-    except BaseException as error:  # a driver written in Rust panics with something that is no Exception
+    except BaseException as error:  # a driver written in Rust panics with something that is not an Exception
         if verbose:
-            say(scrub(traceback.format_exc()))
-        say(scrub(f"error[crash]: {one_line(_crash(error))} — run again with --verbose for the traceback"))
+            write_stderr(scrub(traceback.format_exc()))
+        write_stderr(scrub(f"error[crash]: {one_line(_crash(error))} — run again with --verbose for the traceback"))
     return ExitCode.FAILED
 
 

@@ -1,4 +1,4 @@
-"""tieout repair: makes a target equal to its source, or a database agree with itself, and back."""
+"""tieout repair: makes a target equal to its source or a database consistent, and undoes it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import typer
 
 from tieout.cli._support import options as common
 from tieout.cli._support import verify_options as o
-from tieout.cli._support.context import place
-from tieout.cli._support.interrupts import told_how_to_go_on
+from tieout.cli._support.context import load_context
+from tieout.cli._support.interrupts import interruptible
 from tieout.cli._support.job_urls import job_url, job_urls
 from tieout.cli._support.output import result_stream
 from tieout.cli._support.sql_file import write_sql_file, write_statements
@@ -22,12 +22,12 @@ from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
-    from tieout.cli._support.context import Place
+    from tieout.cli._support.context import Context
     from tieout.meta import Job, RepairPlan
     from tieout.model.progress_events import Listener
     from tieout.model.repair import CheckRepairSummary, RepairResult, RepairSummary
 
-app = typer.Typer(help="Repairs what a verification or a check found; nothing is changed without 'apply'.")
+app = typer.Typer(help="Repair what a verification or a check found; only 'apply' changes anything.")
 
 JobReference = Annotated[
     str, typer.Argument(metavar="JOB", help="A verification or a check: its id, or 'last'.", show_default=False)
@@ -42,29 +42,31 @@ Url = Annotated[
 def plan(
     job: JobReference,
     table: Annotated[
-        str | None, typer.Option("--table", "-t", metavar="T", help="Only this table, by the source's name.")
+        str | None, typer.Option("--table", "-t", metavar="T", help="Only this table, by its name on the source.")
     ] = None,
     choose: Annotated[
         list[str] | None,
         typer.Option(
             "--choose",
             metavar="FAILURE=CHOICE",
-            help="How failures of a check are repaired, by name or id: missing_index_entry=create; or triggers=run.",
+            help="How to repair failures of a check, by name or id: missing_index_entry=create; or triggers=run.",
         ),
     ] = None,
     values: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="COLUMN=VALUE", help="What a value is replaced by, or a new parent has: orders.qty=1."
+            "--set",
+            metavar="COLUMN=VALUE",
+            help="The value that replaces a bad one, or that a new parent gets: orders.qty=1.",
         ),
     ] = None,
     sql: Annotated[
-        Path | None, typer.Option("--sql", metavar="FILE", help="Write the plan as statements, too.")
+        Path | None, typer.Option("--sql", metavar="FILE", help="Also write the plan as SQL statements.")
     ] = None,
     with_values: Annotated[
         bool,
         typer.Option(
-            "--with-values", help="Keep whole rows in the plan of a verification that redacted values: undo needs them."
+            "--with-values", help="Keep whole rows in the plan of a verification that redacted values; undo needs them."
         ),
     ] = False,
     url: Url = None,
@@ -76,17 +78,17 @@ def plan(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> ExitCode:
-    """Plans the changes that would end a verification's differences or a check's failures; changes nothing.
+    """Plan the changes that would end a verification's differences or a check's failures; change nothing.
 
-    Each row is looked at again. Exit code 3: the plan leaves something, such as a failure that nobody has decided.
+    Each row is rechecked. Exit code 3: the plan leaves something, such as a failure without a decision.
     """
     from tieout import api
     from tieout.report.progress import progress_listener
     from tieout.report.repairs import write_repair
 
-    here = place(config, meta)
-    work = repair_work(here, api.repairable_job(job, here.meta), Urls(url, source, target))
-    with told_how_to_go_on(), progress_listener(sys.stderr, quiet) as listener:
+    context = load_context(config, meta)
+    work = repair_work(context, api.repairable_job(job, context.meta), Urls(url, source, target))
+    with interruptible(), progress_listener(sys.stderr, quiet) as listener:
         made = work.plan(_pairs("--choose", choose), _pairs("--set", values), table, listener, with_values=with_values)
     if sql is not None:
         work.write_sql_file(sql, made.plan)
@@ -110,20 +112,20 @@ def apply(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> ExitCode:
-    """Carries a plan out: looks at each row again first, and keeps the old ones.
+    """Apply a plan: recheck each row first, and keep the old rows for undo.
 
-    After a verification the plan's rows are compared once more; after a check, check again.
+    A verification's rows are compared again afterwards; for a check's failures, run the check again.
     """
     from tieout.report.progress import progress_listener
     from tieout.report.repairs import write_repair
 
-    here = place(config, meta)
-    chosen, work = _planned(here, plan, Urls(url, source, target))
+    context = load_context(config, meta)
+    chosen, work = _planned(context, plan, Urls(url, source, target))
     if dry_run:
         with result_stream() as stream:
             work.write_sql(chosen.id, stream)
         return ExitCode.OK
-    with told_how_to_go_on(f"tieout repair apply {chosen.id}"), progress_listener(sys.stderr, quiet) as listener:
+    with interruptible(f"tieout repair apply {chosen.id}"), progress_listener(sys.stderr, quiet) as listener:
         result = work.apply(chosen.id, listener)
     with result_stream() as stream:
         write_repair(result, output, stream)
@@ -142,24 +144,24 @@ def undo(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> ExitCode:
-    """Puts the old rows back, where nobody has changed them since."""
+    """Restore the old rows, where nobody has changed them since."""
     from tieout.report.progress import progress_listener
     from tieout.report.repairs import write_repair
 
-    here = place(config, meta)
-    chosen, work = _planned(here, plan, Urls(url, source, target))
-    with told_how_to_go_on(f"tieout repair undo {chosen.id}"), progress_listener(sys.stderr, quiet) as listener:
+    context = load_context(config, meta)
+    chosen, work = _planned(context, plan, Urls(url, source, target))
+    with interruptible(f"tieout repair undo {chosen.id}"), progress_listener(sys.stderr, quiet) as listener:
         result = work.undo(chosen.id, listener)
     with result_stream() as stream:
         write_repair(result, output, stream)
     return result.exit_code
 
 
-def _planned(here: Place, reference: str, urls: Urls) -> tuple[RepairPlan, RepairWork]:
+def _planned(context: Context, reference: str, urls: Urls) -> tuple[RepairPlan, RepairWork]:
     from tieout import api
 
-    chosen = api.repair_plan(reference, here.meta)
-    return chosen.plan, repair_work(here, chosen.job, urls)
+    chosen = api.repair_plan(reference, context.meta)
+    return chosen.plan, repair_work(context, chosen.job, urls)
 
 
 def _pairs(option: str, typed: list[str] | None) -> dict[str, str]:
@@ -167,7 +169,7 @@ def _pairs(option: str, typed: list[str] | None) -> dict[str, str]:
     for each in typed or ():
         name, equals, value = each.partition("=")
         if not equals or not name:
-            raise UsageError(f"{option} {each}: there is no = in it", f"write {option} NAME=VALUE")
+            raise UsageError(f"{option} {each} has no =", f"write {option} NAME=VALUE")
         pairs[name] = value
     return pairs
 
@@ -177,7 +179,7 @@ Typed = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Urls:
-    """As they were typed."""
+    """The URLs as the user typed them."""
 
     url: str | None
     source: str | None
@@ -185,6 +187,8 @@ class Urls:
 
 
 class RepairWork(Protocol):
+    """What the three commands do. A verification's job has two databases, a check's job has one."""
+
     def plan(
         self, choose: Typed, values: Typed, table: str | None, listener: Listener, *, with_values: bool
     ) -> RepairSummary | CheckRepairSummary: ...
@@ -198,20 +202,20 @@ class RepairWork(Protocol):
     def write_sql_file(self, file: Path, plan: str) -> None: ...
 
 
-def repair_work(here: Place, job: Job, urls: Urls) -> RepairWork:
+def repair_work(context: Context, job: Job, urls: Urls) -> RepairWork:
     from tieout.meta import JobKind
 
     if job.kind is JobKind.CHECK:
         if urls.source is not None or urls.target is not None:
             raise UsageError(f"job {job.id} is a check: it has one database", "give it as --url")
-        return _OfCheck(job.id, job_url(here, job, "--url", urls.url), here.meta)
+        return _CheckRepair(job.id, job_url(context, job, "--url", urls.url), context.meta)
     if urls.url is not None:
         raise UsageError(f"job {job.id} is a verification: it has two databases", "give them as --source and --target")
-    return _OfVerification(job.id, job_urls(here, job, (urls.source, urls.target)), here.meta)
+    return _VerificationRepair(job.id, job_urls(context, job, (urls.source, urls.target)), context.meta)
 
 
 @dataclass(frozen=True)
-class _OfVerification:
+class _VerificationRepair:
     job: str
     urls: tuple[str, str]
     meta: str
@@ -222,9 +226,7 @@ class _OfVerification:
         from tieout import api
 
         if choose or values:
-            raise UsageError(
-                f"job {self.job} is a verification: there is nothing to choose", "leave --choose and --set"
-            )
+            raise UsageError(f"job {self.job} is a verification: --choose and --set are for checks", "leave them out")
         return api.plan_repair(
             self.job, *self.urls, table=table, with_values=with_values, meta=self.meta, listener=listener
         )
@@ -249,7 +251,7 @@ class _OfVerification:
 
 
 @dataclass(frozen=True)
-class _OfCheck:
+class _CheckRepair:
     job: str
     url: str
     meta: str
@@ -260,7 +262,7 @@ class _OfCheck:
         from tieout import api
 
         if with_values:
-            raise UsageError(f"job {self.job} is a check: its plan has the values that it kept", "leave --with-values")
+            raise UsageError(f"job {self.job} is a check: --with-values is for verifications", "leave it out")
         return api.plan_check_repair(
             self.job, self.url, choose=choose, values=values, table=table, meta=self.meta, listener=listener
         )

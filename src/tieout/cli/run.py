@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tieout.cli._support import options as common
-from tieout.cli._support.context import place
-from tieout.cli._support.interrupts import told_how_to_go_on
-from tieout.cli._support.output import result_stream, say
+from tieout.cli._support.context import load_context
+from tieout.cli._support.interrupts import interruptible
+from tieout.cli._support.output import result_stream, write_stderr
 from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
 
@@ -21,7 +21,8 @@ _EVERY = 5.0
 """Seconds between two lines of progress."""
 
 UntilCaughtUp = Annotated[
-    bool, typer.Option("--until-caught-up", help="End when all is applied that was in the log when copying ended.")
+    bool,
+    typer.Option("--until-caught-up", help="End when everything that was in the log when copying ended is applied."),
 ]
 
 
@@ -35,26 +36,26 @@ def run(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> ExitCode:
-    """Copies a task's tables while they are written to, then follows the source's change log."""
+    """Copy a task's tables while applications write to them, then follow the source's change log."""
     from tieout import api
     from tieout.report.move_status import progress_line, write_status
 
-    here = place(config, meta, master, required=True)
-    request = here.settings.move_request(task)
+    context = load_context(config, meta, master, required=True)
+    request = context.settings.move_request(task)
     last_line = 0.0
 
-    def tell(status: MoveStatus) -> None:
+    def show(status: MoveStatus) -> None:
         nonlocal last_line
         if not quiet and time.monotonic() - last_line > _EVERY:
             last_line = time.monotonic()
-            say(progress_line(status))
+            write_stderr(progress_line(status))
 
-    with told_how_to_go_on(f"tieout run {task}"):
+    with interruptible(f"tieout run {task}"):
         status = api.run_move(
             request,
-            spark=here.spark(verbose, redacts=request.redact_values),
-            meta=here.meta,
-            tell=tell,
+            spark=context.spark(verbose, redacts=request.redact_values),
+            meta=context.meta,
+            listener=show,
             until_caught_up=until_caught_up,
         )
     with result_stream() as stream:

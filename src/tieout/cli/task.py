@@ -1,15 +1,15 @@
-"""tieout task: tasks as a whole."""
+"""tieout task: lists and drops tasks."""
 
 from __future__ import annotations
 
 import typer
 
 from tieout.cli._support import options as common
-from tieout.cli._support.context import place
+from tieout.cli._support.context import load_context
 from tieout.cli._support.output import result_stream
 from tieout.report.render import OutputFormat
 
-app = typer.Typer(help="Tasks as a whole.")
+app = typer.Typer(help="List and drop tasks.")
 
 
 @app.command("list")
@@ -20,15 +20,15 @@ def list_(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Lists the tasks of the configuration, and what their movers do."""
+    """List the tasks of the configuration and the states of their movers."""
     from tieout import api
     from tieout.report.listing import write_listing
 
-    here = place(config, meta, required=True)
-    states = {status.task: status.state for status in api.move_statuses(here.meta)}
+    context = load_context(config, meta, required=True)
+    states = {status.task: status.state for status in api.move_statuses(context.meta)}
     rows = [
         {"task": name, "delivery": task.delivery, "state": states.get(name)}
-        for name, task in here.settings.tasks.items()
+        for name, task in context.settings.tasks.items()
     ]
     with result_stream() as stream:
         write_listing(("task", "delivery", "state"), rows, output, stream)
@@ -43,11 +43,11 @@ def drop(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Removes what a task left on both sides: slot, publication, progress, stages. The moved tables stay."""
+    """Remove what a task left on both sides: slot, publication, progress, staging tables. The moved tables stay."""
     from tieout import api
     from tieout.report.move_status import write_dropped
 
-    here = place(config, meta, required=True)
-    dropped = api.drop_move(here.settings.move_request(task), here.meta)
+    context = load_context(config, meta, required=True)
+    dropped = api.drop_move(context.settings.move_request(task), context.meta)
     with result_stream() as stream:
         write_dropped(dropped, output, stream)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from tieout.cli._support import options as common
 from tieout.cli._support import verify_options as o
-from tieout.cli._support.context import Place, place
-from tieout.cli._support.interrupts import told_how_to_go_on
+from tieout.cli._support.context import Context, load_context
+from tieout.cli._support.interrupts import interruptible
 from tieout.cli._support.job_urls import Sides, job_urls
-from tieout.cli._support.output import Telling, progress_to_stderr, result_stream, say
-from tieout.cli._support.parse_options import OptionWords, TableWords, asked_request, verify_options
+from tieout.cli._support.output import OutputOptions, progress_to_stderr, result_stream, write_stderr
+from tieout.cli._support.parse_options import TypedOptions, TypedTables, build_request, verify_options
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.model.requests import VerifyRequest
@@ -22,7 +22,7 @@ from tieout.wording import plural
 
 if TYPE_CHECKING:
     from tieout.api import SparkSettings
-    from tieout.cli._support.context import Place
+    from tieout.cli._support.context import Context
 
 
 def verify(
@@ -60,12 +60,12 @@ def verify(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> ExitCode:
-    """Compares the tables of two databases: all equal, or exactly which rows and columns differ."""
-    here = place(config, meta, master, required=task is not None)
-    tables = TableWords(
+    """Compare the tables of two databases: all equal, or exactly which rows and columns differ."""
+    context = load_context(config, meta, master, required=task is not None)
+    tables = TypedTables(
         table, exclude, where, source_where, target_where, key, columns, exclude_columns, tolerance, expr
     )
-    options = OptionWords(
+    options = TypedOptions(
         strategy,
         hash_bits,
         counts_only,
@@ -80,17 +80,18 @@ def verify(
     )
     if resume is not None:
         if task is not None:
-            raise UsageError("a job knows its task", "give --resume JOB without a task")
-        resume, request = resumed_request(here, resume, (source, target), tables, options)
+            raise UsageError("--resume and TASK are mutually exclusive", "leave TASK out: the job has its own")
+        resume, request = resumed_request(context, resume, (source, target), tables, options)
     else:
-        request = asked_request(here.settings, task, (source, target), tables, options)
+        request = build_request(context.settings, task, (source, target), tables, options)
     if repair_sql is not None and request.options.redact_values:
         raise UsageError(
-            "--repair-sql writes whole rows, and values are redacted", "give --no-redact-values, or leave --repair-sql"
+            "--repair-sql writes whole rows, but values are redacted",
+            "give --no-redact-values, or leave --repair-sql out",
         )
     if explain:
-        return _explain(request, here.spark(verbose, redacts=request.options.redact_values), output)
-    return run_and_tell(request, here, Telling(output, quiet, verbose), resume, repair_sql)
+        return _explain(request, context.spark(verbose, redacts=request.options.redact_values), output)
+    return run_and_report(request, context, OutputOptions(output, quiet, verbose), resume, repair_sql)
 
 
 def _explain(request: VerifyRequest, spark: SparkSettings, output: OutputFormat) -> ExitCode:
@@ -103,57 +104,60 @@ def _explain(request: VerifyRequest, spark: SparkSettings, output: OutputFormat)
     return ExitCode.OK
 
 
-def run_and_tell(
+def run_and_report(
     request: VerifyRequest,
-    here: Place,
-    telling: Telling,
+    context: Context,
+    output_options: OutputOptions,
     resume: str | None = None,
     repair_sql: Path | None = None,
 ) -> ExitCode:
-    """With `repair_sql`, statements that make the target equal are written there."""
+    """Runs it with progress on stderr, writes its report, and returns its exit code.
+
+    `repair_sql` is a file for statements that make the target equal.
+    """
     from tieout import api
     from tieout.report.render import write
 
-    with told_how_to_go_on("tieout verify --resume JOB"), progress_to_stderr(telling) as listener:
-        spark = here.spark(telling.verbose, redacts=request.options.redact_values)
-        result = api.run_verification(request, spark=spark, meta=here.meta, listener=listener, resume=resume)
+    with interruptible("tieout verify --resume JOB"), progress_to_stderr(output_options) as listener:
+        spark = context.spark(output_options.verbose, redacts=request.options.redact_values)
+        result = api.run_verification(request, spark=spark, meta=context.meta, listener=listener, resume=resume)
     if repair_sql is not None:
-        _write_repair_sql(result, request, here, repair_sql)
+        _write_repair_sql(result, request, context, repair_sql)
     with result_stream() as stream:
-        write(result, telling.output, stream)
+        write(result, output_options.output, stream)
     return result.exit_code
 
 
-def _write_repair_sql(result: VerificationResult, request: VerifyRequest, here: Place, file: Path) -> None:
+def _write_repair_sql(result: VerificationResult, request: VerifyRequest, context: Context, file: Path) -> None:
     from tieout import api
     from tieout.cli._support.sql_file import write_sql_file
 
     urls = request.source, request.target
-    plan = api.plan_repair(result.job, *urls, meta=here.meta)
-    write_sql_file(file, plan.plan, urls, here.meta)
+    plan = api.plan_repair(result.job, *urls, meta=context.meta)
+    write_sql_file(file, plan.plan, urls, context.meta)
     for table in plan.unrepaired:
-        say(f"{table.table}: {plural(table.differences, 'difference')} can't be repaired: {table.reason}")
+        write_stderr(f"{table.table}: {plural(table.differences, 'difference')} can't be repaired: {table.reason}")
     if plan.not_kept:
-        say(f"{plural(plan.not_kept, 'difference')} were not listed, and have no statement: give --limit none")
+        write_stderr(f"{plural(plan.not_kept, 'difference')} were not listed and have no statement: give --limit none")
 
 
 def resumed_request(
-    here: Place,
+    context: Context,
     reference: str,
     sides: Sides,
-    tables: TableWords | None = None,
-    options: OptionWords | None = None,
+    tables: TypedTables | None = None,
+    options: TypedOptions | None = None,
 ) -> tuple[str, VerifyRequest]:
-    """The job's id and its own request. Of what is typed, only URLs and what no digest depends on may be given."""
+    """The job's id and its own request. The user may only change URLs, and options that no digest depends on."""
     from tieout import api
     from tieout.model.documents import request_from_document
 
-    options = options or OptionWords()
-    given = [*(tables.given if tables else ()), *options.given_for_the_plan]
-    if given:
+    options = options or TypedOptions()
+    typed = [*(tables.names if tables else ()), *options.names_that_digests_depend_on]
+    if typed:
         raise UsageError(
-            f"a resumed job compares what it was asked to: {given[0]} can't be given again", "leave it out"
+            f"{typed[0]} can't be combined with --resume: the job keeps what it started with", "leave it out"
         )
-    job = api.resumable_job(reference, here.meta)
-    request = request_from_document(job.request, *job_urls(here, job, sides))
+    job = api.resumable_job(reference, context.meta)
+    request = request_from_document(job.request, *job_urls(context, job, sides))
     return job.id, replace(request, options=verify_options(options, request.options))

@@ -17,7 +17,7 @@ def version(
     quiet: common.Quiet = False,
     verbose: common.Verbose = False,
 ) -> None:
-    """Tells the versions of Tieout, and of what it runs on."""
+    """Show the versions of Tieout and of what it runs on."""
     from tieout.report.listing import write_record
     from tieout.spark.java import java_version
 

@@ -1,4 +1,4 @@
-"""tieout.yaml and endpoint URLs into typed values; secrets kept out of sight."""
+"""tieout.yaml and endpoint URLs as typed values, and secrets kept out of messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: 500ms, 10s, 30m, 2h, 1d, 1h30m."""
+"""Durations as people write them: 500ms, 10s, 30m, 2h, 1d, 1h30m."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def parse_duration(text: str) -> float:
 
 
 def parse_positive_duration(text: str) -> float:
-    """As `parse_duration`, and more than nothing."""
+    """As `parse_duration`, but 0 is an error."""
     seconds = parse_duration(text)
     if seconds <= 0:
-        raise ValueError(f'should be longer than nothing, not "{text}"')
+        raise ValueError(f'should be more than 0, not "{text}"')
     return seconds
 
 

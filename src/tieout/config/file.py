@@ -1,4 +1,4 @@
-"""Loads tieout.yaml. Everything that is wrong with it is told at once, each thing with its file, line and key."""
+"""Loads tieout.yaml, and reports all its problems at once, each with its file, line and key."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _settings(file: Path, tree: YamlTree) -> Settings:
     try:
         settings = Settings.model_validate(tree.data, context={"endpoints": _endpoint_names(tree.data)})
     except ValidationError as error:
-        # What could not be read is told already; that it is also not what was wanted says nothing new.
+        # A value that could not be read is a problem already; that it also has the wrong type says nothing new.
         problems += [problem for problem in problems_of(error, Settings, tree) if problem.path not in tree.unread]
     if settings is None or problems:
         # From None: pydantic's own message would show values, and a value may be a secret.
@@ -97,7 +97,7 @@ _WANTED = {
 
 
 def problems_of(error: ValidationError, model: type[BaseModel], tree: YamlTree) -> list[Problem]:
-    """A problem for each thing that the model refused of the tree; a mistyped key is not reported as missing, too."""
+    """A problem for each thing in the tree that the model refused; a mistyped key is not also reported as missing."""
     found = error.errors(include_url=False)
     refused = [details for details in found if details["type"] == "extra_forbidden"]
     meant = {_meant(details, model) for details in refused if _planned(details, model) is None}
@@ -122,7 +122,7 @@ def path_text(path: YamlPath) -> str:
 
 
 def _path_in_file(details: ErrorDetails, data: Any) -> YamlPath:
-    """The place as the file has it: without the names that pydantic gives to the branches of a union."""
+    """The path as the file has it, without the names that pydantic gives to the branches of a union."""
     path: list[str | int] = []
     *_, last = details["loc"] or (None,)
     for part in details["loc"]:
@@ -141,24 +141,24 @@ def _has(data: Any, part: str | int) -> bool:
 
 
 def _message(details: ErrorDetails, model: type[BaseModel]) -> str:
-    kind, given, context = details["type"], _given(details["input"]), details.get("ctx", {})
+    kind, value, context = details["type"], _shown_value(details["input"]), details.get("ctx", {})
     if kind == "extra_forbidden":
         return _refused_key(details, model)
     if kind == "missing":
         return "missing"
     if kind in _WANTED:
-        return f"should be {_WANTED[kind]}, not {given}"
+        return f"should be {_WANTED[kind]}, not {value}"
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
         if not isinstance(details["input"], str):
-            return f"should be one of {', '.join(choices)}, not {given}"
-        return f"unknown value {given} ({suggestion(details['input'], choices)})"
+            return f"should be one of {', '.join(choices)}, not {value}"
+        return f"unknown value {value} ({suggestion(details['input'], choices)})"
     if kind == "value_error":
         return str(context["error"])
     if kind == "greater_than_equal":
-        return f"should be at least {context['ge']}, not {given}"
+        return f"should be at least {context['ge']}, not {value}"
     if kind == "greater_than":
-        return f"should be more than {context['gt']}, not {given}"
+        return f"should be more than {context['gt']}, not {value}"
     if kind == "string_too_short":
         return "should not be empty"
     return details["msg"]
@@ -171,7 +171,7 @@ def _refused_key(details: ErrorDetails, model: type[BaseModel]) -> str:
     return f"unknown key ({suggestion(str(name), _known_keys(model, section))})"
 
 
-def _given(value: object) -> str:
+def _shown_value(value: object) -> str:
     if value is None:
         return "empty"
     if isinstance(value, dict):
@@ -182,22 +182,22 @@ def _given(value: object) -> str:
 
 
 def _planned(details: ErrorDetails, model: type[BaseModel]) -> str | None:
-    """What a key is to be that nothing acts on yet; None for one that is not known at all."""
+    """The description of a planned key; None for an unknown key."""
     *section, name = details["loc"]
     planned = [each.not_yet for each in _sections(model, section) if _is_section(each) and issubclass(each, Section)]
     return next((keys[str(name)] for keys in planned if name in keys), None)
 
 
 def _known_keys(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    """The keys that the section at this place may have."""
+    """The keys that the section at this path may have."""
     return [name for section in _sections(model, path) for name in _fields(section)]
 
 
 def _sections(model: type[BaseModel], path: Sequence[str | int]) -> list[Any]:
-    """What may be at this place."""
+    """The sections that this path may lead to."""
     here: list[Any] = [model]
     for part in path:
-        # A part that leads nowhere is the name of a union's branch, and stays where it is.
+        # A part that leads nowhere is the name of a union's branch: stay here.
         here = [inner for outer in here for inner in _inside(outer, part)] or here
     return here
 
@@ -213,7 +213,7 @@ def _inside(annotation: Any, part: str | int) -> Iterator[Any]:
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """The sections, mappings and lists that a type may be, without what is only said about them."""
+    """The sections, mappings and lists that a type may be, without its annotations."""
     if _is_section(annotation) or get_origin(annotation) in (dict, tuple):
         yield annotation
     elif hasattr(annotation, "__metadata__"):

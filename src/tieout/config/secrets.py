@@ -1,4 +1,7 @@
-"""Keeps passwords out of messages: known ones wherever they stand, unknown ones where their place gives them away."""
+"""Keeps passwords out of messages, and files with rows or passwords private.
+
+Known passwords are hidden everywhere, unknown ones where the text around them gives them away.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ _SECRET_NAME = re.compile(
     r"|(?:^|[._-])pass(?:$|[._-])",
     re.IGNORECASE,
 )
-# Up to the last @ of the run: a password that should have been percent-encoded may hold one, or a slash.
+# Up to the last @: a password that should have been percent-encoded may contain an @ or a slash.
 _URL_PASSWORD = re.compile(r'(://[^\s:/@"<>]*:)[^\s"<>]*@')
 _ASSIGNMENT = re.compile(r"""(?<![\w.-])([\w.-]+)=('[^']*'|"[^"]*"|[^\s&;,)'"]+)""")
 
-# Up to this length a secret is hidden only where it stands alone: with the password "postgres",
+# Up to this length a secret is hidden only as a whole word: with the password "postgres",
 # "postgresql://" would otherwise read "***ql://".
 _ALONE = 8
 # A byte string in a driver's message reads \x00secret\x00: the escape before it is not part of the word.
@@ -55,7 +58,7 @@ class SecretRegistry:
         self._pattern: re.Pattern[str] | None = None
 
     def register(self, secret: str | None) -> None:
-        """From now on `scrub` hides this text; None and blank text are no secrets."""
+        """From now on `scrub` hides this text. None and blank text are ignored."""
         if not secret or secret.isspace():
             return
         with self._lock:
@@ -83,7 +86,7 @@ def register_secret(secret: str | None) -> None:
 
 
 def scrub(text: str) -> str:
-    """The text as it may be shown, logged and kept."""
+    """The text as Tieout may show, log and store it."""
     return _registry.scrub(text)
 
 
@@ -95,7 +98,7 @@ class SecretFilter(logging.Filter):
         if record.exc_info and not record.exc_text:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
         if record.exc_text:
-            # The exception itself goes: a formatter that renders it anew would show the secret.
+            # Drop the exception itself: a formatter that renders it again would show the secret.
             record.exc_text, record.exc_info = scrub(record.exc_text), None
         if record.stack_info:
             record.stack_info = scrub(record.stack_info)
@@ -106,7 +109,7 @@ def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
     spellings = {spelling for secret in secrets if secret and not secret.isspace() for spelling in _spellings(secret)}
     if not spellings:
         return None
-    # Longest first, so that a secret that is part of another leaves no rest of it behind.
+    # Longest first, so that a secret that is part of another leaves nothing of it behind.
     return re.compile("|".join(_alternative(text) for text in sorted(spellings, key=lambda s: (-len(s), s))))
 
 
@@ -129,17 +132,17 @@ def _mask_assignment(match: re.Match[str]) -> str:
 
 @contextmanager
 def private_file(path: Path) -> Iterator[TextIO]:
-    """Text that becomes the file, whole, when the block ends, and nothing if it ends by an error.
+    """A stream whose text becomes the whole file when the block ends. After an error the file is unchanged.
 
-    Nobody else can read it, and no link leads the text elsewhere: it is written under a name that nobody foresees, and
-    takes the place of a plain file alone. OSError for anything else that is there.
+    Only this user can read the file, and no link leads the text elsewhere: it is written under an unpredictable name
+    and replaces only a plain file. OSError if the path is anything else.
     """
-    _check_place(path)
+    _refuse_special_file(path)
     number, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(number, "w", encoding="utf-8", newline="\n") as stream:
             yield stream
-        _check_place(path)
+        _refuse_special_file(path)
         os.replace(draft, path)
     except BaseException:
         with suppress(OSError):
@@ -147,7 +150,7 @@ def private_file(path: Path) -> Iterator[TextIO]:
         raise
 
 
-def _check_place(path: Path) -> None:
+def _refuse_special_file(path: Path) -> None:
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

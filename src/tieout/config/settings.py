@@ -44,12 +44,12 @@ _TOLERANCE = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-
 
 
 class Section(BaseModel):
-    """A mapping of the file: nothing unknown in it, and nothing changes it afterwards. Docstrings describe its keys."""
+    """A mapping of the file. Unknown keys are errors, the values are frozen, and docstrings describe the keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True)
 
     not_yet: ClassVar[Mapping[str, str]] = {}
-    """Keys that are planned, and what each is to be. Nothing acts on them, so a file that has one is refused."""
+    """Planned keys and what each will be. Nothing acts on them yet, so a file with one is refused."""
 
 
 def _seconds(value: Any) -> Any:
@@ -112,17 +112,17 @@ Url = Annotated[EndpointUrl, PlainValidator(_url)]
 AvailableUrl = Annotated[Url, AfterValidator(_available)]
 """The URL of an endpoint that a connector, or Spark, can open."""
 EndpointReference = Annotated[Text, AfterValidator(_endpoint)]
-"""The name of an endpoint, or a URL. The names come in the validation context as `endpoints`; without, all pass."""
+"""The name of an endpoint, or a URL. The context may list the names as `endpoints`; else every name passes."""
 MayBeEmpty = BeforeValidator(_nothing_is_empty)
 
 
 class ColumnExpression(Section):
-    """SQL that a column is compared by. A text in its place is the source's."""
+    """The SQL to compare a column by. Plain text is the source's SQL."""
 
     source: Text
     """SQL on the source."""
     target: Text | None = None
-    """SQL on the target; the column itself unless given."""
+    """SQL on the target (default: the column itself)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -141,12 +141,12 @@ Columns = Annotated[
 
 
 class TableSettings(Section):
-    """One entry of `tables`. A text in its place is its `from`."""
+    """One entry of `tables`. Plain text is its `from`."""
 
     source: Text = Field(alias="from")
     """A table of the source, or a pattern with * and ?."""
     target: Text | None = Field(default=None, alias="to")
-    """The table of the target; the same name unless given."""
+    """The table of the target (default: the same name)."""
     where: Text | None = None
     """SQL that chooses rows, on both sides."""
     source_where: Text | None = None
@@ -160,7 +160,7 @@ class TableSettings(Section):
     exclude: Names = ()
     """Tables that the pattern should not match."""
     key: Names | None = None
-    """The columns that tell rows apart; the primary key unless given."""
+    """The columns that identify a row (default: the primary key)."""
     tolerance: Annotated[dict[Text, Tolerance], MayBeEmpty] = Field(default={})
     """How far apart values may be, by column: 0.001, or "1e-9 relative"."""
 
@@ -170,7 +170,7 @@ class TableSettings(Section):
         return {"from": value} if isinstance(value, str) else value
 
     def request(self) -> TableRequest:
-        """What this asks of a verification. No SQL for the target ("") compares with its column of that name."""
+        """The request for these tables. "" as SQL for the target means its column of that name."""
         listed = self.columns if isinstance(self.columns, tuple) else None
         computed = self.columns if isinstance(self.columns, dict) else {}
         return TableRequest(
@@ -206,11 +206,11 @@ class OptionSettings(Section):
     hash_bits: Annotated[int, AfterValidator(_known_bits)] = _DEFAULTS.hash_bits
     """64 or 128."""
     counts_only: bool = _DEFAULTS.counts_only
-    """Compare numbers of rows and nothing else."""
+    """Compare only the numbers of rows."""
     exact_scale: bool = _DEFAULTS.exact_scale
     """Whether 1.0 and 1.00 are different."""
     limit: Count | None = _DEFAULTS.limit
-    """The most differences to list; null lists all."""
+    """List at most this many differences; null lists all."""
     chunk_seconds: PositiveSeconds = _DEFAULTS.chunk_seconds
     """How long reading a chunk should take."""
     chunk_rows: Count | None = Field(
@@ -219,14 +219,14 @@ class OptionSettings(Section):
         f" Without it the first chunks have {FIRST_CHUNK_ROWS:,}, and later ones what fits the time.",
     )
     max_rows_per_second: Count | None = _DEFAULTS.max_rows_per_second
-    """How fast to read at most, each side."""
+    """Read at most this many rows per second, each side."""
     recheck_after: Seconds = _DEFAULTS.recheck_after
-    """How long to wait before a difference is looked at again."""
+    """How long to wait before rechecking a difference."""
     recheck_times: Annotated[int, Field(ge=0)] = _DEFAULTS.recheck_times
-    """How often a difference is looked at again."""
+    """How many times to recheck a difference."""
 
     def options(self) -> VerifyOptions:
-        """The same, as a verification takes it."""
+        """The options of a verification."""
         return VerifyOptions(**(dict(self) | {"strategy": Strategy(self.strategy)}))
 
 
@@ -235,21 +235,21 @@ class MoveSettings(Section):
 
     chunk_rows: Count | None = Field(
         default=_MOVE.chunk_rows,
-        description=f"Rows in a chunk that is copied, in one transaction; about {COPY_CHUNK_ROWS:,} unless given.",
+        description=f"Rows in a chunk that is copied, in one transaction (default: about {COPY_CHUNK_ROWS:,}).",
     )
     batch_bytes: Count = _MOVE.batch_bytes
-    """How much of the log is applied in one transaction, more or less: no transaction of the source is cut."""
+    """About how much of the log to apply in one transaction; a transaction of the source is never split."""
     poll_seconds: PositiveSeconds = _MOVE.poll_seconds
-    """How often to look for changes when there are none."""
+    """How long to wait for new changes when there are none."""
     max_rows_per_second: Count | None = _MOVE.max_rows_per_second
-    """No more rows a second than this, copied or changed."""
+    """Copy or change at most this many rows per second."""
     max_load: Count | None = _MOVE.max_load
-    """Wait while the target runs more statements than this; not of SQLite."""
+    """Wait while the target runs more statements than this; not for SQLite."""
     max_replica_lag: PositiveSeconds | None = _MOVE.max_replica_lag
-    """Wait while a replica of the target is further behind than this; of PostgreSQL alone."""
+    """Wait while a replica of the target is further behind than this; for PostgreSQL only."""
 
     def options(self) -> MoveOptions:
-        """The same, as a mover takes it."""
+        """The options of a mover."""
         return MoveOptions(**dict(self))
 
 
@@ -267,11 +267,11 @@ class TaskSettings(Section):
     target: EndpointReference = Field(repr=False)
     """The endpoint to write, and to compare with: its name, or a URL."""
     tables: tuple[TableSettings, ...] = ()
-    """Which tables; all of them unless given."""
+    """Which tables (default: all)."""
     delivery: Literal["at-least-once", "at-most-once", "exactly-once"] = DEFAULT_DELIVERY.value
     """How often a change may be applied."""
     consistency: Literal["row", "table", "transaction"] = DEFAULT_CONSISTENCY.value
-    """What is never seen half done on the target."""
+    """What the target never shows half done."""
     move: Annotated[MoveSettings, MayBeEmpty] = MoveSettings()
     """How tables are moved."""
     options: Annotated[OptionSettings, MayBeEmpty] = OptionSettings()
@@ -279,12 +279,12 @@ class TaskSettings(Section):
 
     @property
     def is_moved(self) -> bool:
-        """Whether it has a section `move`, be it an empty one: `delivery` has whoever took over a template."""
+        """Whether it has a section `move`, even an empty one. `delivery` does not count: the template has it."""
         return "move" in self.model_fields_set
 
 
 class EndpointSettings(Section):
-    """A database or a lake. A limit beside the URL outranks the one in it; user and password stand in one place."""
+    """A database or a lake. A limit beside the URL overrides the one in it; user and password are given once."""
 
     url: AvailableUrl
     """Where it is."""
@@ -293,10 +293,10 @@ class EndpointSettings(Section):
     password: str | None = Field(default=None, repr=False)
     """The password as it is (not percent-encoded), if the URL has none."""
     connections: Count | None = Field(
-        default=None, description=f"The most connections that a verification opens at once; {CONNECTIONS} unless given."
+        default=None, description=f"The most connections that a verification opens at once (default: {CONNECTIONS})."
     )
     connect_timeout: PositiveSeconds | None = Field(
-        default=None, description=f"How long to wait for a connection to a server; {CONNECT_SECONDS}s unless given."
+        default=None, description=f"How long to wait for a connection to a server (default: {CONNECT_SECONDS}s)."
     )
     read_timeout: PositiveSeconds | None = None
     """How long to wait for an answer; for mysql URLs only."""
@@ -314,13 +314,13 @@ class EndpointSettings(Section):
         register_secret(self.password)
         for name in ("user", "password"):
             if getattr(self, name) is not None and self.url.scheme not in DEFAULT_PORTS:
-                raise ValueError(f"{name} is given, and a {self.url.scheme} URL takes none")
+                raise ValueError(f"{name} is given, but a {self.url.scheme} URL takes none")
             if getattr(self, name) is not None and getattr(self.url, name) is not None:
                 raise ValueError(f"{name} is given twice: in the URL and beside it")
         return self
 
     def resolved(self) -> EndpointUrl:
-        """The URL with all that stands beside it."""
+        """The URL with the settings beside it."""
         params = dict(self.url.params)
         if self.connections is not None:
             params["connections"] = str(self.connections)
@@ -360,7 +360,7 @@ class Settings(Section):
     meta: Annotated[Url, AfterValidator(_keeps_tables)] = parse_url(META_URL)
     """The meta store: a sqlite, postgresql or mysql URL."""
     redact_values: bool = False
-    """Keep values of rows out of reports, logs and the meta store: keys and hashes remain."""
+    """Keep row values out of reports, logs and the meta store; keys and hashes remain."""
     spark: Annotated[SparkSettings, MayBeEmpty] = SparkSettings()
     """The Spark session."""
     endpoints: Annotated[dict[Text, EndpointSettings], MayBeEmpty] = Field(default={})
@@ -384,7 +384,7 @@ class Settings(Section):
         raise ConfigError(f'no endpoint is named "{name_or_url}"', suggestion(name_or_url, self.endpoints))
 
     def move_request(self, task_name: str) -> MoveRequest:
-        """What the task asks of a mover."""
+        """The request of the task to a mover."""
         task = self.task(task_name)
         return MoveRequest(
             task=task_name,
@@ -398,7 +398,7 @@ class Settings(Section):
         )
 
     def verify_request(self, task_name: str) -> VerifyRequest:
-        """What the task asks of a verification."""
+        """The request of the task to a verification."""
         task = self.task(task_name)
         return VerifyRequest(
             source=self.endpoint(task.source),

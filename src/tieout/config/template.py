@@ -10,12 +10,12 @@ from tieout.errors import UsageError
 TEMPLATE = """\
 # Tieout moves data between databases and proves that it arrived.
 # ${VAR} is an environment variable, ${VAR:-default} one with a default, and $$ a dollar.
-# 'tieout config check' tells everything that is wrong with this file.
+# 'tieout config check' reports every problem of this file.
 
-# Where tasks, jobs and findings are kept. A team shares a postgresql:// or mysql:// database.
+# Where Tieout stores jobs, differences and failures. A team shares a postgresql:// or mysql:// database.
 meta: sqlite:///.tieout/meta.db
 
-# redact_values: true           # values of rows stay out of it, out of reports and logs: keys and hashes remain
+# redact_values: true           # keep row values out of it, of reports and of logs; keys and hashes remain
 
 spark:
   master: "local[*]"            # or yarn, k8s://..., spark://host:7077
@@ -40,7 +40,7 @@ tasks:
     source: old
     target: new
 
-    # Which tables; all of them, if this is left out.
+    # Which tables (default: all).
     tables:
       - from: shop.orders
         to: public.orders
@@ -56,14 +56,14 @@ tasks:
     options:
       strategy: auto            # native | pushdown | pull
       hash_bits: 64             # or 128
-      limit: 1000               # the most differences to list; null lists all
+      limit: 1000               # list at most this many differences; null lists all
       chunk_seconds: 1s         # how long reading a chunk should take
       # chunk_rows: 100000      # the size of a chunk, instead
       # max_rows_per_second: 50000
-      recheck_after: 2s         # a difference in a live database is looked at again,
-      recheck_times: 3          # this often
+      recheck_after: 2s         # how long to wait before rechecking a difference in a live database
+      recheck_times: 3          # how many times to recheck it
 
-    # move: {}                  # it is moved: 'tieout preflight shop' looks at that, too
+    # move: {}                  # the task is moved: 'tieout preflight shop' checks the move, too
     delivery: at-least-once     # at-most-once | exactly-once
     consistency: table          # row | transaction
 """

@@ -1,7 +1,7 @@
-"""Which TLS a URL asks for: what its parameters mean together, for endpoints and for the meta store alike.
+"""The TLS that a URL asks for: what its parameters mean together, for endpoints and for the meta store.
 
-A certificate is given by someone who wants TLS, and an authority by someone who wants to know the server: neither is
-left to a default that sends everything in plain text, or to whoever answers.
+Whoever gives a certificate wants TLS, and whoever gives an authority wants to know the server: neither gets a default
+that sends everything in plain text or trusts any server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SYSTEM = "system"
 
 
 def tls_problem(scheme: str, params: Mapping[str, str]) -> str | None:
-    """What contradicts itself in a URL's parameters."""
+    """A contradiction between a URL's parameters; None if there is none."""
     if scheme == "mysql":
         return _mysql_problem(params)
     return _postgres_problem(params) if scheme == "postgresql" else None
@@ -33,11 +33,11 @@ def mysql_tls(url: EndpointUrl) -> str:
         return url.params["ssl_mode"]
     if "ssl_ca" in url.params:
         return "verify-ca"
-    return "verify-identity" if _given(url.params, _MYSQL_FILES) else "disabled"
+    return "verify-identity" if _first_given(url.params, _MYSQL_FILES) else "disabled"
 
 
 def postgres_tls(url: EndpointUrl) -> dict[str, str]:
-    """libpq's parameters. A password in plain text goes to no server that has not shown who it is."""
+    """libpq's parameters. No server gets a password in plain text before it has proved its identity."""
     params = {name: url.params[name] for name in _POSTGRES_FILES if name in url.params}
     mode = url.params.get("sslmode") or _default_mode(params)
     if mode is not None:
@@ -53,23 +53,23 @@ def _default_mode(params: Mapping[str, str]) -> str | None:
 
 
 def _mysql_problem(params: Mapping[str, str]) -> str | None:
-    mode, given = params.get("ssl_mode"), _given(params, _MYSQL_FILES)
-    if mode == "disabled" and given:
-        return f"{given} is given, and ssl_mode=disabled sends everything in plain text: leave one of them out"
+    mode, file = params.get("ssl_mode"), _first_given(params, _MYSQL_FILES)
+    if mode == "disabled" and file:
+        return f"{file} is given, but ssl_mode=disabled sends everything in plain text: leave one of them out"
     if mode == "verify-ca" and "ssl_ca" not in params:
         return (
-            "ssl_mode=verify-ca needs ssl_ca: every server with a certificate of a public authority would do;"
+            "ssl_mode=verify-ca needs ssl_ca: without it, any server with a public certificate would pass;"
             " give it, or ssl_mode=verify-identity"
         )
     return "ssl_key is given without ssl_cert" if "ssl_key" in params and "ssl_cert" not in params else None
 
 
 def _postgres_problem(params: Mapping[str, str]) -> str | None:
-    mode, given = params.get("sslmode"), _given(params, _POSTGRES_FILES)
-    if mode in _MAY_BE_PLAIN and given:
-        return f"{given} is given, and sslmode={mode} may send everything in plain text: write sslmode=verify-full"
+    mode, file = params.get("sslmode"), _first_given(params, _POSTGRES_FILES)
+    if mode in _MAY_BE_PLAIN and file:
+        return f"{file} is given, but sslmode={mode} may send everything in plain text: write sslmode=verify-full"
     return "sslkey is given without sslcert" if "sslkey" in params and "sslcert" not in params else None
 
 
-def _given(params: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+def _first_given(params: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in params), None)

@@ -1,4 +1,4 @@
-"""The query parameters of endpoint URLs: which there are, and what they may hold."""
+"""The query parameters of endpoint URLs: their names and allowed values."""
 
 from __future__ import annotations
 
@@ -51,18 +51,16 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 
 _COMMON = {
-    "connections": Parameter(
-        f"the most connections that a verification opens at once; {CONNECTIONS} unless given", _count
-    )
+    "connections": Parameter(f"the most connections that a verification opens at once (default: {CONNECTIONS})", _count)
 }
 
 _SERVER = _COMMON | {
-    "connect_timeout": Parameter(f"how long to wait for a connection; {CONNECT_SECONDS}s unless given", _duration),
+    "connect_timeout": Parameter(f"how long to wait for a connection (default: {CONNECT_SECONDS}s)", _duration),
     "lock_timeout": Parameter(
-        f"how long a statement waits for another's lock; in checks {CHECK_LOCK_SECONDS}s unless given", _duration
+        f"how long a statement waits for another's lock (default in checks: {CHECK_LOCK_SECONDS}s)", _duration
     ),
     "statement_timeout": Parameter(
-        f"how long a statement may take; in checks {CHECK_STATEMENT_SECONDS}s unless given", _duration
+        f"how long a statement may take (default in checks: {CHECK_STATEMENT_SECONDS}s)", _duration
     ),
 }
 
@@ -110,7 +108,7 @@ _NOT_YET: Mapping[str, frozenset[str]] = {
 
 
 def not_yet(scheme: str, name: str) -> str | None:
-    """What to say of a limit that URLs of other kinds have, and that nothing acts on here; None if something does."""
+    """Why a limit that URLs of other kinds have is refused here: nothing acts on it yet. None if something does."""
     return f"is not available yet for {scheme} URLs" if name in _NOT_YET.get(scheme, ()) else None
 
 
@@ -147,5 +145,5 @@ def _checked(known: Mapping[str, Parameter], scheme: str, name: str, value: str)
 
 
 def _shown(name: str) -> str:
-    # What can't be a parameter's name may be the rest of a password that holds a "?".
+    # Text that can't be a parameter's name may be the rest of a password that contains a "?".
     return f'"{name}"' if _NAME.fullmatch(name) else "something after the question mark"

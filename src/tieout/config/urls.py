@@ -1,4 +1,7 @@
-"""What a URL says of an endpoint, and how it is written back."""
+"""Endpoint URLs: parsed, redacted, and written back.
+
+No message repeats what could be a password, however badly the URL is written.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from tieout.model.defaults import CHECK_LOCK_SECONDS, CHECK_STATEMENT_SECONDS
 from tieout.model.nearest import nearest
 
 DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "postgresql": 5432}
-"""The schemes that name a server, and where it listens unless told otherwise."""
+"""The schemes that name a server, and its default port."""
 
 OBJECT_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-"""A path that begins like this (s3a://bucket) is Spark's to understand, whole."""
+"""Spark understands a path that begins like this (s3a://bucket) as a whole."""
 
 _PLACE = ("scheme", "host", "port", "database", "path", "schema")
 _GUARDS: Mapping[str, float] = {"lock_timeout": CHECK_LOCK_SECONDS, "statement_timeout": CHECK_STATEMENT_SECONDS}
@@ -25,12 +28,12 @@ _GUARDS: Mapping[str, float] = {"lock_timeout": CHECK_LOCK_SECONDS, "statement_t
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EndpointUrl:
-    """A parsed endpoint URL. Text of it never shows a secret, except that of `reveal`.
+    """A parsed endpoint URL. Its text never shows a secret, except the text of `reveal`.
 
     A server (mysql, postgresql) has host, port and perhaps database; sqlite, lake and kv have a path; spark has
     `database`: catalog and schema of the session. None: not given. `schema` is PostgreSQL's, and not in `params`.
-    Time-outs in `params` are plain seconds. `read_only` sessions, which the text does not tell of, change nothing, and
-    wait for nobody for long unless `params` says so.
+    Time-outs in `params` are plain seconds. `read_only` is not part of the text: such sessions change nothing, and
+    don't wait long for locks unless `params` says so.
     A path is absolute, relative to the working directory, or an object store's (s3a://bucket/folder).
     """
 
@@ -73,11 +76,11 @@ class EndpointUrl:
 
     @property
     def socket(self) -> str | None:
-        """The server's Unix socket (PostgreSQL: its directory), which goes before host and port."""
+        """The server's Unix socket (PostgreSQL: its directory), which overrides host and port."""
         return self.params.get("socket")
 
     def is_same_place(self, other: EndpointUrl) -> bool:
-        """Whether both lead to the same data, whoever goes there."""
+        """Whether both lead to the same data, whatever the user."""
         return all(getattr(self, part) == getattr(other, part) for part in _PLACE)
 
     def redacted(self) -> str:
@@ -134,7 +137,7 @@ __all__ = ["ALIASES", "NOT_YET_SCHEMES", "SCHEMES", "EndpointUrl", "parse_url"]
 
 SCHEMES = ("mysql", "postgresql", "sqlite", "lake", "spark", "kv")
 NOT_YET_SCHEMES = frozenset({"kv"})
-"""Understood, so that an error can say it: nothing can open them yet."""
+"""Parsed only so that an error can say that nothing opens them yet."""
 ALIASES = {"mariadb": "mysql", "postgres": "postgresql"}
 
 _SHAPE = re.compile(r"(?P<authority>[^/?]*)(?P<location>/[^?]*)?(?:\?(?P<query>.*))?", re.DOTALL)
@@ -146,7 +149,7 @@ def parse_url(text: str) -> EndpointUrl:
     """The endpoint that a URL names; its password is scrubbed from messages from now on."""
     scheme, rest = _split_scheme(text.strip())
     shape = _SHAPE.fullmatch(rest)
-    assert shape is not None  # every text has this shape
+    assert shape is not None  # every text matches
     authority, location = shape["authority"], shape["location"] or ""
     params = parse_params(scheme, shape["query"] or "")
     schema = params.pop("schema", None)
@@ -165,7 +168,7 @@ def parse_url(text: str) -> EndpointUrl:
 def _split_scheme(text: str) -> tuple[str, str]:
     written, separator, rest = text.partition("://")
     if not separator:
-        # Without "://" there is no telling where a password would stand, so only a plain word is repeated.
+        # Without "://" nobody knows where a password would be, so the message repeats only a plain word.
         shown = f': "{text}"' if re.fullmatch(r"[\w.-]+", text) else ""
         raise ConfigError(
             f"not an endpoint URL{shown}", "a URL is like mysql://user@host/database or sqlite:///file.db"
@@ -208,7 +211,7 @@ def _host_and_port(scheme: str, server: str) -> tuple[str, int]:
 def _database(scheme: str, location: str) -> str | None:
     name = location.removeprefix("/")
     if "@" in name:
-        raise ConfigError(f'an "@" stands in the path of the {scheme} URL', _ENCODE)
+        raise ConfigError(f'the path of the {scheme} URL contains an "@"', _ENCODE)
     if "/" in name:
         raise ConfigError(f"the {scheme} URL has more than one name in its path", 'in a name, write "/" as %2F')
     return _decoded(name, "database") or None
@@ -224,7 +227,7 @@ def _path(scheme: str, authority: str, location: str) -> str:
         _refuse_host(scheme, authority, location)
         path = location[1:] if OBJECT_STORE.match(location, 1) else re.sub("^/+", "/", location)
     if path in ("", "/", ".", ".."):
-        raise ConfigError(f"the {scheme} URL names no file", f"write {scheme}:///path")
+        raise ConfigError(f"the {scheme} URL has no path", f"write {scheme}:///path")
     if path == ":memory:":
         raise ConfigError("an in-memory SQLite database can't be reached by other processes", "write sqlite:///file.db")
     return _decoded(path, "path")

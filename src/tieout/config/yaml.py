@@ -1,4 +1,9 @@
-"""Environment variables in configuration text: ${VAR}, ${VAR:-default}, and $$ for a dollar."""
+"""YAML into plain values (mappings, lists, text, None), with the line of each and environment variables filled in.
+
+${VAR} and ${VAR:-default} are variables, and $$ is a dollar. Scalars stay text: the models know what they want, so a
+password of 007 keeps its zeros and a table named `no` its name. A value that can't be read becomes a problem in a list,
+so that all problems are reported at once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ _USERINFO = re.compile(r"://(?P<userinfo>[^/?]*)@")
 
 
 class InterpolationError(ValueError):
-    """One or more variables could not be put in; `problems` has a line for each."""
+    """One or more variables could not be filled in; `problems` has a line for each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -28,22 +33,22 @@ class InterpolationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Text to keep, or the text that a variable stands for."""
+    """Literal text, or the value of a variable."""
 
     text: str
     variable: bool
 
 
 def interpolate(text: str, environment: Mapping[str, str]) -> str:
-    """The text with its variables put in. `:-` gives a value for one that is unset or empty.
+    """The text with its variables filled in. `:-` is the default for one that is unset or empty.
 
-    In the user and password of a URL a variable's value is percent-encoded, so that a password holds
-    what it holds. `mysql://${USER}:${PASSWORD}@host` works for every password; `${WHOLE_URL}` is left alone.
+    In the user and password of a URL a variable's value is percent-encoded, so that
+    `mysql://${USER}:${PASSWORD}@host` works for every password; `${WHOLE_URL}` is left alone.
     """
     if "$" not in text:
         return text
     pieces = _pieces(text, environment)
-    # The shape of the URL is that of the text as written: what a variable holds can't change it.
+    # The URL is split as the text was written: the value of a variable can't change that.
     shape = "".join("v" * len(piece.text) if piece.variable else piece.text for piece in pieces)
     userinfo = _USERINFO.search(shape)
     start, end = userinfo.span("userinfo") if userinfo else (0, 0)
@@ -108,7 +113,7 @@ class YamlSyntaxError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong at one place of the file."""
+    """Something wrong at one path of the file."""
 
     path: YamlPath
     line: int
@@ -117,7 +122,7 @@ class Problem:
 
 @dataclass(slots=True)
 class YamlTree:
-    """`lines` has the line of every key and item, `unread` the places whose value could not be read (and is None)."""
+    """`lines` has the line of every key and item, `unread` the paths whose value could not be read (and is None)."""
 
     data: object = None
     lines: dict[YamlPath, int] = field(default_factory=dict)
@@ -125,7 +130,7 @@ class YamlTree:
     unread: set[YamlPath] = field(default_factory=set)
 
     def line_of(self, path: YamlPath) -> int:
-        """The line of a place; of one that is not there, the line of what it would be in."""
+        """The line of a path; for a path that is not there, the line of its nearest parent."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)

@@ -1,1 +1,1 @@
-"""The product on an embedded pair of databases: moved, verified, spoilt, found out, repaired."""
+"""The demo: two embedded databases are moved, verified, damaged, checked and repaired."""

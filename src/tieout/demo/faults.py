@@ -1,4 +1,4 @@
-"""What goes wrong in practice, done to the target on purpose; each fault knows which differences it makes."""
+"""Faults that happen in practice, injected into the target; each knows the differences that it causes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Trace = tuple[str, DifferenceKind, tuple[tuple[str, str | None], ...], tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`name` in a word or two, `story` for people, and the differences that it must show up as: these and no others."""
+    """`name` in a word or two, `story` for people, and exactly the differences that it must cause."""
 
     name: str
     story: str
@@ -31,7 +31,7 @@ def trace(difference: Difference) -> Trace:
 
 
 def inject_faults(path: Path) -> list[Fault]:
-    """Spoils the target; all faults or, if one could not be made, none."""
+    """Injects all faults into the target or, if one fails, none."""
     with closing(sqlite3.connect(path)) as connection:
         faults = [make(connection) for make in _FAULTS]
         connection.commit()

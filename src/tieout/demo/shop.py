@@ -1,4 +1,7 @@
-"""A small shop in an SQLite file: keys of several sorts, decimals, times, Unicode, blobs, and a table without a key."""
+"""A small shop in an SQLite file, which goes on selling while the demo moves it.
+
+It has keys of several sorts, decimals, times, Unicode, blobs, and a table without a key.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,7 @@ _PAUSE_SECONDS = 0.01
 
 @contextmanager
 def selling(path: Path) -> Iterator[Callable[[], None]]:
-    """Until it is closed by what the block gets, or the block ends; what went wrong with it is raised there."""
+    """Sells until the block calls what it gets, or ends. An error of the seller is raised at the end of the block."""
     closed, errors = Event(), list[Exception]()
 
     def sell() -> None:
@@ -142,7 +145,7 @@ def _sell(path: Path, closed: Event) -> None:
 
 
 def _order(connection: sqlite3.Connection, random: Random, number: int) -> None:
-    """One transaction: rows that come, change, get another key and go, in every table."""
+    """One transaction: inserts, updates, changes of a key and deletes, in every table."""
     customer, moment = random.randint(1, CUSTOMERS), "2026-02-01 09:30:00.000000"
     total = f"{random.randrange(100, 50_000) / 100:.2f}"
     connection.execute("INSERT INTO orders VALUES (?, ?, ?, 'placed', ?, NULL)", (number, customer, moment, total))

@@ -1,4 +1,4 @@
-"""The demo from end to end: a database is moved, the copy is spoilt, each fault found, repaired, equal again."""
+"""The demo from end to end: it moves a database, damages the copy, finds and repairs each fault, and verifies again."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tieout.wording import duration, plural
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Tell = Callable[[str], None]
+WriteLine = Callable[[str], None]
 
-# A JVM that ends within the minute does better with half the compiler: 15 seconds of processor time instead of 31.
+# A JVM that ends within a minute is faster with half the compiler: 15 seconds of processor time instead of 31.
 _SHORT_RUN = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
@@ -39,7 +39,7 @@ class FoundFault:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a move came to: rows copied, and changes that were written meanwhile, and followed."""
+    """The result of a move: rows copied, and changes made meanwhile and followed."""
 
     rows: int
     changes: int
@@ -48,7 +48,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What the demo came to. `unexpected` counts differences that no fault accounts for."""
+    """The result of the demo. `unexpected` counts differences that no fault explains."""
 
     moved: Moved
     faults: tuple[FoundFault, ...]
@@ -90,16 +90,18 @@ class Stage:
         return f"sqlite:///{self.directory / 'meta.db'}"
 
     def move(self) -> Moved:
-        """Copies all tables while the shop goes on selling, and follows what was sold until all were copied."""
+        """Copies all tables while the shop goes on selling, and follows what it sold meanwhile."""
         began = time.monotonic()
         request = MoveRequest("demo", self.source, self.target, delivery=Delivery.EXACTLY_ONCE)
         with selling(self.directory / "source.db") as close:
 
-            def tell(status: MoveStatus) -> None:
+            def close_when_copied(status: MoveStatus) -> None:
                 if status.is_copied:
                     close()
 
-            status = api.run_move(request, spark=self.spark, meta=self.meta, tell=tell, until_caught_up=True)
+            status = api.run_move(
+                request, spark=self.spark, meta=self.meta, listener=close_when_copied, until_caught_up=True
+            )
         api.drop_move(request, self.meta)
         return Moved(status.rows_copied, status.changes, time.monotonic() - began)
 
@@ -107,39 +109,39 @@ class Stage:
         return api.run_verification(VerifyRequest(self.source, self.target), spark=self.spark, meta=self.meta)
 
 
-def run_demo(directory: Path, report: Path, tell: Tell, spark: api.SparkSettings) -> DemoResult:
-    """Plays the demo in an empty directory; `tell` gets each line of the story as it happens."""
+def run_demo(directory: Path, report: Path, write_line: WriteLine, spark: api.SparkSettings) -> DemoResult:
+    """Runs the demo in an empty directory and calls `write_line` with each line of the story."""
     began = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
-        # Spark takes seconds to start: meanwhile the databases are made.
+        # Spark takes seconds to start: create the databases meanwhile.
         session = pool.submit(start_session, spark.master, {**_SHORT_RUN, **spark.conf}, verbose=spark.verbose)
         rows = create_shop(directory / "source.db")
         (directory / "target.db").touch()
-        tell(f"A shop in an SQLite file, {plural(rows, 'row')} in 5 tables, and an empty file to move it to.")
-        tell(f"  source {directory / 'source.db'}\n  target {directory / 'target.db'}\n")
+        write_line(f"A shop in an SQLite file, {plural(rows, 'row')} in 5 tables, and an empty file to move it to.")
+        write_line(f"  source {directory / 'source.db'}\n  target {directory / 'target.db'}\n")
         stage = Stage(directory, session.result())
     moved = stage.move()
-    tell(_moved("1. Move, while the shop goes on selling", moved))
+    write_line(_moved("1. Move, while the shop goes on selling", moved))
     before = stage.verify()
-    tell(f"\n{_verified('2. Verify', before)}")
+    write_line(f"\n{_verified('2. Verify', before)}")
 
     faults = inject_faults(directory / "target.db")
-    tell(f"\n3. Spoil the target: {len(faults)} faults as they happen in practice")
+    write_line(f"\n3. Damage the target: {len(faults)} faults as they happen in practice")
     for fault in faults:
-        tell(f"   {fault.name}: {fault.story}")
+        write_line(f"   {fault.name}: {fault.story}")
 
-    spoilt = stage.verify()
-    tell(f"\n{_verified('4. Verify again', spoilt)}")
-    found, unexpected = missed_and_found(faults, spoilt)
+    damaged = stage.verify()
+    write_line(f"\n{_verified('4. Verify again', damaged)}")
+    found, unexpected = missed_and_found(faults, damaged)
     for each in found:
-        tell(f"   {'✓' if each.found else '✗'} {each.fault.name} {'found' if each.found else 'NOT FOUND'}")
+        write_line(f"   {'✓' if each.found else '✗'} {each.fault.name} {'found' if each.found else 'NOT FOUND'}")
     if unexpected:
-        tell(f"   ✗ {plural(unexpected, 'difference')} that nobody made")
-    report.write_text(render(spoilt, OutputFormat.HTML), encoding="utf-8")
+        write_line(f"   ✗ {plural(unexpected, 'difference')} that no fault explains")
+    report.write_text(render(damaged, OutputFormat.HTML), encoding="utf-8")
 
-    repaired = _repair(stage, spoilt.job, tell)
+    repaired = _repair(stage, damaged.job, write_line)
     after = stage.verify()
-    tell(f"\n{_verified('6. Verify once more', after)}")
+    write_line(f"\n{_verified('6. Verify once more', after)}")
     return DemoResult(
         moved,
         found,
@@ -153,7 +155,7 @@ def run_demo(directory: Path, report: Path, tell: Tell, spark: api.SparkSettings
 
 
 def _moved(title: str, moved: Moved) -> str:
-    changes = f"{plural(moved.changes, 'change')} followed that were made meanwhile"
+    changes = f"{plural(moved.changes, 'change')} made meanwhile and followed"
     return f"{title}: {plural(moved.rows, 'row')} copied, {changes}, in {duration(moved.seconds)}"
 
 
@@ -171,11 +173,11 @@ def missed_and_found(faults: list[Fault], result: VerificationResult) -> tuple[t
     return tuple(FoundFault(fault, fault.traces <= seen) for fault in faults), len(seen - expected)
 
 
-def _repair(stage: Stage, job: str, tell: Tell) -> int:
+def _repair(stage: Stage, job: str, write_line: WriteLine) -> int:
     plan = api.plan_repair(job, stage.source, stage.target, meta=stage.meta)
-    tell(
+    write_line(
         f"\n5. Repair: {plan.inserts} to insert, {plan.updates} to update, {plan.deletes} to delete (plan {plan.plan})"
     )
     done = api.apply_repair(plan.plan, stage.source, stage.target, meta=stage.meta)
-    tell(f"   {plural(done.done, 'row')} changed, each looked at again first; the old ones are kept for undo")
+    write_line(f"   {plural(done.done, 'row')} changed, each rechecked first; the old rows are kept for undo")
     return done.done

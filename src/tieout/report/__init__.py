@@ -1,4 +1,4 @@
-"""What was found, in words: text, JSON, CSV, JUnit, HTML; and what is being done, while it is done."""
+"""Results as text, JSON, CSV, JUnit and HTML, and progress while work runs."""
 
 from tieout.report.printable import error_line
 from tieout.report.render import OutputFormat, render, write

@@ -27,14 +27,14 @@ from tieout.wording import duration, plural
 _VERDICT = {CheckVerdict.CLEAN: "green", CheckVerdict.FAILURES: "bold red", CheckVerdict.UNVERIFIED: "bold yellow"}
 _STATUS = {Status.OK: "green", Status.FAILURES: "bold red", Status.NOT_CHECKED: "yellow"}
 _NOT_ENFORCED = {
-    Enforcement.NOT_VALID: "it is NOT VALID: the engine never asked it of the rows that were there before",
-    Enforcement.DISABLED: "it is disabled: the engine holds no row to it",
+    Enforcement.NOT_VALID: "it is NOT VALID: the engine never checked the rows that existed before it",
+    Enforcement.DISABLED: "it is disabled: the engine does not enforce it",
 }
 _TITLES = ("check", "table", "name", "status", "rows", "failures")
 
 
 def write(report: CheckReport, format: OutputFormat, stream: TextIO) -> None:
-    """Writes the report, last line end included. UsageError for a form that it does not have."""
+    """Writes the report, last line end included. UsageError for a format that checks don't have."""
     if format is OutputFormat.JSON:
         stream.write(json_text(check_document(report), indent=2) + "\n")
     elif format is OutputFormat.TEXT:
@@ -46,7 +46,7 @@ def write(report: CheckReport, format: OutputFormat, stream: TextIO) -> None:
     elif format is OutputFormat.CSV:
         write_csv(report, stream)
     else:
-        raise UsageError(f"a check has no report of the form {format}", "text, json, ndjson, csv and junit are there")
+        raise UsageError(f"a check can't be written as {format}", "use --output text, json, ndjson, csv or junit")
 
 
 def _lines(report: CheckReport) -> Iterator[Text]:
@@ -83,7 +83,7 @@ _CATEGORIES = {
 
 
 def _suggestions(report: CheckReport) -> Iterator[Text]:
-    """What can be done, once for each kind of failure."""
+    """What the user can do, once for each kind of failure."""
     advice = {failure.kind: remedy_of(failure.kind) for failure in report.failures}
     if advice:
         yield Text()
@@ -103,12 +103,12 @@ def _span_line(span: ChangedSpan) -> str:
 
 def headline(report: CheckReport) -> str:
     total = len(report.checks)
-    left_out = sum(check.status is Status.NOT_CHECKED for check in report.checks)
-    rest = f", {left_out:,} of {plural(total, 'check')} not made" if left_out else f" by {plural(total, 'check')}"
+    skipped = sum(check.status is Status.NOT_CHECKED for check in report.checks)
+    rest = f", {skipped:,} of {plural(total, 'check')} not run" if skipped else f" by {plural(total, 'check')}"
     found = sum(check.failures for check in report.checks)
     if not total:
-        return f"{report.verdict}: there was nothing to check"
-    return f"{report.verdict}: {plural(found, 'failure') if found else 'no failure'} found{rest}"
+        return f"{report.verdict}: there is nothing to check"
+    return f"{report.verdict}: {plural(found, 'failure') if found else 'no failures'} found{rest}"
 
 
 def _cells(check: CheckResult) -> Sequence[Text]:
@@ -187,13 +187,13 @@ def _field(value: object) -> str:
 
 
 _FIRST = 20
-"""How many failures of a check are told; the other formats have them all."""
+"""How many failures of a check JUnit lists; the other formats list them all."""
 _TAG = {Status.FAILURES: "failure", Status.NOT_CHECKED: "error"}
 
 
 def write_junit(report: CheckReport, stream: TextIO) -> None:
-    """A test case for each check. One that was not made is an error, so that it turns a pipeline red: never "skipped",
-    which counts as success.
+    """A test case for each check. A check that did not run is an error, so that it turns a pipeline red: never
+    "skipped", which counts as success.
     """
     suite = Element("testsuite", name="tieout check", time=f"{report.seconds:.3f}")
     suite.set("timestamp", report.started_at.isoformat())
@@ -216,7 +216,7 @@ def _case(check: CheckResult, failures: Sequence[Failure]) -> Element:
     case = Element("testcase", classname="tieout.check", name=xml_text(title(check)), time=f"{check.seconds:.3f}")
     if check.status in _TAG:
         message = one_line(check.reason) if check.reason else plural(check.failures, "failure")
-        told = [failure_line(failure).plain for failure in failures[:_FIRST]] if check.failures else []
+        listed = [failure_line(failure).plain for failure in failures[:_FIRST]] if check.failures else []
         problem = SubElement(case, _TAG[check.status], type=check.status.value, message=xml_text(message))
-        problem.text = xml_text("\n".join(told))
+        problem.text = xml_text("\n".join(listed))
     return case

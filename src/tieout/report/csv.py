@@ -1,10 +1,10 @@
 """The differences as CSV: table, kind, key, column, source, target, copies.
 
-A changed row has a line for each changed column. A missing or extra row has one line, and nothing in column, source
-and target. The key is a JSON object of canonical text. NULL is \\N; text that would read as NULL (backslashes and an
+A changed row has a line for each changed column. A missing or extra row has one line, with column, source and target
+empty. The key is a JSON object of canonical text. NULL is \\N; text that would read as NULL (backslashes and an
 N) has one backslash more. Every other value stands exactly as it is: one that begins with = + - or @ is a formula to
 a spreadsheet, so import such a file as text. (A lone surrogate, which no encoding can hold, becomes U+FFFD.)
-Tables that could not be verified have no line here: the exit code tells.
+Tables that could not be verified have no line here: the exit code shows them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def write(result: VerificationResult, stream: TextIO) -> None:
 
 
 def csv_line(fields: Sequence[str]) -> str:
-    """The fields as a line. (Python's own writer, told to end lines with \\n, leaves a lone \\r without quotes.)"""
+    """The fields as a line. (Python's own writer, set to end lines with \\n, leaves a lone \\r without quotes.)"""
     if len(fields) == 1 and not fields[0]:
-        return '""\n'  # an empty line is no row to most readers
+        return '""\n'  # most readers skip an empty line
     return ",".join(_quoted(field) if _NEEDS_QUOTES.search(field) else field for field in fields) + "\n"
 
 
 def csv_field(value: str | None) -> str:
-    """A value as it stands in a field; `csv_value` turns it back."""
+    """A value as a field; `csv_value` reads it back."""
     if value is None:
         return NULL
     value = _SURROGATE.sub("\ufffd", value)
@@ -47,7 +47,7 @@ def csv_field(value: str | None) -> str:
 
 
 def csv_value(field: str) -> str | None:
-    """The value that a field stands for."""
+    """The value of a field."""
     if field == NULL:
         return None
     return field[1:] if _LIKE_NULL.fullmatch(field) else field

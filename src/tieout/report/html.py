@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no script, no font, no address."""
+"""The report as one self-contained HTML page: no script, no font, no link."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Contrast:
 
 
 def contrast(pair: ValuePair) -> tuple[Contrast, Contrast]:
-    """Both values, cut to what is around their difference, safe and visible."""
+    """Both values, truncated to the text around their difference, safe and visible."""
     source, target = pair.source, pair.target
     if source is None or target is None or TruncatedText in (type(source), type(target)):
         return _whole(source), _whole(target)

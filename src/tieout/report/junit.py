@@ -18,7 +18,7 @@ from tieout.report.printable import one_line
 from tieout.report.text import colophon, counts_text, difference_lines, headline, table_remarks, table_title
 
 FIRST_DIFFERENCES = 20
-"""How many differences of a table are told; the other formats have them all."""
+"""How many differences of a table are listed; the other formats list them all."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG = {Verdict.DIFFERENT: "failure", Verdict.UNVERIFIED: "error"}
@@ -28,11 +28,11 @@ def write(result: VerificationResult, stream: TextIO) -> None:
     write_suite(_suite(result), "\n".join((headline(result), colophon(result))), stream)
 
 
-def write_suite(suite: Element, told: str, stream: TextIO) -> None:
-    """A suite of cases, whose counts are made here."""
+def write_suite(suite: Element, summary: str, stream: TextIO) -> None:
+    """Writes a suite of cases and adds their counts."""
     for counted, path in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
         suite.set(counted, str(len(suite.findall(path))))
-    SubElement(suite, "system-out").text = xml_text(told)
+    SubElement(suite, "system-out").text = xml_text(summary)
     root = Element("testsuites", {name: suite.attrib[name] for name in ("name", "tests", "failures", "errors", "time")})
     root.append(suite)
     ElementTree.indent(root)
@@ -62,7 +62,7 @@ def _case(table: TableResult, differences: list[Difference]) -> Element:
     )
     if table.verdict in _TAG:
         message = one_line(table.reason) if table.reason else counts_text(table.differences)
-        body = "\n".join([*(line.plain for line in table_remarks(table)), *_told(table, differences)])
+        body = "\n".join([*(line.plain for line in table_remarks(table)), *_listed(table, differences)])
         _problem(case, table.verdict, message or table.verdict.value, body)
     return case
 
@@ -71,11 +71,11 @@ def _problem(case: Element, verdict: Verdict, message: str, body: str) -> None:
     SubElement(case, _TAG[verdict], type=verdict.value, message=xml_text(message)).text = xml_text(body)
 
 
-def _told(table: TableResult, differences: list[Difference]) -> Iterator[str]:
+def _listed(table: TableResult, differences: list[Difference]) -> Iterator[str]:
     for difference in differences:
         yield from (line.plain for line in difference_lines(difference, None))
     if table.differences.total > len(differences):
-        yield f"… {len(differences):,} of {table.differences.total:,} differences told here"
+        yield f"… {len(differences):,} of {table.differences.total:,} differences listed here"
 
 
 def _first_differences(result: VerificationResult) -> dict[str, list[Difference]]:

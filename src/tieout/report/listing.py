@@ -1,6 +1,7 @@
-"""The console that reports and progress share: it colours what we colour, and interprets nothing.
+"""Lists and records as text, JSON, lines of JSON or CSV, and the console that reports and progress share.
 
-What each verdict and each kind of difference looks like; the words are always there too.
+The console colours what we colour and interprets nothing; colours only repeat what the words say. In text, cells are
+aligned in columns by the width that a terminal gives them. No rules, no boxes: grep and awk work.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ def verdict_text(verdict: Verdict) -> Text:
 
 
 def console_on(stream: TextIO) -> Console:
-    """Knows whether the stream is a terminal, how wide, and whether it wants colours (NO_COLOR, TERM)."""
+    """A console that knows whether the stream is a terminal, its width, and whether it has colours (NO_COLOR, TERM)."""
     return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, force_jupyter=False)
 
 
 def write_lines(lines: Iterable[Text], console: Console) -> None:
-    """One line each, with colours if the console has them; nothing is wrapped or cut."""
+    """One line each, with colours if the console has them; nothing is wrapped or truncated."""
     for line in lines:
         if console.color_system is None:
             console.file.write(f"{line.plain}\n")  # a hundred times faster than asking the console
@@ -48,7 +49,7 @@ _GAP = "  "
 
 
 def aligned(rows: Sequence[Sequence[Text]], right: Collection[int] = (), indent: str = "") -> list[Text]:
-    """A line for each row; the columns of `right` are flush right. Nothing is cut and nothing trails."""
+    """A line for each row; the columns of `right` are flush right. Nothing is truncated; no line ends in spaces."""
     widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
     return [_line(row, widths, right, indent) for row in rows]
 
@@ -65,7 +66,7 @@ def _line(row: Sequence[Text], widths: Sequence[int], right: Collection[int], in
 
 
 def write_record(values: Mapping[str, object], format: OutputFormat, stream: TextIO) -> None:
-    """A line for each value that there is, or an object with all of them."""
+    """A line for each value that is not None, or an object with all values."""
     match format:
         case OutputFormat.TEXT:
             lines = [
@@ -87,7 +88,7 @@ Row = Mapping[str, object]
 
 
 def write_listing(columns: Sequence[str], rows: Iterable[Row], format: OutputFormat, stream: TextIO) -> None:
-    """The named columns of each row, in order; what a row lacks is None."""
+    """The named columns of each row, in order; a column that a row lacks is None."""
     picked = [{name: row.get(name) for name in columns} for row in rows]
     match format:
         case OutputFormat.TEXT:

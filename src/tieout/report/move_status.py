@@ -1,4 +1,4 @@
-"""The status of tasks and what was asked of their movers, for people and for programs."""
+"""The status of tasks, and requests to their movers, for people and for programs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tieout.wording import plural, size
 _STATUSES = ("task", "state", "position", "changes", "rows_per_second", "updated_at", "message")
 _TABLES = ("source", "target", "rows_copied", "chunks_done", "chunks", "transaction", "committed_at", "stopped")
 _CONTROLS = {
-    "pause": "{task} will pause; tieout resume {task} lets it go on",
-    "run": "{task} goes on",
-    "stop": "{task} will stop; tieout run {task} goes on",
+    "pause": "{task} will pause; resume it with tieout resume {task}",
+    "run": "{task} will continue",
+    "stop": "{task} will stop; continue with tieout run {task}",
 }
 
 
@@ -54,7 +54,7 @@ def write_dropped(dropped: DroppedTask, format: OutputFormat, stream: TextIO) ->
     if format is not OutputFormat.TEXT:
         write_record(dropped_document(dropped), format, stream)
     else:
-        stream.write(f"{dropped.task} has left nothing but its tables\n")
+        stream.write(f"{dropped.task} is dropped; its target tables stay\n")
 
 
 def progress_line(status: MoveStatus) -> str:
@@ -71,7 +71,7 @@ def progress_line(status: MoveStatus) -> str:
 
 def _left_behind(control: MoveControl) -> Iterator[str]:
     """What stays at the source of a mover that is to stop, and how long the source keeps the log that it needs."""
-    if control.log_limit is None:  # another wish than stop, or the mover has not asked its source yet
+    if control.log_limit is None:  # another request than stop, or the mover has not asked its source yet
         return
     if control.left_behind is None:
         yield f"nothing stays at the source; {control.log_limit}"

@@ -1,4 +1,4 @@
-"""A plan, or a preflight, for people: problems first, each with its fix, then tables and what their answer is worth."""
+"""A plan or a preflight for people: problems first, each with its fix, then tables and what a verdict is worth."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _READY = {ExitCode.OK: "green", ExitCode.FAILED: "bold red", ExitCode.INCOMPLETE
 
 
 def write_forecast(forecast: Forecast, format: OutputFormat, stream: TextIO) -> None:
-    """What --explain says."""
+    """Writes what --explain shows."""
     if not _written_as_json(forecast_document(forecast), format, stream):
         lines = [Text(f"{one_line(forecast.source)} → {one_line(forecast.target)}", FAINT)]
         write_lines([*lines, *(line for table in forecast.tables for line in _table(table))], console_on(stream))
@@ -123,9 +123,9 @@ def _guarantee(table: TableForecast) -> Iterator[str]:
     assert table.guarantee is not None
     yield one_line(table.guarantee.collision)
     if table.guarantee.hash_bits is not None:
-        live = "are looked at again" if table.guarantee.rechecks else "can't be looked at again (no key)"
+        live = "are rechecked" if table.guarantee.rechecks else "can't be rechecked (no key)"
         yield f"rows that differ in a live table {live}"
-        yield "resumable by range" if table.guarantee.resumes else "after a crash the table starts over"
+        yield "resumable by key range" if table.guarantee.resumes else "after a crash the table starts over"
 
 
 def _title(table: TableForecast) -> str:
@@ -136,16 +136,16 @@ def _title(table: TableForecast) -> str:
 
 
 _STATES = {
-    TableState.MISSING: "will be made",
-    TableState.THERE: "is there, and empty",
-    TableState.BEGUN: "holds rows of this task already",
+    TableState.MISSING: "will be created",
+    TableState.THERE: "exists and is empty",
+    TableState.BEGUN: "already holds rows of this task",
 }
 
 
 def move_lines(move: MoveForecast) -> Iterator[Text]:
     yield Text(f"delivery: {move.delivery} (the pair can give {_listed(move.deliveries)})")
     levels = _listed(move.source_levels)
-    yield Text(f"consistency: {move.consistency} (the source's log tells what belongs to one {levels})")
+    yield Text(f"consistency: {move.consistency} (the source's log shows what belongs to one {levels})")
     kept = move.log_kept_bytes
     keeps = "" if kept is None else f"the source keeps {size(kept)} for this task; "
     yield Text(f"log: {keeps}{move.log_limit}")

@@ -1,7 +1,7 @@
-"""Text that came from somewhere else, made safe and visible for one line of a terminal.
+"""Foreign text made safe and visible for one line of a terminal, and errors as the line that users see.
 
 Names, values and messages of a database can hold anything: escape sequences that drive a terminal, characters
-that turn the direction of writing, or nothing visible at all. Nothing of that kind passes through here.
+that turn the direction of writing, or nothing visible at all. None of them passes through here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import unicodedata
 
 from tieout.errors import ConfigError, StatementError, TieoutError
 
-# Printable for Unicode, but nothing to be seen: joiners, fillers, variation selectors, the blank Braille cell.
+# Printable for Unicode, but invisible: joiners, fillers, variation selectors, the blank Braille cell.
 _INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, range(0xFE00, 0xFE10)))
@@ -20,7 +20,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_visible(character: str) -> bool:
-    """Whether a terminal shows something for it, and does nothing else."""
+    """Whether a terminal shows the character and does nothing else."""
     return character.isprintable() and character not in _INVISIBLE
 
 

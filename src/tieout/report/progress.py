@@ -1,7 +1,7 @@
-"""What is being done, shown on stderr while it is done.
+"""Progress on stderr while work runs.
 
-On a terminal bars, one for each table that is being worked on, gone when it is done; in logs lines: seldom, and each
-readable by itself.
+On a terminal: a bar for each table in work, removed when the table is done. In logs: a line now and then, each readable
+by itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tieout.wording import duration, plural
 
 
 class TerminalProgress:
-    """A listener that draws on `console` between `with` and its end, and leaves nothing behind."""
+    """A listener that draws bars on `console` inside its `with` block and removes them at the end."""
 
     def __init__(self, console: Console) -> None:
         self._bars = RichProgress(
@@ -40,7 +40,7 @@ class TerminalProgress:
             console=console,
             transient=True,
             refresh_per_second=4,
-            # The report goes to stdout while bars may still be drawn; it is not theirs to capture.
+            # The report goes to stdout while bars may still be drawn: they must not capture it.
             redirect_stdout=False,
             redirect_stderr=False,
         )
@@ -60,7 +60,7 @@ class TerminalProgress:
         with self._lock:
             stage, bar = self._drawn.get(progress.table, (None, None))
             if bar is not None and stage != progress.stage:
-                # A bar that goes on in another stage would carry the old stage's rate and time left.
+                # A bar that continued in another stage would show the old stage's rate and time left.
                 self._bars.remove_task(bar)
                 del self._drawn[progress.table]
                 bar = None
@@ -73,7 +73,7 @@ class TerminalProgress:
 
 
 class NameColumn(ProgressColumn):
-    """The stage and the table; the one that gives way where the terminal is narrow."""
+    """The stage and the table. This column shrinks where the terminal is narrow."""
 
     def render(self, task: Task) -> Text:
         return Text(task.description, no_wrap=True, overflow="ellipsis")
@@ -121,7 +121,7 @@ class _Start:
 class LineProgress:
     """Writes a line every `interval` seconds and when a table enters a stage, at most one a second.
 
-    It can't fail: a stream that is gone is not a reason to stop the work.
+    It never fails: a closed stream is not a reason to stop the work.
     """
 
     def __init__(self, stream: TextIO, interval: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -171,7 +171,7 @@ def progress_line(progress: Progress, rows: int, seconds: float) -> str:
 def _rows(progress: Progress) -> str:
     if not progress.rows_total:
         return f": {plural(progress.rows_done, 'row')}" if progress.rows_done else ""
-    # A total is an estimate of the engine's more often than not, so it can be passed.
+    # A total is usually the engine's estimate, so the count can exceed it.
     share = min(1.0, progress.rows_done / progress.rows_total)
     return f": {progress.rows_done:,} of {plural(progress.rows_total, 'row')} ({share:.0%})"
 

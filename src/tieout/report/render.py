@@ -1,4 +1,4 @@
-"""One door to every format of a report."""
+"""Writes a verification in any format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(result: VerificationResult, format: OutputFormat, stream: TextIO, expl
 
     The stream should take every character (UTF-8); HTML and JUnit say in their head that they are UTF-8.
     """
-    # A format is loaded when it is asked for: no template engine starts for a line of JSON.
+    # Each format is imported when it is used: a line of JSON needs no template engine.
     match format:
         case OutputFormat.TEXT:
             from tieout.report import text

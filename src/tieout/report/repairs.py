@@ -1,4 +1,4 @@
-"""A repair plan, and what became of it, for people."""
+"""A repair plan and the result of applying it, for people."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _check_repair(plan: CheckRepairSummary) -> Iterator[Text]:
         yield from (_open(title, failure) for failure in failures[:LISTED])
         yield from _more(len(failures))
     if plan.vanished:
-        yield Text(f"  gone meanwhile, or changed since the check: {plural(plan.vanished, 'failure')}")
+        yield Text(f"  no longer there, or changed since the check: {plural(plan.vanished, 'failure')}")
     yield from (Text(f"  note: {one_line(note)}") for note in plan.notes)
     if plan.undecided:
         yield Text(f"decide with: tieout repair plan {printable(plan.job)} --choose {_example(plan.undecided)}")
@@ -75,12 +75,12 @@ def _more(total: int) -> Iterator[Text]:
 
 
 def _lost(lost: LostRow) -> Text:
-    told = " and ".join(map(printable, lost.indexes))
+    known_to = " and ".join(map(printable, lost.indexes))
     known = " ".join(f"{printable(n)}={'NULL' if v is None else one_line(v)}" for n, v in lost.known.items())
     unknown = f"; not known: {', '.join(map(printable, lost.unknown))}" if lost.unknown else ""
     doubt = "possibly lost row" if len(lost.indexes) > 1 else "entry without a row"
     return Text(
-        f"  {doubt} of {one_line(lost.table)}, told of by {told}: {known}{unknown} ({lost.choice or 'undecided'})"
+        f"  {doubt} of {one_line(lost.table)}, known to {known_to}: {known}{unknown} ({lost.choice or 'undecided'})"
     )
 
 
@@ -126,9 +126,9 @@ def _result(result: RepairResult) -> Iterator[Text]:
             if result.different
             else "its rows are equal now"
         )
-        yield Text(f"looked at again: {equal}")
+        yield Text(f"compared again: {equal}")
     yield from (Text(f"  {one_line(message)}") for message in result.messages)
     yield from listed_differences(result.differences, None)
     yield from (Text(f"  note: {one_line(note)}") for note in result.notes)
     if result.action == "apply" and result.done:
-        yield Text(f"to take it back: tieout repair undo {printable(result.plan)}", FAINT)
+        yield Text(f"to undo it: tieout repair undo {printable(result.plan)}", FAINT)

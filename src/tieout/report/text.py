@@ -52,18 +52,18 @@ def table_title(table: TableResult) -> str:
 
 
 def counts_text(counts: DifferenceCounts) -> str:
-    """`1 missing, 20 changed`; what is none is left out."""
+    """`1 missing, 20 changed`; zeros are left out."""
     named = (("missing", counts.missing), ("extra", counts.extra), ("changed", counts.changed))
     return ", ".join(f"{count:,} {name}" for name, count in named if count)
 
 
 def rows_were_compared(table: TableResult) -> bool:
-    """Whether the table's counts of differences mean something: a zero that nobody measured is not a zero."""
+    """Whether the table's counts of differences were measured: without that, a zero means nothing."""
     return bool(table.differences) or table.strategy not in (None, Strategy.COUNTS)
 
 
 def truncation(result: VerificationResult) -> str | None:
-    """What a list of differences that is not the whole says of itself."""
+    """The line under a truncated list of differences; None if the list is complete."""
     if not result.truncated:
         return None
     listed, total = len(result.differences), sum(table.differences.total for table in result.tables)
@@ -73,7 +73,7 @@ def truncation(result: VerificationResult) -> str | None:
 
 
 def colophon(result: VerificationResult) -> str:
-    """The job, how sure the verdict is, and how long it took."""
+    """The job, how certain the verdict is, and how long it took."""
     parts = [f"job {printable(result.job)}"]
     bound = _largest(table.collision_bound for table in result.tables)
     if bound:
@@ -89,7 +89,7 @@ def _number(bound: str) -> float:
     try:
         return float(bound)
     except ValueError:
-        # A bound that is not a number can't be called smaller than another one: it is what gets shown.
+        # A bound that is not a number can't be called smaller than another one, so it is shown.
         return float("inf")
 
 
@@ -126,7 +126,7 @@ def key_text(difference: Difference) -> str:
 
 
 def _column_lines(name: str, pair: ValuePair, width: int | None) -> Iterator[str]:
-    """`name: source → target`; where that is too wide, the target stands below the source."""
+    """`name: source → target`; where that is too wide, the target is below the source."""
     room = ROOM if width is None else max(16, min(ROOM, width - 4 * len(_INDENT)))
     title, values = f"{printable(name)}: ", pair_text(pair, room)
     line = f"{title}{values}"
@@ -196,7 +196,7 @@ def _found(count: int | None) -> Text:
 
 
 def table_remarks(table: TableResult) -> Iterator[Text]:
-    """A heading with the verdict and its reason, then a line for each remark; nothing if the figures say it all."""
+    """A heading with the verdict and its reason, then a line for each remark; nothing if the figures say everything."""
     details = [*_details(table)]
     if not details and not table.reason and (table.verdict is Verdict.EQUAL or table.differences):
         return
@@ -218,7 +218,7 @@ def _details(table: TableResult) -> Iterator[str]:
 
 
 def schema_text(finding: SchemaFinding) -> str:
-    """`schema, type of price: …`; what does not make a table different says so."""
+    """`schema, type of price: …`; a finding that does not make a table different is marked `(for information)`."""
     of = f" of {printable(finding.column)}" if finding.column and finding.aspect != "column" else ""
     column = f" {printable(finding.column)}" if finding.column and finding.aspect == "column" else ""
     aside = "" if finding.breaks else " (for information)"
@@ -233,13 +233,13 @@ def positions_text(table: TableResult) -> str | None:
 
 
 def write(result: VerificationResult, stream: TextIO, explain: bool = False) -> None:
-    """Fits the width of a terminal; what is piped is never cut or wrapped, whatever its width."""
+    """Fits the width of a terminal; piped output is never truncated or wrapped."""
     console = console_on(stream)
     write_lines(report_lines(result, console.width if console.is_terminal else None, explain), console)
 
 
 def report_lines(result: VerificationResult, width: int | None, explain: bool = False) -> Iterator[Text]:
-    """The lines of the report; between two sections that have lines stands an empty one."""
+    """The lines of the report; an empty line separates two sections."""
     sections: list[Iterable[Text]] = [
         summary_lines(result.tables, width) if result.tables else (),
         (line for table in result.tables for line in table_remarks(table)),

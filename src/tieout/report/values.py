@@ -1,8 +1,8 @@
-"""A value of a row as a person can read it, and tell it from every other one.
+"""A row value as a person can read it and distinguish it from every other value.
 
 NULL is bare; numbers, dates and times are bare; everything else is in quotes, so that the text 'NULL' is not NULL.
-In quotes, a space at either end is ␠ and an invisible character is its escape. What is long is cut: … stands
-outside the quotes, and the length follows. Of a value that was truncated before it came here, the hash follows, too.
+In quotes, a space at either end is ␠ and an invisible character is its escape. A long value is truncated: … is outside
+the quotes, and the length follows. For a value that was truncated before it came here, the hash follows, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tieout.model.truncated import TruncatedText
 from tieout.report.printable import code_point, is_visible, look_alike
 
 ROOM = 60
-"""The cells a value may take when nothing says otherwise."""
+"""The default width of a value, in terminal cells."""
 
 _BARE = re.compile(r"[+-]?\.?[0-9][0-9A-Za-z.:+-]*(?: [0-9][0-9.:+-]*)?|true|false")
 _SPACE = "␠"
@@ -30,7 +30,7 @@ def is_bare(value: str) -> bool:
 
 
 def value_text(value: str | None, room: int = ROOM) -> str:
-    """One value in about `room` cells, cut in the middle."""
+    """One value in about `room` cells, shortened in the middle."""
     if value is None:
         return "NULL"
     if isinstance(value, TruncatedText):
@@ -48,7 +48,7 @@ def value_text(value: str | None, room: int = ROOM) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairText:
-    """Both values as text; `where` says how far into them their first difference is, if they were cut before it."""
+    """Both values as text; `where` says where their first difference is, if their beginnings are not shown."""
 
     source: str
     target: str
@@ -59,7 +59,7 @@ class PairText:
 
 
 def pair_text(pair: ValuePair, room: int = ROOM) -> PairText:
-    """Each value in about `room` cells; long ones are cut around their first difference."""
+    """Each value in about `room` cells; long ones are shortened to the text around their first difference."""
     source, target = pair.source, pair.target
     if isinstance(source, TruncatedText) or isinstance(target, TruncatedText):
         return PairText(value_text(source, room), value_text(target, room), _same_beginning(source, target))
@@ -82,7 +82,7 @@ def _same_beginning(source: str | None, target: str | None) -> str | None:
 
 
 def first_difference(one: str, other: str) -> int:
-    """The index of the first character that is not the same; the shorter length, if there is none."""
+    """The index of the first character that differs; the shorter length, if none does."""
     # By halves and slices: a loop over characters takes seconds when documents of megabytes differ.
     low, high = 0, min(len(one), len(other))
     while low < high:
@@ -95,7 +95,7 @@ def first_difference(one: str, other: str) -> int:
 
 
 def fragment(value: str, start: int, stop: int, room: int, exact: bool = False) -> tuple[str, int]:
-    """What is visible of value[start:stop] in `room` cells, and the index where that ends.
+    """The visible form of value[start:stop] in `room` cells, and the index where it ends.
 
     `exact` spells out every character that is not ASCII.
     """
@@ -114,7 +114,7 @@ def fragment(value: str, start: int, stop: int, room: int, exact: bool = False) 
 
 
 def _token(character: str, exact: bool) -> str:
-    """`exact` is also for a combining mark that comes first: it would sit on our own quote."""
+    """`exact` is also for a combining mark that comes first: it would combine with our own quote."""
     if character in "\\'":
         return f"\\{character}"
     if character == _SPACE or not is_visible(character) or (exact and not character.isascii()):
@@ -123,7 +123,7 @@ def _token(character: str, exact: bool) -> str:
 
 
 def _before(value: str, stop: int, room: int, exact: bool = False) -> int:
-    """The index from which what stands before `stop` takes no more than `room` cells."""
+    """The index from which the text before `stop` takes at most `room` cells."""
     start = stop
     while start > 0:
         room -= cell_len(_token(value[start - 1], exact))
@@ -151,7 +151,7 @@ class _Window:
 def _window(value: str, first: int, room: int, exact: bool = False) -> _Window:
     start = _before(value, first, room // 3, exact)
     text, end = fragment(value, start, len(value), room, exact)
-    if end <= first:  # what stands before it left no room for what differs
+    if end <= first:  # the text before the difference left no room for it
         start = first
         text, end = fragment(value, start, len(value), room, exact)
     return _Window(text, start, end, len(value))

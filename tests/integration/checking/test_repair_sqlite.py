@@ -397,5 +397,5 @@ def test_triggers_run_only_if_somebody_accepts_it(broken: tuple[SqliteDatabase, 
     repairing.plan(job, *choices, "triggers=run", q="30")
     assert counts(repairing.apply())["done"] >= 3
     assert database.rows("SELECT id FROM logged") == [(3,)]
-    with pytest.raises(UsageError, match="triggers=yes says nothing"):
+    with pytest.raises(UsageError, match="triggers=yes is not a choice"):
         repairing.plan(job, "triggers=yes")

@@ -114,7 +114,7 @@ def following(task: Task) -> Iterator[None]:
     finally:
         if thread.is_alive():
             with suppress(UsageError):  # it has just ended by itself
-                api.steer_move(task.request.task, Wanted.STOP, task.meta)
+                api.control_move(task.request.task, Wanted.STOP, task.meta)
         thread.join()
     if errors:
         raise errors[0]

@@ -61,7 +61,7 @@ class Moving:
             self.request,
             spark=self.spark,
             meta=self.meta,
-            tell=lambda status: tell(move_status_document(status)),
+            listener=lambda status: tell(move_status_document(status)),
             until_caught_up=True,
         )
         return move_status_document(status)

@@ -109,7 +109,7 @@ def test_a_second_mover_stops_the_first_or_does_not_start(moving: Moving) -> Non
         assert not first.is_alive()
     finally:
         if first.is_alive():
-            api.steer_move(asked.request.task, Wanted.STOP, asked.meta)
+            api.control_move(asked.request.task, Wanted.STOP, asked.meta)
             first.join()
     assert isinstance(ended[0], FencedError)
     assert {balance for _, balance in moving.rows("accounts")[1]} == {START}, "it wrote all the same"

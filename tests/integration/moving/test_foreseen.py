@@ -327,7 +327,7 @@ def test_the_command(ahead: Ahead, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert run("moved") == 0
     text = capsys.readouterr().out
     assert "ready: 1 table to move, at-least-once" in text
-    assert f"{ahead.source.name}.t → public.t: will be made" in text
+    assert f"{ahead.source.name}.t → public.t: will be created" in text
     assert run("verified", "-o", "json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["move"] is None

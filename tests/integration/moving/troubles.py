@@ -38,7 +38,9 @@ def followed(moving: Moving) -> Iterator[list[str]]:
 
     def run() -> None:
         try:
-            api.run_move(moving.request, spark=moving.spark, meta=moving.meta, tell=lambda s: states.append(s.state))
+            api.run_move(
+                moving.request, spark=moving.spark, meta=moving.meta, listener=lambda s: states.append(s.state)
+            )
         except BaseException as error:
             errors.append(error)
 
@@ -50,7 +52,7 @@ def followed(moving: Moving) -> Iterator[list[str]]:
     finally:
         if thread.is_alive():
             with suppress(UsageError):  # it has just ended by itself
-                api.steer_move(moving.request.task, Wanted.STOP, moving.meta)
+                api.control_move(moving.request.task, Wanted.STOP, moving.meta)
         thread.join()
     if errors:
         raise errors[0]

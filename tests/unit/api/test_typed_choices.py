@@ -85,8 +85,8 @@ def test_a_choice_is_itself_its_text_or_its_name(made: Callable[[str], object], 
             'did you mean "ignored"?',
         ),
         (
-            lambda meta: api.steer_move("shop", "halt", meta),
-            "'halt' is no way to steer a mover: there are pause, cancel, stop",
+            lambda meta: api.control_move("shop", "halt", meta),
+            "'halt' is no way to control a mover: there are pause, cancel, stop",
             None,
         ),
         (

@@ -34,10 +34,10 @@ def option(command: str, name: str) -> Any:
 
 
 def told(command: str, name: str) -> str:
-    """What the help says is taken "unless given"."""
-    match = re.search(r"(\S+?)(?: times)? \(?unless given\)?", option(command, name).help)
+    """What the help calls the default."""
+    match = re.search(r"\(default: (\S+?)\)|(\S+) \(the default\)", option(command, name).help)
     assert match is not None
-    return match[1].lstrip("(")
+    return match[1] or match[2]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def one_line(ended) -> str:
         (["verify", *SIDES, "--strategy", "magic"], "'magic'"),
         (["verify", *SIDES, "--hash-bits", "32"], "'32'"),
         (["verify", *SIDES, "--recheck-after", "soon"], "is not a duration"),
-        (["verify", *SIDES, "--chunk-seconds", "0"], "longer than nothing"),
+        (["verify", *SIDES, "--chunk-seconds", "0"], "more than 0"),
         (["verify", *SIDES, "--chunk-rows", "0"], "--chunk-rows"),
         (["verify", *SIDES, "--limit", "some"], "--limit 'some'"),
         (["verify", *SIDES, "--output", "yaml"], "'yaml'"),

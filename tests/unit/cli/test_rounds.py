@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from tieout.cli._support.output import Telling
+from tieout.cli._support.output import OutputOptions
 from tieout.cli.check import Rounds
 from tieout.model.check_statements import Family
 from tieout.model.failures import CheckReport, CheckResult, Failure, FailureKind, Status
@@ -32,9 +32,9 @@ def written(*reports: CheckReport) -> list[int]:
         told.append(each)
         return each.exit_code
 
-    rounds = Rounds(Telling(output=OutputFormat.TEXT, quiet=True), write)
+    rounds = Rounds(OutputOptions(output=OutputFormat.TEXT, quiet=True), write)
     for each in reports:
-        rounds.tell(each)
+        rounds.add(each)
     return [number for number, each in enumerate(reports) if any(each is one for one in told)]
 
 

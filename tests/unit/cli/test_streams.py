@@ -16,7 +16,7 @@ def test_a_result_that_can_not_be_written_is_an_error():
     with open("/dev/full", "w") as full:
         ended = subprocess.run([*TIEOUT, "version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr == "error[usage]: the result can't be written: No space left on device\n"
+    assert ended.stderr == "error[usage]: can't write the result: No space left on device\n"
 
 
 @pytest.mark.parametrize("command", ["version", "--help"])

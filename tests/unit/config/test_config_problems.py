@@ -121,7 +121,7 @@ tasks:
         ("    evnt_log: x", f"evnt_log: {UNKNOWN}"),
         ("    move: {chunk_rows: 0}", 'move.chunk_rows: should be at least 1, not "0"'),
         ("    move: {poll_seconds: 30x}", MISWRITTEN),
-        ("    move: {max_replica_lag: 0s}", 'move.max_replica_lag: should be longer than nothing, not "0s"'),
+        ("    move: {max_replica_lag: 0s}", 'move.max_replica_lag: should be more than 0, not "0s"'),
         ("    options: {hash_bits: 32}", "options.hash_bits: should be 64 or 128, not 32"),
         ("    options: {chunk_rows: 0}", 'options.chunk_rows: should be at least 1, not "0"'),
         ("    options: {limit: 1.5}", 'options.limit: should be a whole number, not "1.5"'),
@@ -150,7 +150,7 @@ def test_what_may_be_wrong_with_a_task(line: str, problem: str) -> None:
         ("endpoints: {a: {}}", "tieout.yaml:1: endpoints.a.url: missing"),
         (
             "endpoints: {a: {url: 'sqlite:///x', password: p}}",
-            "tieout.yaml:1: endpoints.a: password is given, and a sqlite URL takes none",
+            "tieout.yaml:1: endpoints.a: password is given, but a sqlite URL takes none",
         ),
         (
             "endpoints: {a: {url: 'mysql://u:x@h', password: p}}",

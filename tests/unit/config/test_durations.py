@@ -31,7 +31,7 @@ def test_what_is_not_a_duration(text: str) -> None:
 
 
 def test_nothing_is_not_long_enough() -> None:
-    with pytest.raises(ValueError, match="should be longer than nothing"):
+    with pytest.raises(ValueError, match="should be more than 0"):
         parse_positive_duration("0ms")
 
 

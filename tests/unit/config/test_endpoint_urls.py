@@ -131,7 +131,7 @@ def test_a_url_travels_to_executors() -> None:
         ),
         ("sqlite://rel.db", "a sqlite URL has no host: it takes three slashes (write sqlite:///rel.db)"),
         ("lake://data/orders", "a lake URL has no host: it takes three slashes (write lake:///data/orders)"),
-        ("sqlite://", "the sqlite URL names no file (write sqlite:///path)"),
+        ("sqlite://", "the sqlite URL has no path (write sqlite:///path)"),
         (
             "sqlite:///:memory:",
             "an in-memory SQLite database can't be reached by other processes (write sqlite:///file.db)",
@@ -156,7 +156,7 @@ def test_a_url_travels_to_executors() -> None:
             "mysql://h/d?read_timeout=soon",
             '"read_timeout" "soon" is not a duration (write 500ms, 10s, 30m, 2h or 1d)',
         ),
-        ("mysql://h/d?read_timeout=0", '"read_timeout" should be longer than nothing, not "0"'),
+        ("mysql://h/d?read_timeout=0", '"read_timeout" should be more than 0, not "0"'),
         ("mysql://h/d?ssl_ca=", '"ssl_ca" needs a value'),
         ("mysql://h/d?ssl_ca=a&ssl_ca=b", '"ssl_ca" is given twice'),
         (
@@ -184,7 +184,7 @@ ENCODE = '(in a user or password, write "@" as %40, ":" as %3A, "/" as %2F and "
     ("text", "start"),
     [
         ("mysql://ann:hun/ter2@h/d", f"the port of the mysql URL is not a number from 1 to 65535 {ENCODE}"),
-        ("mysql://ann:12/hunter2@h", f'an "@" stands in the path of the mysql URL {ENCODE}'),
+        ("mysql://ann:12/hunter2@h", f'the path of the mysql URL contains an "@" {ENCODE}'),
         ("mysql://ann:1?hunter2@h/d", "something after the question mark is not a parameter of mysql URLs (known: "),
         ("mysql://ann:hunter2", f"the port of the mysql URL is not a number from 1 to 65535 {ENCODE}"),
         ("mysql://ann:p@h:hunter2:1", "the host of the mysql URL can't be read"),

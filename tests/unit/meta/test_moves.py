@@ -95,9 +95,9 @@ def test_a_verification_of_the_task_is_not_its_mover(store: MetaStore, url: str)
     mover = move(store)
     store.moves.tell(mover.id, "shop", TOLD)
     looked = store.jobs.create(JobKind.VERIFICATION, source="a", target="b", request={}, task="shop")
-    assert api.steer_move("shop", Wanted.STOP, url).job == mover.id
+    assert api.control_move("shop", Wanted.STOP, url).job == mover.id
     store.jobs.stop(mover.id, JobState.INTERRUPTED)
     assert told(url)["state"] == "interrupted"
-    with pytest.raises(UsageError, match="nothing runs the task shop"):
-        api.steer_move("shop", Wanted.STOP, url)
+    with pytest.raises(UsageError, match="no process runs task shop"):
+        api.control_move("shop", Wanted.STOP, url)
     assert store.jobs.get(looked.id).wanted is None

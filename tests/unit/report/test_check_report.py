@@ -22,8 +22,8 @@ from tieout.report.render import OutputFormat
 @pytest.mark.parametrize(
     ("enforcement", "remark"),
     [
-        (Enforcement.NOT_VALID, "constraint main.t c: it is NOT VALID: the engine never asked it of the rows"),
-        (Enforcement.DISABLED, "constraint main.t c: it is disabled: the engine holds no row to it"),
+        (Enforcement.NOT_VALID, "constraint main.t c: it is NOT VALID: the engine never checked the rows"),
+        (Enforcement.DISABLED, "constraint main.t c: it is disabled: the engine does not enforce it"),
     ],
 )
 def test_a_constraint_that_is_not_enforced_is_said_to_be_so(enforcement: Enforcement, remark: str) -> None:
@@ -98,5 +98,5 @@ def test_in_junit_a_check_that_was_not_made_is_an_error() -> None:
 
 
 def test_there_is_no_page_of_it() -> None:
-    with pytest.raises(UsageError, match="a check has no report of the form html"):
+    with pytest.raises(UsageError, match="a check can't be written as html"):
         written(OutputFormat.HTML)

@@ -85,7 +85,7 @@ def test_junit_fails_what_differs_and_errors_what_is_unverified(different: Verif
     assert failure.text is not None
     assert failure.get("message") == "1 missing, 2 extra, 20,110 changed"
     assert "\n  changed  id=17  qty: 10 → 99\n" in failure.text
-    assert failure.text.endswith("… 4 of 20,113 differences told here")
+    assert failure.text.endswith("… 4 of 20,113 differences listed here")
     assert suite.find(".//skipped") is None
 
 

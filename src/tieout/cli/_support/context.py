@@ -1,4 +1,4 @@
-"""Where a command works: its configuration, its meta store, its Spark."""
+"""The context of a command: its configuration, its meta store, its Spark session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tieout.cli._support.output import say
+from tieout.cli._support.output import write_stderr
 
 if TYPE_CHECKING:
     from tieout.api import SparkSettings
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The configuration, and what was typed in place of it."""
+class Context:
+    """The configuration, with the options that override it."""
 
     settings: Settings
     meta: str
@@ -24,20 +24,22 @@ class Place:
     conf: Mapping[str, str]
 
     def spark(self, verbose: bool, *, redacts: bool) -> SparkSettings:
-        """The session to start, if one is needed. Spark's log quotes values: where they are redacted it is left out."""
+        """The session to start if one is needed. Spark's log quotes values: redaction suppresses it."""
         from tieout.api import SparkSettings
 
         if verbose and redacts:
-            say("Spark's log is left out: it would tell values of rows, and they are redacted")
+            write_stderr("Spark's log is suppressed: it would show row values, and values are redacted")
         return SparkSettings(self.master, self.conf, verbose and not redacts)
 
 
-def place(config: Path | None, meta: str | None = None, master: str | None = None, *, required: bool = False) -> Place:
-    """Reads the configuration. Without --config and ./tieout.yaml the defaults do, unless it is required."""
+def load_context(
+    config: Path | None, meta: str | None = None, master: str | None = None, *, required: bool = False
+) -> Context:
+    """Reads the configuration. Without --config and ./tieout.yaml it has the defaults, unless a file is required."""
     from tieout.config.file import load
 
     settings = load(config, required=required)
-    return Place(
+    return Context(
         settings,
         meta or settings.meta.reveal(),
         master or settings.spark.master,

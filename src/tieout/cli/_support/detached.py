@@ -1,6 +1,6 @@
-"""A check that nobody waits for: a process of its own, seen and steered as a job.
+"""A check in the background: a process of its own, controlled as a job.
 
-What it is to do comes by its standard input: a command line, which holds passwords, can be listed by every user.
+It gets its work on standard input, because every user can list a command line, and the work holds passwords.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from tieout.errors import SparkFailure, TieoutError
 from tieout.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from tieout.cli._support.context import Place
+    from tieout.cli._support.context import Context
 
 
-def start_detached(here: Place, url: str, statement: str, options: Mapping[str, Any]) -> str:
-    """Starts it, and returns its job's id once it has one. What keeps it from beginning is raised."""
+def start_detached(context: Context, url: str, statement: str, options: Mapping[str, Any]) -> str:
+    """Starts the process and returns its job's id once it has one. Raises the error that prevents the job."""
     from tieout import api
     from tieout.runtime.control import POLL_SECONDS
 
-    known = {job.id for job in api.list_jobs(here.meta, limit=1000)}
+    known = {job.id for job in api.list_jobs(context.meta, limit=1000)}
     work = {
         "url": url,
         "statement": statement,
         "options": dict(options),
-        "meta": here.meta,
-        "master": here.master,
-        "conf": dict(here.conf),
+        "meta": context.meta,
+        "master": context.master,
+        "conf": dict(context.conf),
     }
     child = subprocess.Popen(
         [sys.executable, "-m", __name__],
@@ -49,22 +49,26 @@ def start_detached(here: Place, url: str, statement: str, options: Mapping[str, 
         json.dump(work, stdin)
     while True:
         ended = child.poll() is not None
-        for job in api.list_jobs(here.meta, limit=20):
+        for job in api.list_jobs(context.meta, limit=20):
             if job.pid == child.pid and job.id not in known:
                 return job.id
         if ended:
-            raise _told(child.stdout)
+            raise _reported_error(child.stdout)
         time.sleep(POLL_SECONDS)
 
 
-def _told(stdout: IO[str]) -> TieoutError:
+def _reported_error(stdout: IO[str]) -> TieoutError:
     line = stdout.readline().strip()
-    error: TieoutError = pickle.loads(bytes.fromhex(line)) if line else SparkFailure("the check's process has ended")
+    error: TieoutError = (
+        pickle.loads(bytes.fromhex(line))
+        if line
+        else SparkFailure("the process of the check ended before its job began")
+    )
     return error
 
 
 def _main() -> ExitCode:
-    """The process itself. Its job says how it ended; before there is one, a line of its output does."""
+    """The process itself. Its job records how it ended; before there is a job, a line of output does."""
     from tieout import api
 
     work = json.load(sys.stdin)
@@ -72,7 +76,7 @@ def _main() -> ExitCode:
     try:
         api.check(work["url"], work["statement"], spark=spark, meta=work["meta"], **work["options"])
     except TieoutError as error:
-        with suppress(OSError):  # nobody listens any more
+        with suppress(OSError):  # nobody reads it any more
             sys.stdout.write(pickle.dumps(error).hex() + "\n")
             sys.stdout.flush()
         return ExitCode.of_error(error)

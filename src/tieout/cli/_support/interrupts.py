@@ -11,15 +11,15 @@ from types import FrameType
 
 import typer
 
-from tieout.cli._support.output import say
+from tieout.cli._support.output import write_stderr
 from tieout.exit_codes import ExitCode
 
 
 @contextmanager
-def told_how_to_go_on(command: str | None = None) -> Iterator[None]:
-    """Work that is stopped inside ends the command with 130 and a line that says how to go on.
+def interruptible(command: str | None = None) -> Iterator[None]:
+    """Ends the command with 130 and one line when somebody stops the work inside; the line says how to resume it.
 
-    `command` takes it up again; "JOB" in it stands for the job. None: it has to begin anew.
+    `command` resumes the work; "JOB" in it stands for the job. None: the user has to start over.
     """
     try:
         yield
@@ -27,7 +27,7 @@ def told_how_to_go_on(command: str | None = None) -> Iterator[None]:
         job, state = getattr(stopped, "job", None), getattr(stopped, "state", None)
         what = f"job {job} is {state}" if job else "interrupted"
         resumable = command is not None and state != "cancelled" and (job or "JOB" not in command)
-        say(f"{what}: go on with {command.replace('JOB', str(job))}" if command and resumable else what)
+        write_stderr(f"{what}: continue with {command.replace('JOB', str(job))}" if command and resumable else what)
         raise typer.Exit(ExitCode.of_error(stopped)) from None
 
 
@@ -36,23 +36,23 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def watch_signals() -> Iterator[None]:
-    """Inside, the first signal raises KeyboardInterrupt; a second one leaves without tidying up.
+    """Inside, the first signal raises KeyboardInterrupt; a second one ends the process without tidying up.
 
-    What is recorded stays: a job whose process is gone counts as interrupted.
+    The meta store keeps what is recorded; a job whose process is gone counts as interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard = 0
+    signals = 0
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal heard
-        heard += 1
-        if heard > 1:
+        nonlocal signals
+        signals += 1
+        if signals > 1:
             os._exit(ExitCode.INTERRUPTED)
         with suppress(OSError):
             # Not through sys.stderr: the signal may have come in the middle of a write to it.
-            os.write(2, b"stopping; once more ends at once\n")
+            os.write(2, b"stopping; a second signal ends at once\n")
         raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in _SIGNALS}

@@ -1,4 +1,4 @@
-"""The URLs of a job that is taken up again: typed, of its task, or as they were kept."""
+"""The URLs of a job that is resumed or repaired from: as typed, from its task, or as stored."""
 
 from __future__ import annotations
 
@@ -9,43 +9,42 @@ from tieout.config.urls import parse_url
 from tieout.errors import UsageError
 
 if TYPE_CHECKING:
-    from tieout.cli._support.context import Place
+    from tieout.cli._support.context import Context
     from tieout.meta import Job
 
 Sides = tuple[str | None, str | None]
 
 
-def job_urls(here: Place, job: Job, typed: Sides) -> tuple[str, str]:
-    """Source and target, to connect with. Both lead to where the job's did: what it found holds for no other place."""
+def job_urls(context: Context, job: Job, typed: Sides) -> tuple[str, str]:
+    """Source and target with their passwords. Both name the job's own databases: its results hold for no others."""
     kept = (job.source, job.target or "")
-    if not any(typed) and job.task is not None and job.task in here.settings.tasks:
-        request = here.settings.verify_request(job.task)
+    if not any(typed) and job.task is not None and job.task in context.settings.tasks:
+        request = context.settings.verify_request(job.task)
         urls = request.source, request.target
     else:
-        urls = _url(here, job, "--source", typed[0], kept[0]), _url(here, job, "--target", typed[1], kept[1])
+        urls = _url(context, job, "--source", typed[0], kept[0]), _url(context, job, "--target", typed[1], kept[1])
     for url, before in zip(urls, kept, strict=True):
         _refuse_another_place(job, url, before)
     return urls
 
 
-def job_url(here: Place, job: Job, option: str, typed: str | None) -> str:
-    """That of a job that has one alone. `option` is how it is given again."""
-    url = _url(here, job, option, typed, job.source)
+def job_url(context: Context, job: Job, option: str, typed: str | None) -> str:
+    """The URL of a job with one database. `option` is how the user gives it again."""
+    url = _url(context, job, option, typed, job.source)
     _refuse_another_place(job, url, job.source)
     return url
 
 
 def _refuse_another_place(job: Job, url: str, before: str) -> None:
     if not parse_url(url).is_same_place(parse_url(before)):
-        message = f"job {job.id} was of {before}, not of {parse_url(url).redacted()}"
-        raise UsageError(message, "what it found holds for that one alone: start a new one")
+        message = f"job {job.id} ran on {before}, not on {parse_url(url).redacted()}"
+        raise UsageError(message, "its results hold only for that database: start a new job")
 
 
-def _url(here: Place, job: Job, option: str, typed: str | None, kept: str) -> str:
+def _url(context: Context, job: Job, option: str, typed: str | None, kept: str) -> str:
     if typed is not None:
-        return here.settings.endpoint(typed)
+        return context.settings.endpoint(typed)
     if MASK in kept:
-        # A password is never kept.
-        message = f"the password of {kept} is not kept with job {job.id}"
+        message = f"job {job.id} did not store the password of {kept}"
         raise UsageError(message, f"give {option} again: a URL, or the name of an endpoint in tieout.yaml")
     return kept

@@ -15,15 +15,15 @@ from tieout.report.render import OutputFormat
 _COMMON = "Everywhere"
 
 Output = Annotated[
-    OutputFormat, typer.Option("--output", "-o", help="The form of the result.", rich_help_panel=_COMMON)
+    OutputFormat, typer.Option("--output", "-o", help="The format of the result.", rich_help_panel=_COMMON)
 ]
 Config = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="The configuration; ./tieout.yaml unless given.", rich_help_panel=_COMMON
+        "--config", metavar="FILE", help="The configuration file (default: ./tieout.yaml).", rich_help_panel=_COMMON
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Tell no progress.", rich_help_panel=_COMMON)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.", rich_help_panel=_COMMON)]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show Spark's log, and tracebacks of crashes.", rich_help_panel=_COMMON)
 ]
@@ -32,7 +32,7 @@ Meta = Annotated[
     typer.Option(
         "--meta",
         metavar="URL",
-        help="The meta store; that of the configuration unless given.",
+        help="The meta store (default: the one of the configuration).",
         rich_help_panel=_COMMON,
     ),
 ]
@@ -64,27 +64,27 @@ def number_option(name: str, words: str, least: int = 1) -> Any:
 
 
 def max_rows_per_second(words: str) -> Any:
-    return number_option("--max-rows-per-second", f"How fast to read at most, {words}.")
+    return number_option("--max-rows-per-second", f"Read at most this many rows per second, {words}.")
 
 
 def recheck_after(what: str) -> Any:
-    words = f"How long to wait before {what} is looked at again ({seconds_text(RECHECK_AFTER)}s unless given)."
+    words = f"How long to wait before rechecking {what} (default: {seconds_text(RECHECK_AFTER)}s)."
     return time_option("--recheck-after", words)
 
 
 def recheck_times(least: int, until: str = "") -> Any:
-    words = f"How often it is looked at again{until} ({RECHECK_TIMES} times unless given)."
+    words = f"How many times to recheck it{until} (default: {RECHECK_TIMES})."
     return number_option("--recheck-times", words, least)
 
 
 def redact_values() -> Any:
     return typer.Option(
         "--redact-values/--no-redact-values",
-        help="Keep values of rows out of reports, logs and the meta store: keys and hashes remain.",
+        help="Keep row values out of reports, logs and the meta store; keys and hashes remain.",
         rich_help_panel=HOW,
         show_default=False,
     )
 
 
 def resume(what: str) -> Any:
-    return option("--resume", f"Go on with {what} that was interrupted, paused or failed.", metavar="JOB")
+    return option("--resume", f"Resume {what} that was interrupted, paused or failed.", metavar="JOB")

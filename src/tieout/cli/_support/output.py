@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def prepare_streams() -> None:
-    """Both streams take every character, whatever the locale; a character that no encoding holds is escaped."""
+    """Makes both streams take every character, whatever the locale; a character that UTF-8 can't encode is escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -29,7 +29,7 @@ def prepare_streams() -> None:
 
 @contextmanager
 def result_stream() -> Iterator[TextIO]:
-    """Stdout, for the result. A reader that has seen enough (`| head`) is no error; a full disk is one."""
+    """Stdout, for the result. A reader that closes the pipe early (`| head`) causes no error; a full disk does."""
     if sys.stdout is None:
         raise UsageError("stdout is closed: there is nowhere to write the result")
     try:
@@ -39,11 +39,11 @@ def result_stream() -> Iterator[TextIO]:
         _discard_the_rest()
     except OSError as error:
         _discard_the_rest()
-        raise UsageError(f"the result can't be written: {error.strerror or error}") from None
+        raise UsageError(f"can't write the result: {error.strerror or error}") from None
 
 
-def say(line: str) -> None:
-    """A line to stderr; nobody there to read it is no reason to fail."""
+def write_stderr(line: str) -> None:
+    """Writes a line to stderr. A closed stderr is not a reason to fail."""
     if sys.stderr is None:
         return
     try:
@@ -54,26 +54,26 @@ def say(line: str) -> None:
 
 
 def _discard_the_rest() -> None:
-    """What is left in the buffer would be written, and fail, once more when Python ends."""
+    """Python would write the rest of the buffer, and fail once more, when it ends."""
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class OutputOptions:
     output: OutputFormat = OutputFormat.TEXT
     quiet: bool = False
     verbose: bool = False
 
 
-def progress_to_stderr(telling: Telling) -> AbstractContextManager[Listener]:
+def progress_to_stderr(output_options: OutputOptions) -> AbstractContextManager[Listener]:
     from tieout.report.progress import progress_listener
 
-    return progress_listener(sys.stderr, telling.quiet)
+    return progress_listener(sys.stderr, output_options.quiet)
 
 
-def quieten(verbose: bool) -> None:
-    """Library logs and warnings are shown with --verbose alone, and without secrets."""
+def silence_libraries(verbose: bool) -> None:
+    """Shows the logs and warnings of libraries only with --verbose, and without secrets."""
     root = logging.getLogger()
     if root.handlers:
         return

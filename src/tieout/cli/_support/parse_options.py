@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TableWords:
-    """The options as typed; None: not given."""
+class TypedTables:
+    """The options about tables, rows and columns as typed; None: left out."""
 
     table: Sequence[str] | None = None
     exclude: Sequence[str] | None = None
@@ -32,13 +32,13 @@ class TableWords:
     expr: Sequence[str] | None = None
 
     @property
-    def given(self) -> list[str]:
-        """The names of the options that were typed."""
+    def names(self) -> list[str]:
+        """The names of the typed options."""
         return ["--" + name.replace("_", "-") for name in self.__slots__ if getattr(self, name)]
 
 
-def table_requests(words: TableWords, of_task: Sequence[TableRequest] = ()) -> tuple[TableRequest, ...]:
-    """The tables to compare: those typed (of a task: as it has them), with what was typed about rows and columns."""
+def table_requests(words: TypedTables, of_task: Sequence[TableRequest] = ()) -> tuple[TableRequest, ...]:
+    """The tables to compare: the typed ones, or the task's, with what was typed about rows and columns."""
     if of_task and words.table:
         tables = [_narrowed(name, of_task) for name in words.table]
     elif words.table:
@@ -59,9 +59,11 @@ def _table(text: str) -> TableRequest:
 
 
 def _narrowed(name: str, of_task: Sequence[TableRequest]) -> TableRequest:
-    """The task's entry for this table, and of a pattern no more than this table."""
+    """The task's entry for this table; a pattern is narrowed to this table."""
     if "=" in name:
-        raise UsageError(f"--table {name!r}: a task says itself which tables belong together", "give the source's name")
+        raise UsageError(
+            f"--table {name!r}: the task already says which tables belong together", "give the source's name"
+        )
     for entry in of_task:
         if name in (entry.source, _bare(entry.source)):
             return entry
@@ -79,7 +81,7 @@ def _bare(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _settings(words: TableWords) -> dict[str, Any]:
+def _settings(words: TypedTables) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "exclude": tuple(words.exclude or ()),
         "where": words.where,
@@ -115,7 +117,7 @@ def _pair(option: str, text: str, example: str) -> tuple[str, str]:
 
 
 def _sides(sql: str) -> tuple[str, str]:
-    """The source's SQL and the target's; `||` concatenates in SQL and parts nothing."""
+    """The source's SQL and the target's. `||` is SQL's concatenation and does not separate them."""
     parts = sql.replace("||", "\0").split("|")
     if len(parts) > 2:
         raise UsageError(f"--expr: {sql!r} has more than two sides", "write COLUMN=SOURCE_SQL|TARGET_SQL")
@@ -131,12 +133,12 @@ _AS_TYPED = (
     "recheck_times",
     "redact_values",
 )
-_OF_THE_PLAN = ("strategy", "hash_bits", "counts_only", "exact_scale")
+_DIGESTS_DEPEND_ON = ("strategy", "hash_bits", "counts_only", "exact_scale")
 
 
 @dataclass(frozen=True, slots=True)
-class OptionWords:
-    """The options as typed; None (False, for a flag): not given."""
+class TypedOptions:
+    """The options about how to verify as typed; None (False, for a flag): left out."""
 
     strategy: str | None = None
     hash_bits: str | None = None
@@ -151,15 +153,15 @@ class OptionWords:
     redact_values: bool | None = None
 
     @property
-    def given_for_the_plan(self) -> list[str]:
-        """The names of typed options that what was digested, or kept, depends on."""
-        given = [name for name in _OF_THE_PLAN if getattr(self, name)]
-        given += ["redact_values"] if self.redact_values is not None else []
-        return ["--" + name.replace("_", "-") for name in given]
+    def names_that_digests_depend_on(self) -> list[str]:
+        """The names of typed options that digests, or what the job stores, depend on."""
+        typed = [name for name in _DIGESTS_DEPEND_ON if getattr(self, name)]
+        typed += ["redact_values"] if self.redact_values is not None else []
+        return ["--" + name.replace("_", "-") for name in typed]
 
 
-def verify_options(words: OptionWords, base: VerifyOptions) -> VerifyOptions:
-    """`base`, with what was typed in its place."""
+def verify_options(words: TypedOptions, base: VerifyOptions) -> VerifyOptions:
+    """`base`, overridden by what was typed."""
     typed: dict[str, Any] = {name: getattr(words, name) for name in _AS_TYPED if getattr(words, name) is not None}
     if words.strategy is not None:
         typed["strategy"] = Strategy(words.strategy)
@@ -181,10 +183,10 @@ def _limit(text: str) -> int | None:
     return int(text)
 
 
-def asked_request(
-    settings: Settings, task: str | None, sides: Sides, tables: TableWords, options: OptionWords
+def build_request(
+    settings: Settings, task: str | None, sides: Sides, tables: TypedTables, options: TypedOptions
 ) -> VerifyRequest:
-    """A task's request, or that of two endpoints; what was typed goes before what the task says."""
+    """The request of a task or of two endpoints; typed options override the task's."""
     if task is not None:
         if any(sides):
             raise UsageError("a task has its own source and target", "give a task, or --source and --target")
@@ -192,7 +194,7 @@ def asked_request(
     else:
         source, target = sides
         if source is None or target is None:
-            missing = [name for name, given in (("--source", source), ("--target", target)) if given is None]
+            missing = [name for name, url in (("--source", source), ("--target", target)) if url is None]
             raise UsageError(f"{' and '.join(missing)} missing", "give a task, or --source URL and --target URL")
         defaults = VerifyOptions(redact_values=settings.redact_values)
         request = VerifyRequest(settings.endpoint(source), settings.endpoint(target), options=defaults)

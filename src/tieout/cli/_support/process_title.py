@@ -1,4 +1,4 @@
-"""Passwords out of the process's own command line, which every user of the machine can list."""
+"""Hides passwords in the process's own command line, which every user of the machine can list."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _STAT = Path("/proc/self/stat")
 
 
 def hide_passwords() -> None:
-    """Masks them where `ps` looks: the memory that the kernel put the arguments in. Linux alone; elsewhere nothing."""
+    """Masks passwords where `ps` reads them: in the memory that holds the arguments. On Linux only."""
     try:
-        # The command stands in parentheses and may hold anything; what follows its end is split safely.
+        # The command name is in parentheses and may contain anything; the text after it splits safely.
         fields = _STAT.read_text(errors="replace").rpartition(")")[2].split()
         start, end = int(fields[45]), int(fields[46])
     except (OSError, IndexError, ValueError):
@@ -31,8 +31,8 @@ def hide_passwords() -> None:
 
 def masked_arguments(arguments: bytes) -> bytes:
     """Arguments, each ended by a NUL, without passwords, and in as many bytes."""
-    # A word is one URL, or holds one: its password may have spaces and quotes, by which an error's text would end it.
+    # A word is a URL or contains one. Its password may have spaces and quotes, where scrub() would end it.
     words = [_URL.sub(rf"\g<1>{MASK}@", os.fsdecode(word)) for word in arguments.split(b"\0")]
     masked = b"\0".join(os.fsencode(scrub(word)) for word in words)
-    # A password of one letter is shorter than its mask: then the last argument is cut.
+    # A password of one letter is shorter than its mask: then the last argument is truncated.
     return masked[: len(arguments) - 1].ljust(len(arguments), b"\0")

@@ -1,4 +1,4 @@
-"""The options of `tieout verify`. What is not given is None: a task, or the default, decides."""
+"""The options of `tieout verify`. An option that the user leaves out is None: the task or the default decides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Tables = Annotated[
         "--table",
         "-t",
         metavar="T|A=B",
-        help="A table, a pattern (shop.*), or source=target if the names differ. May be repeated; none: all.",
+        help="A table, a pattern (shop.*), or source=target if names differ. May be repeated (default: all tables).",
         rich_help_panel=_WHICH,
     ),
 ]
@@ -54,7 +54,7 @@ Key = Annotated[
     typer.Option(
         "--key",
         metavar="A,B",
-        help="The columns that tell rows apart; the primary key unless given.",
+        help="The columns that identify a row (default: the primary key).",
         rich_help_panel=_ROWS,
     ),
 ]
@@ -62,7 +62,7 @@ Columns = Annotated[
     str | None, typer.Option("--columns", metavar="A,B", help="Only these columns.", rich_help_panel=_ROWS)
 ]
 ExcludeColumns = Annotated[
-    str | None, typer.Option("--exclude-columns", metavar="A,B", help="Not these columns.", rich_help_panel=_ROWS)
+    str | None, typer.Option("--exclude-columns", metavar="A,B", help="Leave these columns out.", rich_help_panel=_ROWS)
 ]
 Tolerances = Annotated[
     list[str] | None,
@@ -85,23 +85,23 @@ Expressions = Annotated[
 
 StrategyName = Annotated[
     Literal["auto", "native", "pushdown", "pull"] | None,
-    how.option("--strategy", "Where rows are hashed; auto chooses by what fits and costs least."),
+    how.option("--strategy", "Where to hash rows; auto picks what fits and costs least."),
 ]
 HashBits = Annotated[
     Literal["64", "128"] | None,
-    how.option("--hash-bits", f"Of the engine's own hash ({_DEFAULTS.hash_bits} unless given); pull always has 128."),
+    how.option("--hash-bits", f"Bits of the engine's own hash (default: {_DEFAULTS.hash_bits}); pull always uses 128."),
 ]
-CountsOnly = Annotated[bool, how.option("--counts-only", "Compare numbers of rows and nothing else.")]
-ExactScale = Annotated[bool, how.option("--exact-scale", "1.0 and 1.00 are different.")]
+CountsOnly = Annotated[bool, how.option("--counts-only", "Compare only the numbers of rows.")]
+ExactScale = Annotated[bool, how.option("--exact-scale", "Treat 1.0 and 1.00 as different.")]
 ChunkSeconds = Annotated[
     float | None,
     how.time_option(
         "--chunk-seconds",
-        f"How long reading a chunk should take ({seconds_text(_DEFAULTS.chunk_seconds)}s unless given).",
+        f"How long reading a chunk should take (default: {seconds_text(_DEFAULTS.chunk_seconds)}s).",
         parse_positive_duration,
     ),
 ]
-ChunkRows = Annotated[int | None, how.number_option("--chunk-rows", "Rows in a chunk, instead.")]
+ChunkRows = Annotated[int | None, how.number_option("--chunk-rows", "Rows in a chunk, instead of --chunk-seconds.")]
 MaxRowsPerSecond = Annotated[int | None, how.max_rows_per_second("each side")]
 RecheckAfter = Annotated[float | None, how.recheck_after("a difference in a live table")]
 RecheckTimes = Annotated[int | None, how.recheck_times(0)]
@@ -113,17 +113,20 @@ Limit = Annotated[
     typer.Option(
         "--limit",
         metavar="N|none",
-        help=f"The most differences to list ({_DEFAULTS.limit} unless given); counts stay exact.",
+        help=f"List at most this many differences (default: {_DEFAULTS.limit}); counts stay exact.",
         rich_help_panel=_WHAT,
     ),
 ]
 Explain = Annotated[
     bool,
-    typer.Option("--explain", help="Say what would be compared, how and why; read no rows.", rich_help_panel=_WHAT),
+    typer.Option("--explain", help="Show what would be compared, how and why; read no rows.", rich_help_panel=_WHAT),
 ]
 RepairSql = Annotated[
     Path | None,
     typer.Option(
-        "--repair-sql", metavar="FILE", help="Write statements that make the target equal.", rich_help_panel=_WHAT
+        "--repair-sql",
+        metavar="FILE",
+        help="Write SQL statements that make the target equal to the source.",
+        rich_help_panel=_WHAT,
     ),
 ]

@@ -15,10 +15,9 @@ from math import ceil
 from typing import Any, Self
 from urllib.parse import parse_qs, quote, urlencode
 
-from tieout.config.endpoint_url import DEFAULT_PORTS
 from tieout.config.secrets import scrub
 from tieout.config.tls import postgres_tls
-from tieout.config.urls import EndpointUrl
+from tieout.config.urls import DEFAULT_PORTS, EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.sql.placeholders import with_names
 from tieout.errors import AccessError, UnsupportedError

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.cli._support.parse_options import TableWords, table_requests
+from tieout.cli._support.parse_options import TypedTables, table_requests
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest
 
 
 def test_nothing_typed_compares_everything():
-    assert table_requests(TableWords()) == ()
+    assert table_requests(TypedTables()) == ()
 
 
 def test_tables_are_names_patterns_and_pairs():
-    asked = table_requests(TableWords(table=["orders", "shop.*", "old = new.orders"]))
+    asked = table_requests(TypedTables(table=["orders", "shop.*", "old = new.orders"]))
     assert asked == (TableRequest("orders"), TableRequest("shop.*"), TableRequest("old", "new.orders"))
 
 
 @pytest.mark.parametrize("text", ["", "=b", "a=", " = "])
 def test_a_table_without_a_name_is_refused(text: str):
     with pytest.raises(UsageError, match="names no table"):
-        table_requests(TableWords(table=[text]))
+        table_requests(TypedTables(table=[text]))
 
 
 def test_what_is_typed_about_rows_goes_to_every_table():
-    asked = table_requests(TableWords(table=["a", "b"], where="x > 1", key="id, region", exclude_columns="t"))
+    asked = table_requests(TypedTables(table=["a", "b"], where="x > 1", key="id, region", exclude_columns="t"))
     assert [table.source for table in asked] == ["a", "b"]
     assert all(table.where == "x > 1" and table.key == ("id", "region") for table in asked)
     assert all(table.exclude_columns == ("t",) for table in asked)
 
 
 def test_a_condition_without_tables_is_for_all_of_them():
-    (table,) = table_requests(TableWords(source_where="x = 1", exclude=["audit*"]))
+    (table,) = table_requests(TypedTables(source_where="x = 1", exclude=["audit*"]))
     assert table == TableRequest("*", source_where="x = 1", exclude=("audit*",))
 
 
 def test_tolerances_and_expressions_are_by_column():
     (table,) = table_requests(
-        TableWords(
+        TypedTables(
             table=["t"],
             tolerance=["price=0.01", "ratio=1e-9 relative"],
             expr=["total=price * qty|total", "name=first || ' ' || last", "day=|date(day)"],
@@ -55,15 +55,15 @@ def test_tolerances_and_expressions_are_by_column():
 @pytest.mark.parametrize(
     "words",
     [
-        TableWords(tolerance=["price"]),
-        TableWords(tolerance=["=1"]),
-        TableWords(expr=["total="]),
-        TableWords(expr=["total=a|b|c"]),
-        TableWords(key="a,,b"),
-        TableWords(columns=","),
+        TypedTables(tolerance=["price"]),
+        TypedTables(tolerance=["=1"]),
+        TypedTables(expr=["total="]),
+        TypedTables(expr=["total=a|b|c"]),
+        TypedTables(key="a,,b"),
+        TypedTables(columns=","),
     ],
 )
-def test_half_of_an_option_is_refused(words: TableWords):
+def test_half_of_an_option_is_refused(words: TypedTables):
     with pytest.raises(UsageError):
         table_requests(words)
 
@@ -75,26 +75,26 @@ TASK = (
 
 
 def test_a_table_of_a_task_keeps_what_the_task_says_of_it():
-    assert table_requests(TableWords(table=["orders"]), TASK) == TASK[:1]
-    assert table_requests(TableWords(table=["shop.orders"]), TASK) == TASK[:1]
+    assert table_requests(TypedTables(table=["orders"]), TASK) == TASK[:1]
+    assert table_requests(TypedTables(table=["shop.orders"]), TASK) == TASK[:1]
 
 
 def test_a_table_that_a_pattern_of_the_task_takes():
-    (table,) = table_requests(TableWords(table=["items"]), TASK)
+    (table,) = table_requests(TypedTables(table=["items"]), TASK)
     assert (table.source, table.target) == ("shop.items", "public.items")
 
 
 @pytest.mark.parametrize("name", ["shop.audit", "other.orders"])
 def test_a_table_that_the_task_does_not_have(name: str):
     with pytest.raises(UsageError, match="the task has no table"):
-        table_requests(TableWords(table=[name]), TASK)
+        table_requests(TypedTables(table=[name]), TASK)
 
 
 def test_a_task_says_itself_which_tables_belong_together():
-    with pytest.raises(UsageError, match="a task says itself"):
-        table_requests(TableWords(table=["orders=x"]), TASK)
+    with pytest.raises(UsageError, match="the task already says"):
+        table_requests(TypedTables(table=["orders=x"]), TASK)
 
 
 def test_what_is_typed_goes_before_what_the_task_says():
-    first, second = table_requests(TableWords(where="region = 'us'"), TASK)
+    first, second = table_requests(TypedTables(where="region = 'us'"), TASK)
     assert first.where == second.where == "region = 'us'"
