@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tieout.api import moves, verifying
+from tieout.api import moves, verifications
 from tieout.cli.main import main
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def program(start: Callable[..., subprocess.Popen[str]]) -> Tieout:
 @pytest.fixture
 def tieout(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tieout:
     """Runs a command in this process, on the session that all tests share."""
-    for room in (verifying, moves):
+    for room in (verifications, moves):
         monkeypatch.setattr(room, "session_of", lambda settings: spark)
 
     def run(*words: str) -> Ended:

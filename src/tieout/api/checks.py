@@ -54,7 +54,7 @@ def follow_checks(
     limit: int | None = LISTED_DIFFERENCES,
     **options: Any,
 ) -> None:
-    """Runs CHECK … CHANGED round after round, `every` so many seconds, and calls `tell` with each round's report.
+    """Runs CHECK … CHANGED in rounds, `every` seconds apart, and calls `tell` with each round's report.
 
     It ends with KeyboardInterrupt (Ctrl-C, or another terminal ends the job), or when `tell` raises an error.
     """

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from tieout.exit_codes import ExitCode
 from tieout.model.differences import Difference
-from tieout.model.documents import difference_document
 from tieout.model.failures import Failure
 from tieout.model.repair_choices import Choice
 
@@ -57,9 +55,6 @@ class RepairSummary:
     def exit_code(self) -> ExitCode:
         return ExitCode.of_work(incomplete=not self.complete)
 
-    def document(self) -> dict[str, Any]:
-        return {"kind": "repair plan", **asdict(self)}
-
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
@@ -94,10 +89,6 @@ class RepairResult:
         """FOUND: not all changes were made, or rows still differ; INCOMPLETE: some failures are undecided."""
         left = bool(self.skipped or self.failed or self.different)
         return ExitCode.of_work(found=left, incomplete=bool(self.undecided))
-
-    def document(self) -> dict[str, Any]:
-        rest = {name: value for name, value in asdict(self).items() if name != "differences"}
-        return {"kind": "repair", **rest, "differences": [difference_document(each) for each in self.differences]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +161,6 @@ class CheckRepairSummary:
     @property
     def exit_code(self) -> ExitCode:
         return ExitCode.of_work(incomplete=not self.complete)
-
-    def document(self) -> dict[str, Any]:
-        return {"kind": "repair plan", **asdict(self)}
 
 
 def where_of(failure: Failure) -> str:

@@ -18,6 +18,7 @@ import stamina
 from tieout.connectors.protocols.repair import Refused, TryAgain, Writer
 from tieout.errors import UsageError
 from tieout.meta import ChangeOutcome, ChangeState, JobKind, JobState, MetaStore, RepairChange, RepairPlan, RepairState
+from tieout.model.documents import repair_document
 from tieout.model.progress_events import Listener, Progress
 from tieout.model.redaction import without_values
 from tieout.model.repair import RepairResult
@@ -200,7 +201,7 @@ class Running:
             done = RepairState.APPLIED if self._direction is FORWARDS else RepairState.UNDONE
             self._store.repairs.set_state(self._plan.id, done)
         verdict = None if result.different is None else Verdict.DIFFERENT if result.different else Verdict.EQUAL
-        self._store.jobs.finish(self.job_id, verdict=verdict, result=result.document())
+        self._store.jobs.finish(self.job_id, verdict=verdict, result=repair_document(result))
         return result
 
 

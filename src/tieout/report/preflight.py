@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
+from tieout.model.documents import forecast_document, preflight_document
 from tieout.model.preflight import (
     EndpointFacts,
     Forecast,
@@ -19,8 +20,6 @@ from tieout.model.preflight import (
     Severity,
     TableForecast,
     TableState,
-    forecast_document,
-    preflight_document,
 )
 from tieout.report.json import json_text
 from tieout.report.listing import FAINT, HEADING, console_on, write_lines

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
+from tieout.model.documents import repair_document, repair_plan_document
 from tieout.model.repair import CheckRepairSummary, LostRow, OpenFailure, RepairResult, RepairSummary
 from tieout.report.json import json_text
 from tieout.report.listing import FAINT, console_on, write_lines
@@ -24,13 +25,14 @@ LISTED = 50
 def write_repair(
     repair: RepairSummary | CheckRepairSummary | RepairResult, format: OutputFormat, stream: TextIO
 ) -> None:
+    document = repair_document(repair) if isinstance(repair, RepairResult) else repair_plan_document(repair)
     match format:
         case OutputFormat.TEXT:
             write_lines(_lines(repair), console_on(stream))
         case OutputFormat.JSON:
-            stream.write(json_text(repair.document(), indent=2) + "\n")
+            stream.write(json_text(document, indent=2) + "\n")
         case OutputFormat.NDJSON:
-            stream.write(json_text(repair.document()) + "\n")
+            stream.write(json_text(document) + "\n")
         case _:
             raise UsageError(f"a repair can't be written as {format}", "use --output text or json")
 

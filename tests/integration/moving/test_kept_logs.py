@@ -19,7 +19,8 @@ from tieout.cli.main import main
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint, open_source
 from tieout.meta import JobKind, JobState, open_store
-from tieout.model.preflight import Preflight, preflight_document
+from tieout.model.documents import preflight_document
+from tieout.model.preflight import Preflight
 from tieout.model.requests import MoveRequest, VerifyRequest
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ def loaded(heavy: tuple[str, ...], words: tuple[str, ...], directory: Path) -> s
 
 
 @pytest.mark.parametrize(
-    "words", [("--help",), ("verify", "--help"), ("version",), ("init",), ("jobs", "list")], ids=" ".join
+    "words", [("--help",), ("verify", "--help"), ("version",), ("init",), ("jobs", "list"), ("status",)], ids=" ".join
 )
 def test_nothing_heavy_is_loaded(words: tuple[str, ...], tmp_path: Path):
     assert loaded(HEAVY, words, tmp_path) == "loaded:"

@@ -18,7 +18,16 @@ from tieout.config.settings import Section
 from tieout.config.url_parameters import PARAMETERS
 from tieout.config.urls import SCHEMES
 from tieout.model import differences, moves, preflight, repair, results
-from tieout.model.documents import verification_document
+from tieout.model.documents import (
+    control_document,
+    dropped_document,
+    forecast_document,
+    preflight_document,
+    repair_document,
+    repair_plan_document,
+    verification_document,
+)
+from tieout.model.move_status import DroppedTask, MoveControl
 from tieout.report.json import summary_document
 
 
@@ -118,13 +127,15 @@ def _documents() -> Iterator[dict[str, Any]]:
     )
     facts = preflight.EndpointFacts("a", "1")
     problem = preflight.Problem(preflight.Severity.NOTE, "m", "f")
-    yield preflight.forecast_document(preflight.Forecast("a", "b", (ahead,)))
+    yield forecast_document(preflight.Forecast("a", "b", (ahead,)))
     levels = tuple(preflight.TargetLevel)
     moved = preflight.MoveTableForecast("t", "t", preflight.TableState.THERE, ("id",), levels, levels[0], "all")
     move = preflight.MoveForecast(moves.Delivery.EXACTLY_ONCE, (), moves.Consistency.ROW, (), (moved,))
-    yield preflight.preflight_document(preflight.Preflight(facts, facts, (problem,), (ahead,), move))
-    yield repair.RepairSummary("p", "j", "a", "b", unrepaired=(repair.Unrepaired("t", 1, "why"),)).document()
-    yield repair.RepairResult("p", "j", "apply", 1, 0, 0, 0, (changed,)).document()
+    yield preflight_document(preflight.Preflight(facts, facts, (problem,), (ahead,), move))
+    yield repair_plan_document(repair.RepairSummary("p", "j", "a", "b", unrepaired=(repair.Unrepaired("t", 1, "why"),)))
+    yield repair_document(repair.RepairResult("p", "j", "apply", 1, 0, 0, 0, (changed,)))
+    yield control_document(MoveControl("shop", "stop", "j"))
+    yield dropped_document(DroppedTask("shop"))
 
 
 def _field_names(value: Any) -> Iterator[str]:
