@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tieout.checks.checked import Checked
 from tieout.meta import MetaStore
@@ -12,6 +13,7 @@ from tieout.model.check_statements import Family
 from tieout.model.documents import failure_document, failure_from, result_document, result_from
 from tieout.model.progress_events import Listener, Progress
 from tieout.model.redaction import Redaction
+from tieout.runtime.ranges import resumable
 
 
 def _nothing(state: bytes, rows: int, total: int | None) -> None: ...
@@ -54,12 +56,11 @@ class Ledger:
             yield from map(_read, kept.results)
             return
         self.listener(Progress(family.value, table))
-        made: list[Checked] = []
-        for found in check(self._unit(of, family, kept)):
-            each = found.detected_now()
-            made.append(each)
-            yield each
-        self._finish(of, family, made)
+        yield from resumable(
+            [self._unit(of, family, kept)],
+            lambda unit: (found.detected_now() for found in check(unit)),
+            partial(self._finish, of, family),
+        )
         self.listener(Progress("done", table))
 
     def _unit(self, of: tuple[str, ...], family: Family, kept: KeptUnit | None) -> Unit:

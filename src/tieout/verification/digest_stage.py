@@ -7,7 +7,7 @@ crash. While a wave's ranges are digested, the keys for the next are walked.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -18,7 +18,7 @@ from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
-from tieout.runtime.ranges import sampled_bounds
+from tieout.runtime.ranges import resumable, run_all, sampled_bounds
 from tieout.spark.executor_work import Outcome, Work
 from tieout.verification.frame_jobs import DigestFrame, count_work, run_mixed
 from tieout.verification.progress import Ledger
@@ -72,6 +72,14 @@ class _Walk:
     work: WalkKeys
 
 
+@dataclass(frozen=True)
+class _Wave:
+    """Ranges to digest now, and lanes whose next ranges are to be planned meanwhile."""
+
+    units: Sequence[_Unit]
+    walks: Sequence[tuple[TableRun, Lane]]
+
+
 _Dealt = Sequence[_Task]
 
 
@@ -90,12 +98,15 @@ class DigestStage:
         for run in runs:
             for lane in run.lanes:
                 self._plan_without_walking(run, lane)
+        run_all(resumable(self._waves(runs), self._do, self._ledger.record))
+
+    def _waves(self, runs: Sequence[TableRun]) -> Iterator[_Wave]:
         while True:
-            wave = self._next_wave(runs)
+            units = self._next_units(runs)
             walks = [(run, lane) for run in runs for lane in run.lanes if lane.rest is not None and not lane.todo]
-            if not wave and not walks:
+            if not units and not walks:
                 return
-            self._do(wave, walks)
+            yield _Wave(units, walks)
             self._between()
 
     def _plan_without_walking(self, run: TableRun, lane: Lane) -> None:
@@ -123,29 +134,29 @@ class DigestStage:
     def _ranges_per_wave(self) -> int:
         return RANGES_PER_SLOT * min(self._slots.source, self._slots.target)
 
-    def _next_wave(self, runs: Sequence[TableRun]) -> list[_Unit]:
-        """Ranges of whatever tables, until there is work for some seconds."""
-        wave: list[_Unit] = []
+    def _next_units(self, runs: Sequence[TableRun]) -> list[_Unit]:
+        """Ranges of any tables, enough for a few seconds of work."""
+        units: list[_Unit] = []
         weight = 0.0
         most = self._ranges_per_wave
         if sum(len(lane.todo) for run in runs for lane in run.lanes) < most * 1.5:
             most *= 2  # what would be left is not worth a job of its own
         for run in runs:
             for lane in run.lanes:
-                while lane.todo and weight < most and len(wave) < MOST_RANGES:
+                while lane.todo and weight < most and len(units) < MOST_RANGES:
                     ordinal, keys = lane.todo.popleft()
-                    wave.append(_Unit(run, lane, ordinal, keys))
+                    units.append(_Unit(run, lane, ordinal, keys))
                     rows = run.walked(lane).scan.table.estimated_rows
                     whole = keys == EVERYTHING and rows is not None
                     weight += min(1.0, max(0.02, rows / lane.chunk_rows)) if whole and rows is not None else lane.weight
-        return wave
+        return units
 
-    def _do(self, wave: Sequence[_Unit], walks: Sequence[tuple[TableRun, Lane]]) -> None:
-        parts = self._dealt(self._tasks(wave, LaneSide.SOURCE), self._tasks(wave, LaneSide.TARGET))
-        walking = deal([_Walk(run, lane, self._walk(run, lane)) for run, lane in walks], self._slots.source)
+    def _do(self, wave: _Wave) -> Iterator[tuple[TableRun, FinishedRange]]:
+        parts = self._dealt(self._tasks(wave.units, LaneSide.SOURCE), self._tasks(wave.units, LaneSide.TARGET))
+        walking = deal([_Walk(run, lane, self._walk(run, lane)) for run, lane in wave.walks], self._slots.source)
         everything: list[Sequence[_Task] | Sequence[_Walk]] = [*parts, *walking]
         outcomes = run_mixed(self._spark, [[task.work for task in part] for part in everything])
-        self._digested(parts, outcomes)
+        yield from self._digested(parts, outcomes)
         for part, results in zip(walking, outcomes[len(parts) :], strict=True):
             for walk, outcome in zip(part, results, strict=True):
                 self._walked(walk.run, walk.lane, walk.work.most, outcome)
@@ -158,7 +169,7 @@ class DigestStage:
         return deal([task for pair in turns for task in pair], self._slots.source + self._slots.target)
 
     def _tasks(self, wave: Sequence[_Unit], side: LaneSide) -> list[_Task]:
-        """The work of one side in a wave."""
+        """The work of a wave on one side."""
         units = [unit for unit in wave if unit.lane.side in (side, LaneSide.BOTH)]
         plans = [unit.run.plan.source if side is LaneSide.SOURCE else unit.run.plan.target for unit in units]
         return [_Task(unit, side, self._work(unit, plan)) for unit, plan in zip(units, plans, strict=True)]
@@ -185,8 +196,10 @@ class DigestStage:
         elif run.failure is None:
             self._plan(run, lane, outcome.only(), asked)
 
-    def _digested(self, parts: Sequence[_Dealt], outcomes: Sequence[Sequence[Outcome]]) -> None:
-        """Takes a wave's digests to their runs and keeps them: those of a table in one transaction."""
+    def _digested(
+        self, parts: Sequence[_Dealt], outcomes: Sequence[Sequence[Outcome]]
+    ) -> Iterator[tuple[TableRun, FinishedRange]]:
+        """Adds a wave's digests to the state of their tables."""
         units: dict[int, _Unit] = {}
         found: dict[int, dict[LaneSide, RangeDigest | BucketDigests]] = defaultdict(dict)
         for part, results in zip(parts, outcomes, strict=False):
@@ -196,13 +209,10 @@ class DigestStage:
                     continue
                 units[id(task.unit)] = task.unit
                 found[id(task.unit)][task.side] = outcome.only()
-        finished: dict[int, tuple[TableRun, list[FinishedRange]]] = {}
         for number, unit in units.items():
-            record = self._finished(unit, found[number])
-            if record is not None:
-                finished.setdefault(id(unit.run), (unit.run, []))[1].append(record)
-        for run, records in finished.values():
-            self._ledger.record(run, records)
+            finished = self._finished(unit, found[number])
+            if finished is not None:
+                yield unit.run, finished
 
     def _finished(self, unit: _Unit, digests: dict[LaneSide, RangeDigest | BucketDigests]) -> FinishedRange | None:
         seconds = max(each.seconds for each in digests.values())

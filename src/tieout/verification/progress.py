@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 
@@ -24,8 +25,13 @@ class Ledger:
     def plan(self, run: TableRun, lane: Lane, first: int, keys: Sequence[KeyRange]) -> None:
         self._store.ranges.extend(self._job, run.ordinal, keys, side=lane.side, first=first)
 
-    def record(self, run: TableRun, finished: Sequence[FinishedRange]) -> None:
-        self._store.ranges.record(self._job, run.ordinal, finished)
+    def record(self, finished: Sequence[tuple[TableRun, FinishedRange]]) -> None:
+        """Records finished ranges: those of one table in one transaction."""
+        by_table: dict[int, list[FinishedRange]] = defaultdict(list)
+        for run, each in finished:
+            by_table[run.ordinal].append(each)
+        for ordinal, ranges in by_table.items():
+            self._store.ranges.record(self._job, ordinal, ranges)
 
     def begin_buckets(self, run: TableRun) -> None:
         """Before the rows of a table's buckets are compared; what an earlier attempt left is forgotten."""
@@ -35,10 +41,11 @@ class Ledger:
     def add_differences(self, run: TableRun, differences: Sequence[Difference]) -> None:
         self._store.differences.append(self._job, run.ordinal, 0, differences)
 
-    def end_buckets(self, run: TableRun) -> None:
-        """All of them were compared, and all differences added."""
-        compared = FinishedRange(0, state=RangeState.COMPARED, counts=run.counts, differences=None)
-        self._store.ranges.record(self._job, run.ordinal, [compared])
+    def record_buckets(self, runs: Sequence[TableRun]) -> None:
+        """Records tables whose buckets were all compared, after their differences were added."""
+        for run in runs:
+            compared = FinishedRange(0, state=RangeState.COMPARED, counts=run.counts, differences=None)
+            self._store.ranges.record(self._job, run.ordinal, [compared])
 
     def restore(self, run: TableRun, limit: int | None) -> None:
         """Puts a run where an earlier process left it: finished ranges are not read again."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,6 +13,7 @@ from tieout.meta import Side as LaneSide
 from tieout.model.differences import DifferenceCounts
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
+from tieout.runtime.ranges import pending, resumable, run_all
 from tieout.spark.executor_work import interruptible, job_errors, map_batches, run_work, work_frame
 from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
 from tieout.verification.frame_jobs import is_native_pair, native_suspects, rows_of
@@ -41,16 +41,23 @@ class RowStage:
 
     def run(self, runs: Sequence[TableRun]) -> None:
         """Compares the rows of all suspects; what is found is kept after every few ranges."""
-        suspects = iter([(run, suspect) for run in runs if run.failure is None for suspect in run.suspects])
-        while wave := list(islice(suspects, self._tasks * _WAVE)):
-            self._compare_ranges(wave)
+        run_all(resumable(self._waves(runs), self._compare_ranges, self._ledger.record))
+        run_all(resumable(self._tables(runs), self._compare_buckets, self._ledger.record_buckets))
+
+    def _waves(self, runs: Sequence[TableRun]) -> Iterator[Sequence[tuple[TableRun, Suspect]]]:
+        suspects = [(run, suspect) for run in runs if run.failure is None for suspect in run.suspects]
+        # A range that was compared before the job was stopped is not a suspect any more.
+        for wave in pending(suspects, self._tasks * _WAVE):
+            yield wave
             self._between()
+
+    def _tables(self, runs: Sequence[TableRun]) -> Iterator[TableRun]:
         for run in runs:
             if run.failure is None and run.differing_buckets and not run.buckets_compared:
-                self._compare_buckets(run)
+                yield run
                 self._between()
 
-    def _compare_ranges(self, wave: Sequence[tuple[TableRun, Suspect]]) -> None:
+    def _compare_ranges(self, wave: Sequence[tuple[TableRun, Suspect]]) -> Iterator[tuple[TableRun, FinishedRange]]:
         parts = deal(wave, self._tasks)
         work = [
             [CompareRange(run.plan, s.keys, s.larger, self._kept, self._rechecking(run)) for run, s in part]
@@ -63,10 +70,10 @@ class RowStage:
                     continue
                 found: Localised = outcome.only()
                 self._take(run, found)
-                self._ledger.record(run, [_compared(suspect, found)])
+                yield run, _compared(suspect, found)
 
-    def _compare_buckets(self, run: TableRun) -> None:
-        """Counts and differences of a table without common order; none of them, if a side could not be read."""
+    def _compare_buckets(self, run: TableRun) -> Iterator[TableRun]:
+        """Finds counts and differences of a table without common order; none of them, if a side could not be read."""
         plan, wanted = run.plan, frozenset(run.differing_buckets)
         if is_native_pair(plan):
             rows = native_suspects(self._spark, run)
@@ -90,7 +97,7 @@ class RowStage:
             run.counts, run.differences = DifferenceCounts(), []
             self._ledger.begin_buckets(run)
         else:
-            self._ledger.end_buckets(run)
+            yield run
 
     def _scan(self, side: Side, is_source: bool, run: TableRun, wanted: frozenset[int]) -> DataFrame:
         if side.is_frame:

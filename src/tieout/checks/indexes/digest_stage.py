@@ -7,7 +7,7 @@ pieces are of many moments; what differs for that reason alone agrees when it is
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import Path, TablePath
 from tieout.errors import TieoutError
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt, slots
-from tieout.spark.executor_work import Work
+from tieout.runtime.ranges import pending, resumable
+from tieout.spark.executor_work import Outcome, Work
 
 if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
     from tieout.checks.progress import Unit
@@ -145,17 +146,26 @@ class DigestStage:
     def run(self) -> tuple[TableIndexes, Digests]:
         """An error of the table's is raised; one of an index is its own."""
         self.table, digests = self._begun()
-        pieces = [piece for piece in self._pieces(digests) if piece.number not in digests.done]
-        wave = _PIECES_PER_SLOT * self._parallel
-        while pieces:
-            now, pieces = pieces[:wave], pieces[wave:]
-            self._do(digests, now)
+
+        def record(_: Sequence[tuple[_Piece, Outcome]]) -> None:
             self.unit.keep(digests.to_bytes(self.table), self._done_rows(digests), self._total_rows())
-            if pieces:
-                self.unit.rest(self.options.pause)
+
+        for piece, outcome in resumable(self._waves(digests), self._do, record):
+            _add(digests, piece, outcome)
         if self.table.path.has_versions and self._is_worth_roots(digests):
             self._root(digests)
         return self.table, digests
+
+    def _waves(self, digests: Digests) -> Iterator[Sequence[_Piece]]:
+        size = _PIECES_PER_SLOT * self._parallel
+        waves = pending(self._pieces(digests), size, lambda piece: piece.number in digests.done)
+        for number, wave in enumerate(waves):
+            if number:
+                self.unit.rest(self.options.pause)
+            yield wave
+
+    def _do(self, wave: Sequence[_Piece]) -> Iterator[tuple[_Piece, Outcome]]:
+        yield from zip(wave, run_dealt(self.spark, [piece.work for piece in wave]), strict=True)
 
     @property
     def _parallel(self) -> int:
@@ -190,22 +200,6 @@ class DigestStage:
         parts = table.path.parts(digests.most)
         return [DigestTable(table.path, table.read, part, digests.buckets, self._pace, rooted) for part in parts]
 
-    def _do(self, digests: Digests, pieces: Sequence[_Piece]) -> None:
-        outcomes = run_dealt(self.spark, [piece.work for piece in pieces])
-        for piece, outcome in zip(pieces, outcomes, strict=True):
-            if piece.of is not None and outcome.error is not None:
-                digests.indexes[piece.of].error = outcome.error
-                continue
-            found: Digested = outcome.only()
-            digests.done.add(piece.number)
-            if piece.of is None:
-                digests.rows += found.rows
-                for index, tally in zip(digests.indexes, found.tallies, strict=True):
-                    index.expected.add(tally)
-            else:
-                digests.indexes[piece.of].held.add(found.tallies[0])
-                digests.indexes[piece.of].entries += found.rows
-
     def _is_worth_roots(self, digests: Digests) -> bool:
         most = max((len(index.differing()) for index in digests.indexes if index.error is None), default=0)
         return most > digests.buckets * _ROOTED_FROM
@@ -225,3 +219,19 @@ class DigestStage:
     def _total_rows(self) -> int | None:
         rows = self.table.estimated_rows
         return None if rows is None else rows * (1 + len(self.table.indexes))
+
+
+def _add(digests: Digests, piece: _Piece, outcome: Outcome) -> None:
+    """Adds what came of a piece. An error of the table is raised; one of an index is its own."""
+    if piece.of is not None and outcome.error is not None:
+        digests.indexes[piece.of].error = outcome.error
+        return
+    found: Digested = outcome.only()
+    digests.done.add(piece.number)
+    if piece.of is None:
+        digests.rows += found.rows
+        for index, tally in zip(digests.indexes, found.tallies, strict=True):
+            index.expected.add(tally)
+    else:
+        digests.indexes[piece.of].held.add(found.tallies[0])
+        digests.indexes[piece.of].entries += found.rows
