@@ -22,9 +22,8 @@ from tieout.model.results import VerificationResult
 from tieout.repair.from_differences import apply_repair, plan_repair, repair_statements, undo_repair
 from tieout.verification.compare import compare_rows
 from tieout.verification.localise import shape_of
-from tieout.verification.plan import plan_tables
+from tieout.verification.plan import TablePlan, plan_tables
 from tieout.verification.rows import read_rows
-from tieout.verification.table_plan import TablePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

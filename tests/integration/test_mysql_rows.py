@@ -9,7 +9,7 @@ from tieout.connectors.registry import open_endpoint
 from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING
-from tieout.verification.table_plan import Side
+from tieout.verification.plan import Side
 from tieout.verification.work import DigestRange
 
 TABLE = """CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, f FLOAT, x DOUBLE, d DECIMAL(38, 15), s VARCHAR(40),

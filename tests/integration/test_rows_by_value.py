@@ -21,8 +21,8 @@ from tieout.model.requests import TableRequest
 from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
 from tieout.verification.compare import compare_rows
 from tieout.verification.localise import Localised, Rechecking, shape_of
+from tieout.verification.plan import TablePlan
 from tieout.verification.rows import read_rows
-from tieout.verification.table_plan import TablePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

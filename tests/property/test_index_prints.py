@@ -14,8 +14,7 @@ from tests.property.values import SORTS, Sort, Wire
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
-from tieout.checks.indexes.bucket_sums import Tally
-from tieout.checks.indexes.index_fingerprints import _AT_ONCE, BatchPrints
+from tieout.checks.indexes.index_fingerprints import _AT_ONCE, BatchPrints, Tally
 from tieout.model.canonical_kinds import Form, Kind
 
 KINDS = (Kind(Form.INTEGER), Kind(Form.TEXT), Kind(Form.TEXT), Kind(Form.DECIMAL, 2))

@@ -55,7 +55,7 @@ def compare(
     `columns` None: all. `tolerance` is a number, or "1e-9 relative", for a column. `limit` truncates the list
     of differences, while counts stay exact.
     """
-    from tieout.verification.dataframes import compare_frames
+    from tieout.verification.compare_dataframes import compare_frames
 
     session_of(a.sparkSession)
     request = TableRequest(

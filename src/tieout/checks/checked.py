@@ -1,20 +1,41 @@
-"""What one check comes to."""
+"""What every check is given, and what it returns. Executors load this file: it imports no meta store."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from tieout.errors import AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError
 from tieout.model.check_statements import Family
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.redaction import Redaction
 from tieout.model.tables import Table
 
+UNREADABLE = (AccessError, BusyError, MissingObjectError, ReadError, UnsupportedError)
+"""Errors that keep Tieout from reading one table; the checks of other tables go on."""
+
+
+def _nowhere(state: bytes, rows: int, total: int | None) -> None: ...
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The checks of one family on one table, which --resume skips once they are done.
+
+    `kept` is how far they were when the job was stopped. `keep` stores how far they are now, and reports the rows done
+    and their total. `rest` waits so many seconds, or raises to stop the job.
+    """
+
+    rest: Callable[[float], None]
+    kept: bytes | None = None
+    keep: Callable[[bytes, int, int | None], None] = _nowhere
+
 
 @dataclass(frozen=True)
 class Checked:
-    """One check, and what it found. `kept`: as it was kept from before the job was stopped."""
+    """One check and the failures that it found. `kept`: it was stored before the job was stopped."""
 
     result: CheckResult
     failures: tuple[Failure, ...] = ()

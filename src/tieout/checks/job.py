@@ -6,16 +6,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 
 from pyspark.sql import SparkSession
 
 from tieout.checks.changed.incremental_run import OF_ROWS, ChangedRound
 from tieout.checks.changed.log_batches import ChangedLog, scope_of
-from tieout.checks.checked import Checked
+from tieout.checks.checked import Checked, Unit
+from tieout.checks.engine_checker import EngineChecks
 from tieout.checks.indexes.checks import ORDER_UNKNOWN
 from tieout.checks.options import CheckOptions
 from tieout.checks.planner import PlannedTable, defined, plan
-from tieout.checks.progress import Ledger, Unit
+from tieout.checks.progress import Ledger
 from tieout.checks.schema import SchemaChecks
 from tieout.checks.table_checks import TableChecks
 from tieout.connectors.protocols.check import Checker
@@ -73,15 +75,19 @@ class CheckJob:
         checks = TableChecks(session(), self.checker, self.options, ledger)
         checked: list[Checked] = []
         spans: list[ChangedSpan] = []
-        made = self._changed if self.statement.changed else self._whole
-        for found in self._checked(checks, made(job, checks, planned, spans)):
+        engine = EngineChecks(self.checker, self.options, ledger.rest)
+        if self.statement.changed:
+            of_tables = self._changed(job, checks, planned, spans)
+        else:
+            of_tables = chain(self._whole(checks, planned), engine.run(planned))
+        for found in self._checked(checks, of_tables):
             each = found.detected_now()
             shown = each.shown(redaction)
             checked.append(shown)
             # What was kept without its values can't be recognised; before it was kept, it was recorded.
             if each.result.status is not Status.NOT_CHECKED and not (each.kept and redaction):
                 self.store.failures.record(job.id, self.shown, each.result, each.failures, shown.failures)
-        notes = [*checks.notes, *_unordered(checked), *([NOTE] if redaction else ())]
+        notes = [*engine.notes, *_unordered(checked), *([NOTE] if redaction else ())]
         report = self._report(job, checked, started, time.monotonic() - began, notes)
         return replace(report, changed=tuple(spans))
 
@@ -101,13 +107,10 @@ class CheckJob:
         log = ChangedLog(self.store, job.id, self.shown, scope_of(self.statement), self.source(), self.checker)
         yield from ChangedRound(log, checks, known).run(planned, told)
 
-    def _whole(
-        self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable], _: list[ChangedSpan]
-    ) -> Iterator[Checked]:
+    def _whole(self, checks: TableChecks, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
         for table in planned:
             checks.ledger.rest(0)
             yield from checks.run(table)
-        yield from checks.last(planned)
 
     def _definitions(self, unit: Unit) -> Iterator[Checked]:
         names = defined(self.statement, self.checker)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from tieout.checks.checked import Checked
+from tieout.checks.checked import Checked, Unit
 from tieout.meta import MetaStore
 from tieout.meta.progress import KeptUnit
 from tieout.model.check_statements import Family
@@ -14,20 +14,6 @@ from tieout.model.documents import failure_document, failure_from, result_docume
 from tieout.model.progress_events import Listener, Progress
 from tieout.model.redaction import Redaction
 from tieout.runtime.ranges import resumable
-
-
-def _nothing(state: bytes, rows: int, total: int | None) -> None: ...
-
-
-@dataclass(frozen=True)
-class Unit:
-    """`kept` is what was done of it before the job was stopped. `keep` keeps what is done by now, and tells of it: so
-    many rows, of how many. `rest` waits so many seconds, or raises to end it all.
-    """
-
-    rest: Callable[[float], None]
-    kept: bytes | None = None
-    keep: Callable[[bytes, int, int | None], None] = _nothing
 
 
 @dataclass(frozen=True)

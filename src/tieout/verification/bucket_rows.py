@@ -25,8 +25,8 @@ from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.spark.executor_work import Bucketed
 from tieout.verification.compare import Shape
 from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck
+from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import fields_of, key_hashes, key_text
-from tieout.verification.table_plan import Side, TablePlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,9 @@ from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import resumable, run_all, sampled_bounds
 from tieout.spark.executor_work import Outcome, Work
-from tieout.verification.frame_jobs import DigestFrame, count_work, run_mixed
-from tieout.verification.progress import Ledger
-from tieout.verification.table_plan import Side
-from tieout.verification.table_state import Lane, TableRun
+from tieout.verification.frames import DigestFrame, count_work, run_mixed
+from tieout.verification.plan import Side
+from tieout.verification.table_state import Lane, Ledger, TableRun
 from tieout.verification.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
 
 RANGES_PER_SLOT = 8

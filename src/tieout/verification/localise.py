@@ -18,8 +18,8 @@ from tieout.model.truncated import LONGEST_KEPT, SHORTEST_KEPT
 from tieout.runtime.ranges import ROOM, Portions
 from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.verification.compare import Comparison, Shape, compare_rows, selected
+from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import LOOKUP, look_up_rows, read_rows
-from tieout.verification.table_plan import Side, TablePlan
 from tieout.verification.work import DigestRange
 
 

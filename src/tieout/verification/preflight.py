@@ -24,8 +24,7 @@ from tieout.model.tables import Table
 from tieout.tasks.endpoints import open_any
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.table_matching import NamePair, Names, pair_tables
-from tieout.verification.plan import PlannedTable, plan_pair
-from tieout.verification.table_plan import Side, TablePlan
+from tieout.verification.plan import PlannedTable, Side, TablePlan, plan_pair
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,12 +16,10 @@ from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import pending, resumable, run_all
 from tieout.spark.executor_work import interruptible, job_errors, map_batches, run_work, work_frame
 from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
-from tieout.verification.frame_jobs import is_native_pair, native_suspects, rows_of
-from tieout.verification.frame_rows import SendRows, bucket_rows
+from tieout.verification.frames import SendRows, bucket_rows, is_native_pair, native_suspects, rows_of
 from tieout.verification.localise import CompareRange, Localised, Rechecking, shape_of
-from tieout.verification.progress import Ledger
-from tieout.verification.table_plan import Side
-from tieout.verification.table_state import Suspect, TableRun
+from tieout.verification.plan import Side
+from tieout.verification.table_state import Ledger, Suspect, TableRun
 
 KEPT_PER_RANGE = 20_000
 """Differences that a range or bucket hands to the driver; those beyond are counted."""

@@ -14,8 +14,8 @@ from tieout.connectors.protocols.endpoint import HashSpec, Reader, SendsRows, re
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import Key, KeyRange
 from tieout.pace import Pace
+from tieout.verification.plan import Side
 from tieout.verification.rows import fields_of, key_hashes
-from tieout.verification.table_plan import Side
 
 
 @dataclass(frozen=True)

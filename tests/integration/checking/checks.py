@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tieout import api
-from tieout.checks.constraints.checks import ConstraintChecks
+from tieout.checks.constraints import ConstraintChecks
 from tieout.checks.indexes.compare import CheckOptions
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_checker

@@ -157,7 +157,7 @@ def test_what_a_constraint_tells_is_told_once(checking: Checking, monkeypatch: p
     ]
     assert checking.broken("CHECK TABLE t", engine_checker="none") == told_once
     # One of two rows is named: the other is left to the values.
-    monkeypatch.setattr("tieout.checks.constraints.recheck.MOST", 1)
+    monkeypatch.setattr("tieout.checks.constraints.MOST", 1)
     told_once[1] = ("invalid_value", "v_is_even", {"id": "4"})
     assert checking.broken("CHECK TABLE t", engine_checker="none") == sorted(told_once, key=str)
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.corruption import sqlite
 from tests.integration.checking.checks import Checking, all_constraints_of, asked_of
-from tieout.checks.constraints.checks import ConstraintChecks
+from tieout.checks.constraints import ConstraintChecks
 from tieout.checks.indexes.compare import CheckOptions
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable

@@ -11,9 +11,8 @@ from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.verification.compare import compare_rows
 from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck, shape_of
-from tieout.verification.plan import plan_tables
+from tieout.verification.plan import TablePlan, plan_tables
 from tieout.verification.rows import read_rows
-from tieout.verification.table_plan import TablePlan
 
 WRITTEN = (None, None)
 """Marks that can't tell whether anything was written: every difference is looked at again."""

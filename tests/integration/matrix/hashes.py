@@ -21,7 +21,7 @@ from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.results import Strategy
 from tieout.model.tables import TableName
 from tieout.verification.columns import compare_schemas
-from tieout.verification.table_plan import scans
+from tieout.verification.plan import scans
 
 Hashes = dict[int, tuple[Any, ...]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tieout.checks.constraints.recheck import BreakingRow, ConstraintOutcome, ConstraintRecheck, Seen
+from tieout.checks.constraints import BreakingRow, ConstraintOutcome, ConstraintRecheck, Seen
 from tieout.checks.options import CheckOptions
 from tieout.errors import ReadError, TieoutError
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tieout.checks.constraints.checks import _checked as constraint_checked
-from tieout.checks.constraints.recheck import ConstraintOutcome
+from tieout.checks.constraints import ConstraintOutcome
+from tieout.checks.constraints import _checked as constraint_checked
+from tieout.checks.engine_checker import own_checked
 from tieout.checks.indexes.checks import Found, IndexChecks
 from tieout.checks.indexes.compare import Compared
 from tieout.checks.indexes.order import OrderFound
 from tieout.checks.options import CheckOptions
-from tieout.checks.values.engine_checker import own_checked
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.paths import OwnCheck
 from tieout.model.constraints import ConstraintInfo, ConstraintKind

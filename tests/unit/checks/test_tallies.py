@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieout.checks.indexes.bucket_sums import Tally
+from tieout.checks.indexes.index_fingerprints import Tally
 
 BUCKETS = 8
 PRINTS = st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), max_size=40)

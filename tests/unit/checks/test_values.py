@@ -6,8 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tieout.checks.options import CheckOptions
-from tieout.checks.values.already_reported import Told
-from tieout.checks.values.checks import Found, ValueChecks
+from tieout.checks.values import Found, Told, ValueChecks
 from tieout.connectors.protocols.paths import BrokenValue, ValueRule
 from tieout.model.failures import FailureKind, Status
 from tieout.model.tables import Table, TableName

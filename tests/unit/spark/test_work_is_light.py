@@ -19,7 +19,7 @@ HOME = Path(tieout.__file__).parent
 ROOMS = ("spark", "runtime", "verification", "checks", "move")
 """Those that give work to executors."""
 HEAVY = ("sqlalchemy", "alembic", "typer", "rich")
-ON_THE_DRIVER = {"_OnDriver"}
+ON_THE_DRIVER = {"DriverWork"}
 """Work of which the session makes jobs of its own: it is never sent."""
 PROGRAM = """
 import os, pickle, sys

@@ -13,8 +13,8 @@ from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest
 from tieout.verification.compare import compare_rows
 from tieout.verification.localise import Found, Rechecking, RowRecheck, shape_of
+from tieout.verification.plan import TablePlan
 from tieout.verification.rows import read_rows
-from tieout.verification.table_plan import TablePlan
 
 
 @pytest.fixture

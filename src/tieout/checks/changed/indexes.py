@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from pyspark.sql import SparkSession
 
@@ -104,10 +103,8 @@ _PIECE = 200
 """Rows that are looked up by one statement."""
 
 
-class Known(Protocol):
-    """What was found before, and is not known to be gone."""
-
-    def __call__(self, family: Family, table: str, name: str | None) -> Sequence[Failure]: ...
+Known = Callable[[Family, str, str | None], Sequence[Failure]]
+"""Returns the failures of a check (its family, table and name) that were found before and are not known to be gone."""
 
 
 @dataclass

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from tieout.connectors.protocols.check import ChangedRow, IndexInfo, Literals
+from tieout.connectors.protocols.check import ChangedRow, Checker, IndexInfo, Literals
 from tieout.model.row_changes import KEPT, ChangeKind, Emptied, Image, LogItem, Rows, Statement
 from tieout.model.tables import Column, Table, TableName
 
 Texts = dict[str, str | None]
 """Canonical text by column."""
-
-
-class Writing(Protocol):
-    """How values of the log are written."""
-
-    def literal(self, column: Column, value: object) -> str | None: ...
-
-    def canonical(self, column: Column, value: object) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +74,13 @@ class ChangedTable:
 
 
 def changed_rows(
-    items: Iterable[LogItem], tables: Sequence[Table], wanted: Mapping[TableName, Wanted], writing: Writing
+    items: Iterable[LogItem], tables: Sequence[Table], wanted: Mapping[TableName, Wanted], checker: Checker
 ) -> dict[TableName, ChangedTable]:
     """What became of the tables."""
     found = {table.name: ChangedTable(table) for table in tables}
     for item in items:
         if isinstance(item, Rows) and item.table.name in found:
-            _Noting(found[item.table.name], item, wanted[item.table.name], writing).run()
+            _Noting(found[item.table.name], item, wanted[item.table.name], checker).run()
         elif isinstance(item, Emptied) and item.table in found:
             found[item.table].whole = "it was emptied"
         elif isinstance(item, Statement):
@@ -111,12 +102,12 @@ def unknown_before(index: IndexInfo, rows: Sequence[ChangedRow]) -> int:
 class _Noting:
     """Changes of one table, as they come from the log."""
 
-    def __init__(self, into: ChangedTable, rows: Rows, wanted: Wanted, writing: Writing) -> None:
+    def __init__(self, into: ChangedTable, rows: Rows, wanted: Wanted, checker: Checker) -> None:
         table = into.table
         columns = {name: place for place, name in enumerate(rows.table.columns)}
         self._into = into
         self._rows = rows
-        self._writing = writing
+        self._checker = checker
         known = [(columns[c.name], c) for c in table.columns if c.name in columns]
         self._places = [(place, c) for place, c in known if c.name in wanted.indexed]
         self._referred_to = [(place, c) for place, c in known if c.name in wanted.referred_to]
@@ -152,24 +143,24 @@ class _Noting:
 
     def _key_of(self, image: Image) -> Literals:
         key = tuple(
-            self._writing.literal(column, image[place]) for place, column in self._key if image[place] is not KEPT
+            self._checker.literal(column, image[place]) for place, column in self._key if image[place] is not KEPT
         )
         known = tuple(part for part in key if part is not None and part != "NULL")
         if len(known) < len(self._into.table.key):
             self._into.whole = "the log does not tell the whole keys of its rows"
         elif known not in self._into._keys:
             self._into._keys[known] = tuple(
-                self._writing.canonical(column, image[place]) for place, column in self._key
+                self._checker.canonical(column, image[place]) for place, column in self._key
             )
         return known
 
     def _texts(self, image: Image, places: Sequence[tuple[int, Column]]) -> Texts:
-        return {c.name: self._writing.canonical(c, image[place]) for place, c in places if image[place] is not KEPT}
+        return {c.name: self._checker.canonical(c, image[place]) for place, c in places if image[place] is not KEPT}
 
     def _image(self, image: Image, places: Sequence[tuple[int, Column]] | None = None) -> dict[str, str]:
         values = {}
         for place, column in self._places if places is None else places:
-            text = None if image[place] is KEPT else self._writing.literal(column, image[place])
+            text = None if image[place] is KEPT else self._checker.literal(column, image[place])
             if text is not None:
                 values[column.name] = text
         return values

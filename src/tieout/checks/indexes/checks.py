@@ -8,16 +8,14 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tieout.checks.checked import Checked, not_checked
-from tieout.checks.indexes.classify import Classifier, entries_hold_key
+from tieout.checks.checked import Checked, Unit, not_checked
+from tieout.checks.indexes.classify import Classifier, entries_hold_key, followed
 from tieout.checks.indexes.compare import MOST, Compared, IndexComparison, Mismatch
 from tieout.checks.indexes.digest_stage import ReadableIndex, TableIndexes
-from tieout.checks.indexes.follow_entries import followed
 from tieout.checks.indexes.order import OrderFound, find_disorder, order_failure
 from tieout.checks.indexes.prefix_lookup import SeekFound, find_unfound, seek_failures
 from tieout.checks.indexes.projection import table_columns
 from tieout.checks.options import CheckOptions
-from tieout.checks.progress import Unit
 from tieout.connectors.protocols.check import Checker, IndexInfo
 from tieout.connectors.protocols.paths import Follows, TablePath, Unreadable, exact_key
 from tieout.connectors.sql.connection_cache import kept_open

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+import pyarrow as pa
+
+from tieout.canonical.decode import decode
 from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere, Values
+from tieout.checks.indexes.projection import Projection, TableColumns
 from tieout.connectors.protocols.check import Checker, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import exact_key
+from tieout.connectors.protocols.paths import Follows, exact_key
+from tieout.connectors.sql.connection_cache import kept_open
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.tables import Table
+from tieout.model.truncated import LONGEST_IN_FAILURE, TruncatedText
 
 AddressText = Callable[[Sequence[str | None]], str]
 
@@ -110,3 +119,130 @@ def _take_equal(rows: list[RowThere], entries: list[EntryThere]) -> dict[str, Ro
 
 def _places(a: Values, b: Values) -> list[int]:
     return [place for place, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
+
+
+MOST = 1_000
+"""Keys that are followed, one by one: if more are wrong, the index is to be rebuilt, whichever entries they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A row that an entry leads to. `held`: a partial index should have it."""
+
+    address: str
+    row: RowThere
+    held: bool
+
+
+def followed(
+    path: Follows, index: IndexInfo, table: TableColumns, projection: Projection, found: Sequence[Mismatch]
+) -> list[Mismatch]:
+    """The same, at the addresses of the rows that entries lead to, where that can be told."""
+    with kept_open():
+        return list(_Following(path, index, table, projection, found).mismatches())
+
+
+class _Following:
+    def __init__(
+        self, path: Follows, index: IndexInfo, table: TableColumns, projection: Projection, found: Sequence[Mismatch]
+    ) -> None:
+        self._path = path
+        self._table = table
+        self._projection = projection
+        self._keys = [place for place, column in enumerate(index.columns) if not column.included]
+        self._stores = len(self._keys) < len(index.columns)
+        self._found = {_values(mismatch): mismatch for mismatch in found[:MOST]}
+        self._rest = found[MOST:]
+        self._known: dict[Values, list[Led] | None] = {}
+        self._explained: Counter[tuple[Values, Values]] = Counter()
+
+    def mismatches(self) -> Iterator[Mismatch]:
+        for mismatch in self._found.values():
+            if len(mismatch.entries) > len(mismatch.rows):
+                yield from self._surplus(mismatch)
+        for mismatch in self._found.values():
+            if len(mismatch.rows) > len(mismatch.entries):
+                yield from self._lacking(mismatch)
+        yield from self._rest
+
+    def _surplus(self, mismatch: Mismatch) -> Iterator[Mismatch]:
+        """Of more entries than rows: those that lead to other rows, and those that lead nowhere."""
+        values = _values(mismatch)
+        led = self._led(values)
+        own = [each for each in led or () if each.row.values == values and each.held]
+        others = [each for each in led or () if self._is_other(each, values)]
+        gone = len(mismatch.entries) - len(own) - len(others)
+        if led is None or gone < 0:
+            yield mismatch
+            return
+        for each in others:
+            has_own = each.held and self._key(each.row.values) != self._key(values) and self._is_reached(each)
+            entries = (_entry(values), *([_entry(each.row.values)] if has_own else []))
+            row, excluded = ((each.row,), ()) if each.held else ((), (each.row,))
+            yield Mismatch(mismatch.index, (each.address,), row, excluded, entries)
+            if each.held and not has_own:
+                self._explained[each.row.values, each.row.key] += 1
+        if gone:
+            yield Mismatch(mismatch.index, None, (), (), (_entry(values),) * gone)
+
+    def _is_other(self, each: Led, values: Values) -> bool:
+        """Whether the entry that leads there is one of these values, and the row is not."""
+        if not each.held or self._key(each.row.values) != self._key(values):
+            return True
+        # The key leads to all rows of it. Of what is only stored, the entry is told by the row that has none.
+        there = self._found.get(each.row.values)
+        lacks = there is not None and not there.entries and any(row.key == each.row.key for row in there.rows)
+        return each.row.values != values and lacks
+
+    def _lacking(self, mismatch: Mismatch) -> Iterator[Mismatch]:
+        """Of more rows than entries: those that no entry leads to."""
+        values = _values(mismatch)
+        led = self._led(values)
+        if mismatch.entries and (led is None or self._stores):
+            yield mismatch
+            return
+        by_entries = () if self._stores or not mismatch.entries else led or ()
+        reached = Counter(each.row.key for each in by_entries if each.row.values == values)
+        missing = []
+        for row in mismatch.rows:
+            if reached[row.key]:
+                reached[row.key] -= 1
+            elif self._explained[values, row.key]:
+                self._explained[values, row.key] -= 1
+            else:
+                missing.append(row)
+        if missing:
+            yield Mismatch(mismatch.index, None, tuple(missing), (), ())
+
+    def _is_reached(self, each: Led) -> bool:
+        return any(other.address == each.address for other in self._led(each.row.values) or ())
+
+    def _key(self, values: Values) -> Values:
+        return tuple(values[place] for place in self._keys)
+
+    def _led(self, values: Values) -> list[Led] | None:
+        if values not in self._known:
+            whole = not any(isinstance(value, TruncatedText) for value in values)
+            rows = self._path.follow(values, self._table.columns) if whole else None
+            self._known[values] = None if rows is None else list(self._decoded(rows))
+        return self._known[values]
+
+    def _decoded(self, rows: pa.Table) -> Iterator[Led]:
+        fields = [decode(column.kind, rows.column(place + 1)) for place, column in enumerate(self._table.columns)]
+        held = self._projection.holds(fields)
+        for place, address in enumerate(rows.column(0).to_pylist()):
+            values = tuple(fields[each].kept(place, LONGEST_IN_FAILURE) for each in self._projection.columns)
+            key = tuple(fields[each].kept(place, LONGEST_IN_FAILURE) for each in self._table.key)
+            yield Led(str(address), RowThere(_print(values), values, key), bool(held[place]))
+
+
+def _values(mismatch: Mismatch) -> Values:
+    return mismatch.rows[0].values if mismatch.rows else mismatch.entries[0].values
+
+
+def _entry(values: Values) -> EntryThere:
+    return EntryThere(_print(values), values)
+
+
+def _print(values: Values) -> str:
+    return json.dumps(values)

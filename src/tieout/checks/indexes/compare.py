@@ -10,11 +10,11 @@ import pickle
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
+from tieout.checks.checked import Unit
 from tieout.checks.indexes.digest_stage import DigestStage, TableIndexes
 from tieout.checks.indexes.work import CELLS, ENTRY, EXCLUDED, INVISIBLE, ROW, ScanIndex, ScanTable, TogetherAtOnce
 from tieout.checks.options import CheckOptions
@@ -24,9 +24,6 @@ from tieout.model.truncated import restored
 from tieout.runtime.dispatch import deal, slots
 from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.spark.executor_work import Work, cell_name, interruptible, job_errors, work_frame
-
-if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
-    from tieout.checks.progress import Unit
 
 MOST = 50_000
 """Of one index: a function redefined under it makes every entry wrong."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from tieout.canonical.bucket_digests import bucket_count
-from tieout.checks.indexes.bucket_sums import Tally
+from tieout.checks.checked import Unit
+from tieout.checks.indexes.index_fingerprints import Tally
 from tieout.checks.indexes.projection import TableColumns
 from tieout.checks.indexes.work import Digested, DigestIndex, DigestTable
 from tieout.checks.options import CheckOptions
@@ -24,9 +25,6 @@ from tieout.errors import TieoutError
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt, slots
 from tieout.runtime.ranges import pending, resumable
 from tieout.spark.executor_work import Outcome, Work
-
-if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
-    from tieout.checks.progress import Unit
 
 _VERSION = 2
 _PIECE_ROWS = 1_000_000

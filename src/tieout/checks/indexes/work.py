@@ -15,8 +15,7 @@ from tieout.canonical.bucket_digests import buckets_of
 from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
-from tieout.checks.indexes.bucket_sums import Tally
-from tieout.checks.indexes.index_fingerprints import BatchPrints
+from tieout.checks.indexes.index_fingerprints import BatchPrints, Tally
 from tieout.checks.indexes.projection import TableColumns
 from tieout.connectors.protocols.endpoint import ScanColumn, reading
 from tieout.connectors.protocols.paths import AtMoments, Path, TablePath, Versions

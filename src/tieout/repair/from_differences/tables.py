@@ -24,9 +24,8 @@ from tieout.model.redaction import values_hidden
 from tieout.model.tables import Column, Table
 from tieout.model.truncated import is_whole
 from tieout.repair.rows import Found, look_up
-from tieout.verification.plan import PlannedTable, plan_tables
+from tieout.verification.plan import PlannedTable, TablePlan, plan_tables
 from tieout.verification.rows import look_up_rows
-from tieout.verification.table_plan import TablePlan
 
 _SPELT = {
     Form.DATE,

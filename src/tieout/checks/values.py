@@ -1,12 +1,12 @@
-"""The values of a table: one scan, all rules of all columns at once; what is wrong is looked at twice.
+"""Checks the values of a table: one scan applies all rules of all columns; what seems wrong is rechecked.
 
-Executors ask a part of a table all its rules at once; where the engine fails, in ever smaller parts.
+Executors apply all rules to a part of the table at once. Where the engine fails, they go on in ever smaller parts.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from tieout.checks.checked import Checked, not_checked
 from tieout.checks.options import CheckOptions
-from tieout.checks.values.already_reported import Told
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import BrokenValue, CantRead, Unreadable, ValuePath
@@ -204,3 +203,25 @@ def _failure(database: str, table: Table, path: ValuePath, broken: BrokenValue) 
         place=broken.place,
         details=details,
     )
+
+
+@dataclass(frozen=True)
+class Told:
+    """Constraints, each with a row that breaks it."""
+
+    rows: frozenset[tuple[object, ...]]
+
+    def __contains__(self, failure: Failure) -> bool:
+        return _row(failure) in self.rows
+
+
+def told_by(checked: Iterable[Checked]) -> Told:
+    """A row that has no name might be any."""
+    found = [failure for each in checked for failure in each.failures]
+    return Told(frozenset(_row(each) for each in found if each.constraint and (each.primary_key or each.place)))
+
+
+def _row(failure: Failure) -> tuple[object, ...]:
+    """By its key, or else by its place."""
+    key = failure.primary_key
+    return failure.constraint, tuple(key.items()) if key else failure.place

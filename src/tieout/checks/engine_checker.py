@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from tieout.checks.checked import Checked
+from tieout.checks.checked import UNREADABLE, Checked, not_checked
 from tieout.checks.options import CheckOptions
+from tieout.checks.planner import PlannedTable
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.paths import OwnFinding
-from tieout.model.check_statements import Family
+from tieout.model.check_statements import EngineChecker, Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.tables import Table
 
@@ -18,6 +21,36 @@ OWN = "engine's own checker"
 
 class EngineCheckerAbsent(Exception):
     """The server does not have its own checker, and nobody asked for it. The message says what to install."""
+
+
+@dataclass
+class EngineChecks:
+    """Runs the engine's own checker after all other checks: on some engines, it marks what it finds as unreadable.
+
+    `rest` waits so many seconds, or raises to stop the job. `notes` are what the report says about all tables.
+    """
+
+    checker: Checker
+    options: CheckOptions
+    rest: Callable[[float], None]
+    notes: list[str] = field(default_factory=list)
+
+    def run(self, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
+        asked = [each for each in planned if Family.VALIDITY in each.families and each.undescribed is None]
+        if not asked or self.options.engine_checker == EngineChecker.NONE:
+            return
+        if self.checker.own_check_marks is not None and self.options.engine_checker != EngineChecker.EXTENDED:
+            self.notes.append(f"{self.checker.own_check_marks}; --engine-checker=extended asks for it")
+            return
+        for each in asked:
+            self.rest(0)
+            try:
+                yield own_checked(self.checker, each.table, self.options)
+            except EngineCheckerAbsent as absent:
+                self.notes.append(f"the engine's own checker did not run: {absent}")
+                return
+            except UNREADABLE as error:
+                yield not_checked(Family.VALIDITY, each.table, OWN, str(error))
 
 
 def own_checked(checker: Checker, table: Table, options: CheckOptions) -> Checked:

@@ -18,10 +18,9 @@ from tieout.spark.executor_work import map_batches
 from tieout.spark.frames.endpoint import FrameEndpoint, FrameReader
 from tieout.tasks.table_matching import NamePair
 from tieout.verification.bucket_rows import CompareBuckets
-from tieout.verification.frame_jobs import native_suspects, rows_of
-from tieout.verification.frame_rows import native_digests
+from tieout.verification.frames import native_digests, native_suspects, rows_of
+from tieout.verification.judge import now, table_results, verification_result
 from tieout.verification.localise import Localised, Rechecking, shape_of
-from tieout.verification.outcome import now, table_results, verification_result
 from tieout.verification.plan import PlannedTable, plan_pair
 from tieout.verification.table_state import TableRun, start_run
 

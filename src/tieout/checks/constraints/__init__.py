@@ -1,1 +1,0 @@
-"""Checks that rows keep what their tables declare."""

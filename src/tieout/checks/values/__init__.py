@@ -1,1 +1,0 @@
-"""Checks of values, and the engine's own checker."""
