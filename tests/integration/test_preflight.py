@@ -92,7 +92,7 @@ def test_a_key_that_nothing_keeps_unique(check: Check):
     ahead = check(TableRequest("fine", key=("n",)))
     assert ahead.exit_code == 0
     assert {problem.side for problem in ahead.problems} == {"source", "target"}
-    assert "nothing keeps (n) unique" in told(ahead, Severity.NOTE)[0]
+    assert "no unique index on (n)" in told(ahead, Severity.NOTE)[0]
 
 
 def test_a_strategy_that_does_not_fit(check: Check):

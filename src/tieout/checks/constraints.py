@@ -380,9 +380,9 @@ def _checked(
 def _reason(outcome: ConstraintOutcome) -> str | None:
     """Why there may be more to say of a constraint than was found; None: there is not."""
     if outcome.cut:
-        return f"looked at {MOST:,} rows that break it: there may be more"
+        return f"listed the first {MOST:,} rows that violate it: there may be more"
     if outcome.unlisted:
-        return "the engine counts rows that break something here, and lists none of them"
+        return "the engine counts rows that violate a constraint here, but lists none of them"
     if outcome.unstable:
-        return f"{plural(outcome.unstable, 'row')} broke it at the last look and at none before"
+        return f"{plural(outcome.unstable, 'row')} violated it on the last recheck only (the table is busy)"
     return None

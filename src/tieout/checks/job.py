@@ -142,4 +142,4 @@ def _unordered(checked: Sequence[Checked]) -> Iterator[str]:
     """What `ok` does not say of an index is said once, for all of them."""
     without = [each.result.name for each in checked if each.result.evidence and ORDER_UNKNOWN in each.result.evidence]
     if without:
-        yield f"whether keys are in order was not checked in {plural(len(without), 'index')}"
+        yield f"the order of keys was not checked in {plural(len(without), 'index')}"

@@ -34,7 +34,7 @@ class PlannedTable:
 def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
     """UsageError for names that mean nothing, all of them at once."""
     if statement.as_of is not None:
-        raise UnsupportedError("this engine can't read the past: AS OF is refused", "leave it out")
+        raise UnsupportedError("this engine can't read the past, so Tieout refuses AS OF", "remove it")
     names = _tables(statement, checker)
     planned = []
     for table in _described(checker, checker.leaves(names)):
@@ -82,7 +82,7 @@ def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
         if statement.database != checker.database and statement.database.casefold() not in checker.other_names:
             raise UsageError(
                 f"this is the database {checker.database}, not {statement.database}",
-                "give the URL of the database that is to be checked",
+                "use the URL of the database to check",
             )
         return [name for name in checker.all_tables() if not is_own(name)]
     found, missing = [], []

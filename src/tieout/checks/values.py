@@ -145,7 +145,7 @@ class ValueChecks:
             str(table.name),
             VALUES,
             Status.FAILURES if failures else Status.NOT_CHECKED if cut else Status.OK,
-            f"stopped at {len(named):,} values that are wrong: there may be more" if cut else None,
+            f"stopped after {len(named):,} wrong values: there may be more" if cut else None,
             rows,
             len(failures),
             path.evidence,

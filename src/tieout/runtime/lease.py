@@ -71,8 +71,8 @@ def take_task(target: Target, task: str) -> Fence:
     known = target.progress.read(task)
     if known is not None and known.silent_for < SILENT_SECONDS and _may_live(known.owner):
         raise UsageError(
-            f"another mover runs the task {task}: {known.owner}, heard of {known.silent_for:.0f} seconds ago",
-            "stop it there",
+            f"another mover runs the task {task}: {known.owner}, last heartbeat {known.silent_for:.0f} s ago",
+            "stop that mover first",
         )
     return target.progress.take(task, f"process {os.getpid()} on {socket.gethostname()}")
 

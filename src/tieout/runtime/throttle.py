@@ -35,7 +35,7 @@ class Throttle:
         if wait > 0:
             time.sleep(min(wait, _SHORT_WAIT))
             if wait > _SHORT_WAIT:
-                return f"no more than {self.options.max_rows_per_second:,} rows a second"
+                return f"limited to {self.options.max_rows_per_second:,} rows per second"
         if self.options.max_load is None and self.options.max_replica_lag is None:
             return None
         with closing(open_target(self.url)) as target:
@@ -44,7 +44,7 @@ class Throttle:
     def _of(self, target: Target) -> str | None:
         most, lag = self.options.max_load, self.options.max_replica_lag
         if most is not None and (running := target.load()) > most:
-            return f"the target runs {running} statements, and {most} are allowed"
+            return f"the target runs {running} statements, and the limit is {most}"
         return None if lag is None else _lag_reason(target.replica_lag(), lag)
 
 
@@ -53,5 +53,5 @@ def _lag_reason(behind: float | None, most: float) -> str | None:
     if behind is None:
         return "no replica of the target is connected, and max_replica_lag is set"
     if math.isinf(behind):
-        return "a replica of the target catches up with what it missed"
-    return f"a replica of the target is {behind:.1f} s behind, and {most:g} are allowed" if behind > most else None
+        return "a replica of the target is catching up"
+    return f"a replica of the target is {behind:.1f} s behind, and the limit is {most:g} s" if behind > most else None

@@ -89,7 +89,7 @@ def _tolerance(name: str, request: TableRequest) -> Tolerance | None:
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf") or word.strip() not in ("", "relative"):
-        raise UsageError(f"{text!r} is no tolerance for column {name}", 'write "0.001" or "1e-9 relative"')
+        raise UsageError(f"{text!r} is not a tolerance for column {name}", 'write "0.001" or "1e-9 relative"')
     return Tolerance(value, word.strip() == "relative")
 
 
@@ -101,7 +101,7 @@ def _key(
     if request.key is not None:
         missing = [name for name in request.key if name not in places]
         if missing:
-            raise UsageError(f"{source.name} has no comparable column {missing[0]} to be a key", "check --key")
+            raise UsageError(f"{source.name} has no comparable column {missing[0]} for the key", "check --key")
         return tuple(places[name] for name in request.key), []
     target_key = tuple(by_target.get(name, name) for name in target.key)
     remarks = []

@@ -56,7 +56,7 @@ def _planned(
     for name, frame in zip(_NAMES, frames, strict=True):
         doubled = {column for column in frame.columns if frame.columns.count(column) > 1}
         if doubled:
-            raise UsageError(f"{name} has more than one column {min(doubled)}", "give them names of their own")
+            raise UsageError(f"{name} has more than one column {min(doubled)}", "rename one of them")
         reader = FrameReader(None, {name: name.name}, {name: frame})
         endpoints.append(FrameEndpoint(EndpointUrl("spark"), spark, _SCHEMA, reader))
     source, target = endpoints

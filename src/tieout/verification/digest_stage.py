@@ -1,7 +1,8 @@
-"""The digest stage: ranges of all tables, in waves of Spark jobs; and the count stage, which only counts rows.
+"""The digest stage: digests the ranges of all tables, in waves of Spark jobs; and the count stage, which only counts
+rows.
 
-A wave is as much as takes a few seconds; its results are kept before the next begins, so that little is lost in a
-crash. While a wave's ranges are digested, the keys for the next are walked.
+A wave is work for a few seconds. Its results are recorded before the next wave starts, so that a crash loses little.
+While executors digest the ranges of one wave, they also find the keys that divide the next.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SMALLEST_CHUNK, LARGEST_CHUNK = 1_000, 4_000_000
 class Slots:
     """How many tasks read each side at once: half the cores each, within the endpoint's connections.
 
-    `shared`: either side can bear all of them, so that a task may read now one side, now the other.
+    `shared`: each side allows connections for all tasks, so that a task may read both sides in turn.
     """
 
     source: int
@@ -55,7 +56,7 @@ class _Unit:
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be done for one range on one side."""
+    """The work for one range on one side."""
 
     unit: _Unit
     side: LaneSide
@@ -64,7 +65,7 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Walk:
-    """What is to be done to plan the next ranges of a lane."""
+    """The work that plans the next ranges of a lane."""
 
     run: TableRun
     lane: Lane
@@ -93,7 +94,7 @@ class DigestStage:
         self._between = between
 
     def run(self, runs: Sequence[TableRun]) -> None:
-        """Digests every range of every run, and finds those that differ. `between` is called after each wave."""
+        """Digests every range of every table, and finds those that differ. Calls `between` after each wave."""
         for run in runs:
             for lane in run.lanes:
                 self._plan_without_walking(run, lane)
@@ -109,7 +110,7 @@ class DigestStage:
             self._between()
 
     def _plan_without_walking(self, run: TableRun, lane: Lane) -> None:
-        """A small table, or one that can't be cut, is one range; one that was sampled is cut by its sample."""
+        """Plans a small or indivisible table as one range, and divides a sampled table by its sample."""
         side = run.walked(lane)
         table = side.scan.table
         estimate = table.estimated_rows
@@ -139,7 +140,7 @@ class DigestStage:
         weight = 0.0
         most = self._ranges_per_wave
         if sum(len(lane.todo) for run in runs for lane in run.lanes) < most * 1.5:
-            most *= 2  # what would be left is not worth a job of its own
+            most *= 2  # the rest would be too little for a Spark job of its own
         for run in runs:
             for lane in run.lanes:
                 while lane.todo and weight < most and len(units) < MOST_RANGES:
@@ -161,7 +162,7 @@ class DigestStage:
                 self._walked(walk.run, walk.lane, walk.work.most, outcome)
 
     def _dealt(self, source: Sequence[_Task], target: Sequence[_Task]) -> list[_Dealt]:
-        """Each task gets some of both sides, if it may: the slower side would be waited for."""
+        """Gives each task ranges of both sides if possible: otherwise the faster side waits for the slower."""
         if not self._slots.shared or len(source) != len(target):
             return [*deal(source, self._slots.source), *deal(target, self._slots.target)]
         turns = [pair if turn % 2 == 0 else pair[::-1] for turn, pair in enumerate(zip(source, target, strict=True))]
@@ -177,7 +178,7 @@ class DigestStage:
         return WalkKeys(run.walked(lane), lane.rest or EVERYTHING, lane.chunk_rows, self._asked(lane))
 
     def _asked(self, lane: Lane) -> int:
-        """How many ranges of a lane fill a wave."""
+        """How many ranges of a lane make a wave."""
         return min(MOST_RANGES, round(self._ranges_per_wave / lane.weight))
 
     def _work(self, unit: _Unit, side: Side) -> Work:
@@ -226,7 +227,7 @@ class DigestStage:
         return unit.run.take_digests(unit.ordinal, unit.keys, left, right, seconds)
 
     def _adapt(self, lane: Lane, rows: int, seconds: float) -> None:
-        """The next ranges shall take the time that was asked for; no step is more than fourfold."""
+        """Adapts the size of the next ranges to the requested time, by a factor of four at most."""
         if rows * 4 < lane.chunk_rows:
             return
         if self._options.chunk_rows is not None:
@@ -244,7 +245,7 @@ class CountStage:
         self._slots = slots
 
     def run(self, runs: Sequence[TableRun]) -> None:
-        """Leaves in each run the number of rows of both sides, and a note if they are not the same."""
+        """Counts the rows of both sides of each table."""
         source = deal([(run, count_work(run.plan.source)) for run in runs], self._slots.source)
         target = deal([(run, count_work(run.plan.target)) for run in runs], self._slots.target)
         parts = [*source, *target]

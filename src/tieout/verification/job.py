@@ -39,7 +39,7 @@ class VerificationJob:
     listener: Listener
 
     def run(self, session: Callable[[], SparkSession], resume: str | None = None) -> VerificationResult:
-        """Plans, verifies and judges. Whatever ends it, the job's state in the store says so."""
+        """Plans, verifies and judges. However it ends, the store records the job's state."""
         started = now()
         job = self._begin(resume)
         redacts = self.request.options.redact_values
@@ -55,14 +55,14 @@ class VerificationJob:
             for ordinal, table in enumerate(tables):
                 self.store.tables.finish(job.id, ordinal, table_document(table))
             untested = [endpoint.capabilities.untested for endpoint in self.endpoints if endpoint.capabilities.untested]
-            notes = [*(f"no test runs on {what}" for what in untested), *([NOTE] if redacts else ())]
+            notes = [*(f"Tieout's tests do not cover {what}" for what in untested), *([NOTE] if redacts else ())]
             if own := left_out(*self.endpoints, self.request):
-                notes.append(f"not compared, being named as tables of Tieout: {', '.join(map(str, own))}")
+                notes.append(f"skipped tables whose names are reserved for Tieout: {', '.join(map(str, own))}")
             result = replace(result, notes=tuple(notes))
             cut_off = next((run.failure for run in runs if run.resumable), None)
             if cut_off is not None:
                 self.store.jobs.fail(job.id, cut_off)
-                return replace(result, notes=(*result.notes, f"go on with: tieout verify --resume {job.id}"))
+                return replace(result, notes=(*result.notes, f"resume with: tieout verify --resume {job.id}"))
             self.store.jobs.finish(job.id, verdict=result.verdict.value, result=verification_document(result))
             return result
 
@@ -98,7 +98,7 @@ def names_of(table: PlannedTable) -> tuple[str | None, str | None]:
 
 
 def plan_document(table: PlannedTable) -> dict[str, Any]:
-    """All that a digest depends on: finished ranges are worth something only while it stays the same."""
+    """Everything that a digest depends on: recorded ranges are valid only while it stays the same."""
     plan = table.plan
     assert plan is not None
     return {
@@ -123,15 +123,18 @@ def _check_same_plan(
     for then, here in zip(kept, now, strict=False):
         if then[1:] != here[1:] or (then[0] is not None and dict(then[0]) != here[0]):
             raise UsageError(
-                f"{then[1] or then[2]} is not as it was when job {job.id} began", "start a new verification"
+                f"the definition of {then[1] or then[2]} changed since job {job.id} started", "start a new verification"
             )
     if len(kept) != len(now):
-        raise UsageError(f"there are other tables now than when job {job.id} began", "start a new verification")
+        raise UsageError(f"tables were added or dropped since job {job.id} started", "start a new verification")
 
 
 @dataclass
 class Verifier:
-    """Runs planned tables on Spark. `limits` are the endpoints' caps on connections."""
+    """Verifies planned tables on Spark: digests of ranges, then rows where digests differ.
+
+    `limits` are the maximum connections of the two endpoints.
+    """
 
     spark: SparkSession
     options: VerifyOptions
@@ -149,13 +152,13 @@ class Verifier:
         if resume:
             for run in runs:
                 self.ledger.restore(run, self.options.limit)
-        # One mark is that of a whole server, and costs a connection.
+        # A mark is valid for a whole server, and costs a connection.
         marks = _marks(runs[0]) if runs else (None, None)
         for run in runs:
             run.marks = marks if _same_readers(run, runs[0]) else _marks(run)
         tasks = slots(self.spark)
         half = max(1, tasks // 2)
-        # A rate is kept by each side's own tasks.
+        # With a rate limit, each side has its own tasks to keep it.
         shared = 2 * half <= min(self.limits) and self.options.max_rows_per_second is None
         connections = Slots(min(half, self.limits[0]), min(half, self.limits[1]), shared)
         if self.options.counts_only:

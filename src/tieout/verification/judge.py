@@ -1,4 +1,4 @@
-"""Turns the state of verified tables into verdicts and results, with how likely two different tables are to pass as equal.
+"""Judges: turns the state of verified tables into verdicts, results and the probability of a collision.
 
 Pure: the same facts always give the same verdict.
 """
@@ -26,6 +26,7 @@ from tieout.model.results import (
 )
 from tieout.verification.plan import PlannedTable
 from tieout.verification.table_state import TableRun
+from tieout.wording import plural
 
 _FIXED = {
     Form.BOOLEAN,
@@ -41,17 +42,17 @@ _FIXED = {
 
 
 def collision_bound(run: TableRun) -> str | None:
-    """An upper bound, for data that nobody made up to collide; None if digests did not decide.
+    """An upper bound on the probability that two different tables pass as equal, for data that nobody made up to
+    collide. None if digests did not decide.
 
-    Each comparison of two digests that differ in truth agrees with probability 2^-bits. In `pull`, so does
-    each comparison of two values of variable length, which stand in the row by their 128-bit hash. In
-    `native`, a row is hashed twice.
+    Digests of two different ranges agree with probability 2^-bits. With `pull`, so do the 128-bit hashes that stand for
+    two different values of variable length. With `native`, a row is hashed twice.
     """
     if run.failure is not None or run.ranges == 0:
         return None
     spec = run.plan.hash
     if spec is not None and not run.plan.aligned:
-        # Two lanes, each of which chains the columns through 64 bits: it may collide at any of them.
+        # Each of two lanes chains the columns through 64 bits, and may collide at any column.
         chances = len(run.source_buckets) * (len(run.plan.columns) + 1) ** 2
         return _text(Fraction(max(chances, 1), 2**spec.bits))
     if spec is not None:
@@ -62,7 +63,7 @@ def collision_bound(run: TableRun) -> str | None:
 
 
 def _text(probability: Fraction) -> str:
-    # Rounded up: it is said to be less than this.
+    # Rounded up: the report says "less than".
     rounded = Context(prec=1, rounding=ROUND_UP).divide(
         Decimal(probability.numerator), Decimal(probability.denominator)
     )
@@ -81,9 +82,9 @@ def judge_table(
 ) -> tuple[Verdict, str | None]:
     """The verdict of a table and its reason.
 
-    A difference found is a difference, whatever else went wrong (`other_counts`: rows were only counted, and
-    their numbers differ). Without one, anything that was not compared (`failure`: it could not be;
-    `incomplete`: it was not asked for) leaves the table unverified.
+    A difference is a difference, whatever else went wrong (`other_counts`: rows were only counted, and the counts
+    differ). Without one, anything that was not compared (`failure`: it could not be; `incomplete`: nobody asked for it)
+    leaves the table unverified.
     """
     if one_sided is not None:
         return Verdict.DIFFERENT, f"the table is only on the {one_sided}"
@@ -105,7 +106,7 @@ def judge_table(
 
 
 def judge_all(tables: Sequence[TableResult]) -> Verdict:
-    """Different if any table is, else unverified if any is (or there is none), else equal."""
+    """Different if any table is, else unverified if any table is or there is none, else equal."""
     verdicts = {table.verdict for table in tables}
     if Verdict.DIFFERENT in verdicts:
         return Verdict.DIFFERENT
@@ -117,7 +118,7 @@ def judge_all(tables: Sequence[TableResult]) -> Verdict:
 def table_results(
     planned: Sequence[PlannedTable], runs: Sequence[TableRun], positions: tuple[str | None, str | None]
 ) -> list[TableResult]:
-    """The verdict of each table, in the order planned; `positions` are those from before anything was read."""
+    """The result of each table, in the order planned. `positions` were taken before anything was read."""
     by_ordinal = {run.ordinal: run for run in runs}
     return [_result(table, by_ordinal.get(ordinal), positions) for ordinal, table in enumerate(planned)]
 
@@ -147,7 +148,7 @@ def _result(table: PlannedTable, run: TableRun | None, positions: tuple[str | No
         return result
     notes = list(run.notes)
     if run.rechecked:
-        notes.append(f"written to while it was read: {run.rechecked:,} rows were looked at again")
+        notes.append(f"the table was written to during the verification: {plural(run.rechecked, 'row')} rechecked")
     return replace(
         result,
         strategy=run.plan.strategy,

@@ -80,7 +80,7 @@ class Found:
     def ambiguous(self) -> None:
         """A key is there twice on one side."""
         names = ", ".join(self.shape.columns[place] for place in self.shape.key)
-        self._notes.setdefault(f"the key ({names}) is not unique; rows that share one were compared as a multiset")
+        self._notes.setdefault(f"the key ({names}) is not unique; rows that share a key were compared as a multiset")
 
     def _keep(self, difference: Difference) -> bool:
         """Whether there was room for it."""
@@ -216,7 +216,8 @@ class CompareRange:
         result = found.result()
         if not result.counts and self._must_differ(result):
             raise ReadError(
-                f"{plan.name}: the digests of {self.keys} differ and its rows do not", "this is a bug: please report it"
+                f"{plan.name}: the digests of {self.keys} differ, but its rows do not",
+                "this is a bug: please report it",
             )
         yield result
 

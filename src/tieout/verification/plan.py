@@ -1,5 +1,5 @@
-"""Plans a verification: from two catalogs and a request to what is read of each table on each side, how it is hashed, and
-how the work is divided.
+"""Plans a verification: decides from two catalogs and a request what to read of each table on each side, how to hash
+it, and how to divide the work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Side:
 
     @property
     def is_frame(self) -> bool:
-        """Whether only a Spark session can read it: its work is the driver's to start, and it has no ranges."""
+        """Whether only a Spark session can read it: then the driver starts its work, and it has no ranges."""
         return isinstance(self.reader, SessionOnly)
 
 
@@ -39,9 +39,9 @@ class Side:
 class TablePlan:
     """Both sides of a table, their columns in the same order and in the same forms.
 
-    `aligned`: both engines sort the key the same way, so one range of keys means the same rows on both.
-    Otherwise each side is cut in its own order, and rows meet in buckets by the hash of their key.
-    `as_sent`: both servers send the same bytes for the same row, and those are hashed.
+    `aligned`: both engines sort the key the same way, so that a key range means the same rows on both sides.
+    Otherwise each side is divided in its own order, and rows are matched in buckets by the hash of their key.
+    `as_sent`: both servers send the same bytes for the same row, and Tieout hashes those bytes.
     `redaction` hides the values of rows that differ.
     """
 
@@ -89,7 +89,9 @@ def _aligned(pair: ColumnPair) -> bool:
 
 
 def _rangeable(columns: tuple[ScanColumn, ...], key: tuple[int, ...]) -> tuple[int, ...]:
-    """The key, if ranges can be cut in it: a NULL, or a value computed by the user's SQL, would be in none."""
+    """The key, if it can be divided into ranges: no range would contain a NULL or a value that the user's SQL
+    computes.
+    """
     fit = all(
         columns[place].column.order is not None
         and not columns[place].column.nullable
@@ -108,16 +110,16 @@ class Choice:
 def choose_strategy(
     asked: Strategy, source: Capabilities, target: Capabilities, pairs: Sequence[ColumnPair], *, slow_link: bool = False
 ) -> Choice:
-    """The strategy asked for, or the cheapest that fits. UnsupportedError if what was asked can't be."""
+    """The requested strategy, or the cheapest possible. Raises UnsupportedError if the requested one is impossible."""
     no_native, no_pushdown = _against_native(source, target, pairs), _against_pushdown(source, target, pairs)
     if asked is Strategy.NATIVE and no_native:
         raise UnsupportedError(f"native can't be used: {no_native}", "use --strategy auto")
     if asked is Strategy.PUSHDOWN and no_pushdown:
         raise UnsupportedError(f"pushdown can't be used: {no_pushdown}", "use --strategy auto")
     if asked is not Strategy.AUTO:
-        return Choice(asked, (f"{asked} was asked for",))
+        return Choice(asked, (f"{asked}: requested",))
     if no_native is None:
-        return Choice(Strategy.NATIVE, ("native: the same engine and types on both sides, hashed where the rows are",))
+        return Choice(Strategy.NATIVE, ("native: both sides have the same engine and types, and hash their own rows",))
     if slow_link and no_pushdown is None:
         return Choice(Strategy.PUSHDOWN, (f"not native: {no_native}", "pushdown: the link is slow"))
     return Choice(Strategy.PULL, (f"not native: {no_native}", "pull: rows are hashed on the executors, 128 bits"))
@@ -127,35 +129,35 @@ def _against_native(source: Capabilities, target: Capabilities, pairs: Sequence[
     if source.family != target.family:
         return f"{source.family} and {target.family} hash differently"
     if not source.native_hash:
-        return f"{source.family} has no hash of its own that could say equal"
+        return f"{source.family} has no native hash that can prove equality"
     return _against_hashes(pairs)
 
 
 def _against_pushdown(source: Capabilities, target: Capabilities, pairs: Sequence[ColumnPair]) -> str | None:
     if source.family != target.family:
-        return f"{source.family} and {target.family} write values as different text"
+        return f"{source.family} and {target.family} render values differently"
     if not source.sql_hash:
         return f"{source.family} has no cryptographic hash in SQL"
     return _against_hashes(pairs)
 
 
 def _against_hashes(pairs: Sequence[ColumnPair]) -> str | None:
-    """Of equal values there may be two that an engine hashes differently."""
+    """Why two equal values could get different hashes."""
     for pair in pairs:
         if not pair.plain:
             return f"column {pair.source.name} has a tolerance or an expression"
         if not pair.same_type:
-            return f"column {pair.source.name} is {pair.source.type} here and {pair.target.type} there"
+            return f"column {pair.source.name} is {pair.source.type} on the source and {pair.target.type} on the target"
     return None
 
 
 SLOW_LINK = 0.02
-"""Seconds of a round trip from which on rows are better hashed where they are than fetched."""
+"""Seconds of a round trip from which it is faster to hash rows on the server than to fetch them."""
 
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """A pair of tables as planned: with a plan, or with the reason why there is none."""
+    """A pair of tables with its plan, or with the reason why there is none."""
 
     pair: NamePair
     comparison: SchemaComparison | None = None
@@ -167,7 +169,7 @@ class PlannedTable:
 def plan_tables(
     source: Endpoint, target: Endpoint, request: VerifyRequest, seed: int | None = None
 ) -> list[PlannedTable]:
-    """What would be compared, and how. Reads catalogs, no rows."""
+    """Plans all tables of a request. Reads catalogs, no rows."""
     left, right = _names(source, request, of_target=False), _names(target, request, of_target=True)
     pairs = pair_tables(left, right, request.tables)
     sources = _described(source, [pair.source for pair in pairs if pair.source and pair.target])
@@ -190,7 +192,7 @@ def plan_tables(
 
 
 def left_out(source: Endpoint, target: Endpoint, request: VerifyRequest) -> list[TableName]:
-    """Tables that are not compared: their names say that they are Tieout's own."""
+    """Tables that are not compared, because their names are reserved for Tieout."""
     sides = ((source, False), (target, True))
     return sorted({name for side, of_target in sides for name in _found(side, request, of_target) if is_own(name)})
 
@@ -205,7 +207,7 @@ def _found(endpoint: Endpoint, request: VerifyRequest, of_target: bool) -> Seque
 
 
 def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:
-    """The tables, or what is wrong with one: a damaged file, a table dropped just now. The others go on."""
+    """The tables, or the error of one (a damaged file, a table dropped just now). The others go on."""
     try:
         return dict(zip(names, endpoint.describe(names), strict=True)) if names else {}
     except (MissingObjectError, ReadError):
@@ -228,11 +230,11 @@ def plan_pair(
     seed: int,
     redaction: Redaction | None = None,
 ) -> PlannedTable:
-    """The plan of one pair. UsageError if the request names a column that no side has."""
+    """Plans one pair. Raises UsageError if the request names a column that neither side has."""
     request = pair.request
     comparison = compare_schemas(*tables, request, options)
     if not comparison.pairs:
-        return PlannedTable(pair, comparison, failure="the two tables have no column in common that can be compared")
+        return PlannedTable(pair, comparison, failure="the two tables have no comparable column in common")
     where = (request.source_where or request.where, request.target_where or request.where)
     left, right, aligned = scans(*tables, comparison, where)
     try:
@@ -254,7 +256,7 @@ def plan_pair(
         as_sent=strategy is Strategy.PULL and aligned and send_alike(source, target, comparison.pairs),
         redaction=redaction,
     )
-    how = ("hashed as they are sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
+    how = ("rows are hashed as sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
     reasons = (*choice.reasons, *how, _alignment(comparison, aligned))
     return PlannedTable(pair, comparison, plan, Explanation(strategy, "ranges" if aligned else "buckets", reasons))
 
@@ -263,7 +265,7 @@ def _choice(
     source: Endpoint, target: Endpoint, comparison: SchemaComparison, options: VerifyOptions, aligned: bool
 ) -> Choice:
     if options.counts_only:
-        return Choice(Strategy.COUNTS, ("counts: nothing else was asked for",))
+        return Choice(Strategy.COUNTS, ("counts: only row counts were requested",))
     if aligned:
         slow = options.strategy is Strategy.AUTO and max(source.round_trip, target.round_trip) > SLOW_LINK
         return choose_strategy(
@@ -273,13 +275,14 @@ def _choice(
         return Choice(Strategy.NATIVE, ("native: Spark reads both sides, and hashes them itself",))
     if options.strategy in (Strategy.NATIVE, Strategy.PUSHDOWN):
         raise UnsupportedError(
-            f"{options.strategy} can't be used: there is no key that both sides sort alike", "use --strategy auto"
+            f"{options.strategy} can't be used: the two sides have no key that they sort the same way",
+            "use --strategy auto",
         )
-    return Choice(Strategy.PULL, ("pull: only hashed on the executors do rows meet whose sides sort differently",))
+    return Choice(Strategy.PULL, ("pull: the two sides sort rows differently, so executors hash and match them",))
 
 
 def send_alike(source: Endpoint, target: Endpoint, pairs: Sequence[ColumnPair]) -> bool:
-    """Whether the servers' own bytes can stand for rows: of the same types and character sets, as they are."""
+    """Whether both servers send the same bytes for the same row: same types and character sets, no expressions."""
     forms = source.capabilities.sends, target.capabilities.sends
     return (
         None not in forms
@@ -304,5 +307,5 @@ def _alignment(comparison: SchemaComparison, aligned: bool) -> str:
     if aligned:
         return f"ranges of ({names}): both sides sort it the same way"
     if names:
-        return f"buckets by the hash of ({names}): the two sides do not sort it alike"
-    return "buckets by the hash of the row: there is no key, rows are a multiset"
+        return f"buckets by the hash of ({names}): the two sides sort it differently"
+    return "buckets by the hash of the row: without a key, rows are a multiset"

@@ -52,7 +52,7 @@ def _one_sided(planned: PlannedTable) -> str | None:
 
 def guarantee_of(plan: TablePlan) -> Guarantee:
     if plan.strategy is Strategy.COUNTS:
-        return Guarantee(None, "only numbers of rows are compared: no table can be called equal", False, False)
+        return Guarantee(None, "only row counts are compared: no table can be verified as equal", False, False)
     bits = plan.hash.bits if plan.hash else 128
     # An engine's own hash is mixed once more: either pass may collide.
     chance = bits - 1 if plan.hash and plan.hash.native else bits
@@ -75,7 +75,7 @@ def table_problems(table: PlannedTable) -> Iterator[Problem]:
     if table.comparison is not None:
         yield from (_of_schema(name, finding) for finding in table.comparison.findings)
         for column in table.comparison.unverified:
-            fix = f"give --expr '{column.column}=…|…', or leave it out with --exclude-columns {column.column}"
+            fix = f"use --expr '{column.column}=…|…', or leave it out with --exclude-columns {column.column}"
             yield Problem(Severity.UNVERIFIED, f"column {column.column}: {column.reason}", fix, table=name)
     if table.plan is not None:
         yield from _of_plan(name, table.plan, asked_key=table.pair.request.key)
@@ -92,7 +92,7 @@ def _of_schema(table: str, finding: SchemaFinding) -> Problem:
 
 def _of_plan(table: str, plan: TablePlan, asked_key: tuple[str, ...] | None) -> Iterator[Problem]:
     if plan.strategy is Strategy.COUNTS:
-        yield Problem(Severity.UNVERIFIED, "rows are only counted", "leave out --counts-only", table=table)
+        yield Problem(Severity.UNVERIFIED, "rows are only counted", "remove --counts-only", table=table)
     if not plan.key:
         message = "no key: rows are a multiset, a changed row shows as one missing and one extra"
         yield Problem(Severity.NOTE, message, "give --key, or add a primary key", table=table)
@@ -101,7 +101,7 @@ def _of_plan(table: str, plan: TablePlan, asked_key: tuple[str, ...] | None) -> 
         for side, scan in sides:
             names = {column.name for column in scan.key_columns}
             if not _is_unique(scan.table, names):
-                message = f"nothing keeps ({', '.join(sorted(names))}) unique: rows that share a key are not told apart"
+                message = f"no unique index on ({', '.join(sorted(names))}): rows that share a key can't be told apart"
                 yield Problem(Severity.NOTE, message, "add a unique index", side, table)
 
 

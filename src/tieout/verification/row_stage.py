@@ -1,4 +1,4 @@
-"""The row stage: from ranges and buckets that differ to differences."""
+"""The row stage: compares the rows of ranges and buckets whose digests differ, and finds the differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tieout.verification.plan import Side
 from tieout.verification.table_state import Ledger, Suspect, TableRun
 
 KEPT_PER_RANGE = 20_000
-"""Differences that a range or bucket hands to the driver; those beyond are counted."""
+"""Differences that a range or bucket sends to the driver; more are counted, not listed."""
 
 _WAVE = 2
 
@@ -38,7 +38,7 @@ class RowStage:
         self._between = between
 
     def run(self, runs: Sequence[TableRun]) -> None:
-        """Compares the rows of all suspects; what is found is kept after every few ranges."""
+        """Compares the rows of all suspects, and records what it found after every few ranges."""
         run_all(resumable(self._waves(runs), self._compare_ranges, self._ledger.record))
         run_all(resumable(self._tables(runs), self._compare_buckets, self._ledger.record_buckets))
 
@@ -78,7 +78,7 @@ class RowStage:
         else:
             rows = self._scan(plan.source, True, run, wanted).unionByName(self._scan(plan.target, False, run, wanted))
         compare = CompareBuckets(plan, shape_of(plan), self._kept, self._rechecking(run))
-        # Whole buckets to a task, in order; as many tasks as connections, since each may look rows up again.
+        # A task gets whole buckets, in order; as many tasks as connections, since each may look up rows again.
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
         with job_errors():
@@ -91,7 +91,7 @@ class RowStage:
                 self._take(run, found)
                 self._ledger.add_differences(run, found.differences)
         if run.failure is not None:
-            # The rows of one side may have been compared with a part of the other's.
+            # Tasks may have compared the rows of one side with only some rows of the other.
             run.counts, run.differences = DifferenceCounts(), []
             self._ledger.begin_buckets(run)
         else:

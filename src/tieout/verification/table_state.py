@@ -21,10 +21,10 @@ from tieout.verification.plan import Side, TablePlan
 
 @dataclass
 class Lane:
-    """The ranges of a table, or of one side of it, in order: planned a few at a time, as they are reached.
+    """The ranges of a table, or of one side of it, in order: planned a few at a time, as the work reaches them.
 
-    `rest` is what no range covers yet; None: they reach to the end. `weight` is how much of the time that a range
-    should take it took lately; ranges that can't grow are light.
+    `rest` is what no range covers yet; None: the ranges reach the end. `weight` is the time that a range took lately,
+    as a fraction of the time it should take; ranges that can't grow are light.
     """
 
     side: LaneSide
@@ -36,7 +36,7 @@ class Lane:
     ranges: list[KeyRange] = field(default_factory=list)
 
     def cut(self, bounds: list[Key], asked: int) -> list[KeyRange]:
-        """Takes ranges off the rest, cut at `bounds`; fewer bounds than asked for means the end was reached."""
+        """Divides the rest at `bounds` into ranges; fewer bounds than `asked` means that the end was reached."""
         assert self.rest is not None
         low, high = self.rest.low, self.rest.high
         ranges = []
@@ -65,13 +65,13 @@ class Suspect:
 
     @property
     def larger(self) -> str:
-        """The side with more rows: the one to cut into leaves."""
+        """The side with more rows, which is divided into smaller ranges."""
         return "target" if self.target.count > self.source.count else "source"
 
 
 @dataclass
 class TableRun:
-    """What is known of a table so far. `failure` ends its verification."""
+    """What is known about a table so far. `failure` ends its verification."""
 
     ordinal: int
     plan: TablePlan
@@ -95,7 +95,7 @@ class TableRun:
     def take_digests(
         self, ordinal: int, keys: KeyRange, source: Digest, target: Digest, seconds: float
     ) -> FinishedRange:
-        """Both sides of a range that means the same rows on both."""
+        """Adds the digests of both sides of a range that means the same rows on both."""
         self._digested(seconds)
         self.source += source
         self.target += target
@@ -107,7 +107,7 @@ class TableRun:
         return FinishedRange(ordinal, LaneSide.BOTH, state, source, target, rows=rows, seconds=seconds)
 
     def take_buckets(self, ordinal: int, side: LaneSide, total: Digest, packed: bytes, seconds: float) -> FinishedRange:
-        """One side's range, by bucket."""
+        """Adds one side's digests of a range, by bucket."""
         self._digested(seconds)
         record = FinishedRange(ordinal, side, buckets=packed, rows=total.count, seconds=seconds)
         if side is LaneSide.SOURCE:
@@ -123,7 +123,7 @@ class TableRun:
         self.seconds += seconds
 
     def fail(self, error: TieoutError) -> None:
-        """Nothing more is read of the table. `resumable`: what stopped it may pass."""
+        """Stops reading the table. `resumable`: the cause may go away."""
         if self.failure is None:
             said = str(error)
             self.failure = said if self.plan.redaction is None else without_values(said)
@@ -133,7 +133,7 @@ class TableRun:
             lane.rest = None
 
     def walked(self, lane: Lane) -> Side:
-        """The side whose index is walked to cut a lane."""
+        """The side whose keys divide a lane into ranges."""
         return self.plan.target if lane.side is LaneSide.TARGET else self.plan.source
 
     @property
@@ -167,7 +167,7 @@ class Ledger:
             self._store.ranges.record(self._job, ordinal, ranges)
 
     def begin_buckets(self, run: TableRun) -> None:
-        """Before the rows of a table's buckets are compared; what an earlier attempt left is forgotten."""
+        """Starts a table's buckets: forgets what an earlier attempt left."""
         self._store.ranges.plan(self._job, run.ordinal, [EVERYTHING])
         self._store.differences.clear(self._job, run.ordinal, 0)
 
@@ -181,7 +181,7 @@ class Ledger:
             self._store.ranges.record(self._job, run.ordinal, [compared])
 
     def restore(self, run: TableRun, limit: int | None) -> None:
-        """Puts a run where an earlier process left it: finished ranges are not read again."""
+        """Restores the state that an earlier process recorded: finished ranges are not read again."""
         for lane in run.lanes:
             for stored in self._store.ranges.load(self._job, run.ordinal, side=lane.side):
                 lane.planned = stored.ordinal + 1

@@ -71,7 +71,7 @@ def test_sqlite(shop: SqliteDatabase, spark: SparkSession, tmp_path: Path) -> No
     checking = Checking(shop.url, spark, tmp_path)
     first = checking.run(CHANGED)
     assert (first.verdict, rows_read(first)) == (CheckVerdict.CLEAN, ROWS)
-    assert first.changed[0].whole == "no position was checked before"
+    assert first.changed[0].whole == "the table was not checked before"
     shop.execute("""
         UPDATE orders SET sku = 'new', qty = 1 WHERE id BETWEEN 1 AND 20;
         UPDATE orders SET sku = NULL WHERE id = 3;
@@ -151,7 +151,7 @@ def test_mariadb(own: Database, spark: SparkSession, tmp_path: Path) -> None:
     own.execute("ALTER TABLE orders DROP INDEX by_sku")
     own.execute("ALTER TABLE orders ADD INDEX by_sku (sku)")
     repaired = checking.run(statement)
-    assert (repaired.verdict, repaired.changed[0].whole) == (CheckVerdict.CLEAN, "its definition was changed")
+    assert (repaired.verdict, repaired.changed[0].whole) == (CheckVerdict.CLEAN, "its definition changed")
 
 
 # --------------------------------------------------------------------------------------------------- PostgreSQL
@@ -181,7 +181,7 @@ def test_postgres(db: Database, spark: SparkSession, tmp_path: Path) -> None:
     assert [(check.name, check.status, check.reason) for check in clean.checks] == [
         (name, "ok", None) for name in ("by_id", "by_sku", "few", "orders_pkey")
     ]
-    unseen = "entries that lead to no row, their order and entries that are there twice are seen by a whole check alone"
+    unseen = "only a full check finds dangling entries, entries in the wrong order and duplicate entries"
     assert all(str(check.evidence).endswith(unseen) for check in clean.checks)
     assert (clean.failures, clean.changed[0].rows) == ((), 42)
     assert rows_read(clean) < 500
@@ -225,7 +225,7 @@ def test_the_slot_is_dropped_and_old_values_that_nobody_tells_are_said(
     assert [(check.name, check.status) for check in not_made] == [("by_sku", Status.NOT_CHECKED)]
     assert "ALTER TABLE public.orders REPLICA IDENTITY FULL" in str(not_made[0].reason)
     db.execute("TRUNCATE orders")
-    assert checking.run(CHANGED_PLAIN).changed[0].whole == "it was emptied"
+    assert checking.run(CHANGED_PLAIN).changed[0].whole == "the table was emptied"
     assert api.forget_checked(db.url, meta=checking.meta) == ["public.orders"]
     assert db.rows(slots) == []
     assert db.rows("SELECT count(*) FROM pg_publication") == [(0,)]
@@ -307,7 +307,7 @@ def test_rounds_go_on_where_the_last_one_ended(
     assert [(report.changed[0].since, report.changed[0].upto) for report in told][:2] == [(None, "0"), ("0", "2")]
     assert [report.verdict for report in told] == [CheckVerdict.CLEAN, CheckVerdict.CLEAN, CheckVerdict.FAILURES]
     # All rows are looked at once more: what was found of them in an earlier round of the job is no answer.
-    assert told[2].changed[0].whole == "more than 1 of its rows were changed"
+    assert told[2].changed[0].whole == "more than 1 of its rows changed"
     assert kinds(told[2]) == {("stale_index_entry", "by_sku", "k7")}
     with pytest.raises(UsageError, match="round after round"):
         api.resumable_check(told[0].job, checking.meta)

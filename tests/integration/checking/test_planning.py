@@ -77,7 +77,7 @@ def test_indexes_of_several_tables(checker: Checker) -> None:
         ),
         (
             "CHECK DATABASE other",
-            "this is the database shop, not other (give the URL of the database that is to be checked)",
+            "this is the database shop, not other (use the URL of the database to check)",
         ),
     ],
 )

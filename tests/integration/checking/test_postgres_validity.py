@@ -201,7 +201,7 @@ def test_a_missing_amcheck_is_a_gap_only_if_somebody_asked_for_it(db: Database, 
     unasked = checking.run("CHECK TABLE a, b")
     assert unasked.verdict is CheckVerdict.CLEAN
     assert {check.name for check in unasked.checks if check.family is Family.VALIDITY} == {"values"}
-    assert unasked.notes == (f"the engine's own checker was not run: {reason}",)
+    assert unasked.notes == (f"the engine's own checker did not run: {reason}",)
     asked = checking.run("CHECK TABLE a, b", engine_checker="safe")
     assert asked.verdict is CheckVerdict.UNVERIFIED
     left_out = [(check.table, check.name, check.reason) for check in asked.checks if check.status is not Status.OK]

@@ -195,7 +195,7 @@ def test_an_index_with_many_faults_does_not_hide_one_of_another(
     report = Checking(database.url, spark, tmp_path).run("INSPECT TABLE t")
     assert {(check.name, check.failures) for check in report.checks} == {("by_a", 10), ("by_b", 1)}
     assert [check.reason for check in report.checks if check.reason] == [
-        "looked at 10 places that are wrong: there may be more"
+        "listed the first 10 failures: there may be more"
     ]
 
 

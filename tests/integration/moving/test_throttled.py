@@ -72,7 +72,7 @@ def test_a_standby_that_lags(pg_db: Database) -> None:
             pg_db.execute("INSERT INTO t SELECT generate_series(1, 100)")
             return throttle.reason()
 
-        assert "s behind, and 0.5 are allowed" in eventually(behind)
+        assert "s behind, and the limit is 0.5 s" in eventually(behind)
         standby.execute(None, "SELECT pg_wal_replay_resume()")
         # While a mover waits nobody writes; the lag that was measured last must not hold it for that.
         eventually(lambda: throttle.reason() is None, seconds=5)
@@ -88,14 +88,14 @@ def test_a_replica_of_mariadb_is_no_load(mysql_db: Database) -> None:
             assert throttle.reason() is None, "what sends the log to a replica is no statement"
         with busy(mysql_db, 3):
             # Between two of its statements a connection runs none.
-            assert "statements, and 1 are allowed" in eventually(throttle.reason)
+            assert "statements, and the limit is 1" in eventually(throttle.reason)
 
 
 def test_a_busy_postgres(pg_db: Database) -> None:
     throttle = Throttle(LOAD, parse_url(pg_db.url))
     assert throttle.reason() is None
     with busy(pg_db, 3):
-        assert "statements, and 1 are allowed" in eventually(throttle.reason)
+        assert "statements, and the limit is 1" in eventually(throttle.reason)
 
 
 # -------------------------------------------------------------------------------------------------------- what is not

@@ -50,7 +50,7 @@ def test_no_limit_is_no_wait(clock: Clock) -> None:
 def test_changes_wait_for_their_turn(clock: Clock) -> None:
     throttle = Throttle(MoveOptions(max_rows_per_second=100), parse_url("sqlite:///x.db"))
     throttle.moved(250)
-    assert throttle.reason() == "no more than 100 rows a second"
+    assert throttle.reason() == "limited to 100 rows per second"
     while throttle.reason() is not None:
         assert clock.now < 3
     assert clock.now == 2.5

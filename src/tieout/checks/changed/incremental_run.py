@@ -1,4 +1,6 @@
-"""One round of checks of what was changed: from the last checked positions to where the logs end now."""
+"""One incremental run of CHECK … CHANGED: checks the rows that changed between the last checked positions and the
+current end of the logs, against their indexes and constraints.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,20 @@ from tieout.model.keys import Key
 from tieout.model.tables import Table
 
 OF_ROWS = frozenset({Family.INDEX, Family.CONSTRAINT})
-"""What CHANGED is about: what a change of a row can break."""
-_VALUES = "values are checked by CHECK … VALIDITY, of all rows: leave CHANGED out"
+"""What CHANGED covers: what a change of a row can break."""
+_VALUES = "CHECK … VALIDITY checks the values of all rows: remove CHANGED"
 
 
 @dataclass
 class ChangedRound:
-    """`whole` makes the checks of tables of which all rows are to be looked at."""
+    """`whole` checks the tables whose rows must all be read."""
 
     log: ChangedLog
     whole: TableChecks
     known: Known
 
     def run(self, planned: Sequence[PlannedTable], told: list[ChangedSpan]) -> Iterator[Checked]:
-        """What was looked at is added to `told`. Positions move when all is done, and not if it ends before."""
+        """Adds what was checked to `told`. Positions move when everything is done, and not if the run ends before."""
         asked = [replace(each, families=each.families & OF_ROWS) for each in planned]
         if not any(each.families for each in asked):
             yield from (not_checked(Family.VALIDITY, each.table, None, _VALUES) for each in planned)
@@ -84,20 +86,23 @@ class ChangedRound:
 
 
 def _left_out(checked: Checked) -> bool:
-    """Whether nothing of a table's family could be looked at: its rows are to be looked at again, from where it was."""
+    """Whether no check of a family could run on a table: the next run starts from the old position."""
     return checked.result.status is Status.NOT_CHECKED and checked.result.name is None
 
 
 @dataclass
 class ChangedConstraints:
-    """`spans` are all that are checked in this round: a row may break what another table's row says."""
+    """Constraints of rows that changed, and of rows that refer to them.
+
+    `spans` are all spans of this run: a change in one table may break a constraint of another.
+    """
 
     checks: ConstraintChecks
     known: Known
     spans: Sequence[Span]
 
     def run(self, span: Span) -> Iterator[Checked]:
-        """In no order."""
+        """The checks, in any order."""
         parents: dict[str, tuple[Key, ...]] = {}
         some: list[ConstraintInfo] = []
         whole: list[ConstraintInfo] = []
@@ -108,7 +113,8 @@ class ChangedConstraints:
             parent = next((s for s in self.spans if s.planned.table.name == constraint.reference.parent), None)
             if parent is None:
                 name = constraint.reference.parent
-                reason = f"rows of {name} that went are not seen: CHECK TABLE {name}, … CHANGED follows both"
+                remedy = f"use CHECK TABLE {name}, … CHANGED to follow both tables"
+                reason = f"rows of {name} that were deleted are not followed: {remedy}"
                 yield constraint_not_checked(constraint, reason)
                 continue
             left = self._left(span, parent, constraint)
@@ -121,7 +127,7 @@ class ChangedConstraints:
         yield from self._of_rows(span, some, parents)
 
     def _left(self, span: Span, parent: Span, constraint: ConstraintInfo) -> list[Key] | None:
-        """What may have been referred to and is gone; None if only a look at all rows can tell."""
+        """Keys that rows may have referred to and that are gone; None if only a full check can tell."""
         assert constraint.reference is not None
         together = (parent.log, parent.since) == (span.log, span.since)
         return parent.changed.left(constraint.reference.columns) if together and not parent.changed.whole else None
@@ -150,24 +156,24 @@ class ChangedConstraints:
             yield _with(self._evident(checked, named[name]), still)
 
     def _evident(self, checked: Checked, constraint: ConstraintInfo) -> Checked:
-        """A row that the index of the primary key does not lead to is not found by its key."""
+        """Adds to the evidence that a lookup by key misses rows that the primary key's index does not lead to."""
         by_key = self.checks.checker.addresses_are_keys(constraint.table)
         if constraint.kind is not ConstraintKind.PRIMARY_KEY or by_key or checked.result.evidence is None:
             return checked
-        unseen = "a second row of a key that no entry leads to is seen by a whole check alone"
+        unseen = "only a full check finds a second row of a key that no entry leads to"
         return replace(checked, result=replace(checked.result, evidence=f"{checked.result.evidence}; {unseen}"))
 
 
 def _nothing(constraint: ConstraintInfo, failures: Sequence[Failure]) -> Checked:
     checked = constraint_not_checked(constraint, "")
-    result = replace(checked.result, status=Status.OK, reason=None, rows=0, evidence="no row was changed")
+    result = replace(checked.result, status=Status.OK, reason=None, rows=0, evidence="no row changed")
     if constraint.unchecked:
         return constraint_not_checked(constraint, constraint.unchecked)
     return _with(Checked(result), failures)
 
 
 def _with(checked: Checked, failures: Sequence[Failure]) -> Checked:
-    """With what was found before and could not be looked at again."""
+    """Adds failures that were found before and could not be rechecked."""
     if not failures:
         return checked
     found = distinct([*checked.failures, *failures])

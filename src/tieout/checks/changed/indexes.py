@@ -133,7 +133,7 @@ class ChangedChecks:
         read = table_columns(readable, exact_key(table))
         lookup = self.checker.lookup(table, read.columns, readable)
         if not table.key or isinstance(lookup, Unreadable):
-            no_key = "it has no key to look its rows up by: CHECK TABLE checks it whole"
+            no_key = "the table has no key to look up rows by: CHECK TABLE without CHANGED checks all of it"
             for index in readable:
                 yield not_checked(
                     Family.INDEX, table, index.name, lookup.reason if isinstance(lookup, Unreadable) else no_key
@@ -284,8 +284,8 @@ def _checked(
     if error is not None:
         reasons.append(str(error))
     if compared.unstable.get(number):
-        places = plural(compared.unstable[number], "place")
-        reasons.append(f"at {places} something else was wrong at every look")
+        suspects = plural(compared.unstable[number], "failure")
+        reasons.append(f"{suspects} changed on every recheck (the table is busy)")
     status = Status.FAILURES if failures else Status.NOT_CHECKED if reasons else Status.OK
     result = CheckResult(
         Family.INDEX,
@@ -302,13 +302,13 @@ def _checked(
 
 
 def _evidence(compared: Compared, number: int, lookup: Lookup) -> str:
-    """How it was looked at; and what no look at some rows shows."""
-    unseen = "their order and entries that are there twice"
+    """What was read, and what only a full check would find."""
+    unseen = "entries in the wrong order and duplicate entries"
     if not lookup.sees_dangling:
-        unseen = f"entries that lead to no row, {unseen}"
+        unseen = f"dangling entries, {unseen}"
     entries = compared.entries.get(number, 0)
     looked_up = f"{plural(compared.rows, 'row')} looked up by key, {entries:,} entries by their values"
-    return f"{looked_up}; {unseen} are seen by a whole check alone"
+    return f"{looked_up}; only a full check finds {unseen}"
 
 
 def _unknown(index: IndexInfo, rows: Sequence[ChangedRow], advice: str) -> Iterator[str]:
@@ -316,6 +316,6 @@ def _unknown(index: IndexInfo, rows: Sequence[ChangedRow], advice: str) -> Itera
     if not count:
         return
     if any(column.read.expression is not None for column in index.columns):
-        advice = f"CHECK TABLE … INDEX {index.name} looks at all of it"
-    was = f"what {plural(count, 'row')} had in this index before is not known"
-    yield f"{was}: entries that they left behind were not looked for ({advice})"
+        advice = f"CHECK TABLE … INDEX {index.name} checks all of it"
+    rows_before = f"the earlier values of {plural(count, 'row')} in this index are unknown"
+    yield f"{rows_before}: entries that they left behind were not searched for ({advice})"

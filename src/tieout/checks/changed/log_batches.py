@@ -21,8 +21,8 @@ from tieout.model.preflight import Severity
 from tieout.model.row_changes import LogItem, Reached
 from tieout.model.tables import TableName
 
-_FIRST = "no position was checked before"
-FORGET = "`tieout check URL --forget` gives the log up: the next check looks at all rows, and begins a new one"
+_FIRST = "the table was not checked before"
+FORGET = "run `tieout check URL --forget`: the next check reads all rows and starts a new log"
 
 
 @dataclass(frozen=True)

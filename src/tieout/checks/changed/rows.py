@@ -82,11 +82,11 @@ def changed_rows(
         if isinstance(item, Rows) and item.table.name in found:
             _Noting(found[item.table.name], item, wanted[item.table.name], checker).run()
         elif isinstance(item, Emptied) and item.table in found:
-            found[item.table].whole = "it was emptied"
+            found[item.table].whole = "the table was emptied"
         elif isinstance(item, Statement):
             for redefined in item.redefined:
                 if redefined.table in found:
-                    found[redefined.table].whole = redefined.reason or "its definition was changed"
+                    found[redefined.table].whole = redefined.reason or "its definition changed"
     return found
 
 
@@ -118,7 +118,7 @@ class _Noting:
         into.changes += len(self._rows.rows)
         for new, old in self._pairs():
             if len(into) >= into.most:
-                into.whole = into.whole or f"more than {into.most:,} of its rows were changed"
+                into.whole = into.whole or f"more than {into.most:,} of its rows changed"
             if into.whole:
                 return
             if old is not None and old is not new:
@@ -147,7 +147,7 @@ class _Noting:
         )
         known = tuple(part for part in key if part is not None and part != "NULL")
         if len(known) < len(self._into.table.key):
-            self._into.whole = "the log does not tell the whole keys of its rows"
+            self._into.whole = "the log does not hold the complete keys of its rows"
         elif known not in self._into._keys:
             self._into._keys[known] = tuple(
                 self._checker.canonical(column, image[place]) for place, column in self._key

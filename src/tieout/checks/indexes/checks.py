@@ -27,7 +27,7 @@ from tieout.model.tables import Table
 from tieout.runtime.recheck import RecheckPolicy
 from tieout.wording import plural
 
-ORDER_UNKNOWN = "its order is not checked"
+ORDER_UNKNOWN = "the order of its entries is not checked"
 
 
 @dataclass(frozen=True)
@@ -140,17 +140,17 @@ class IndexChecks:
         compared, order, sought = found.compared, found.order, found.sought
         if compared.cut or (order and order.cut) or (sought and sought.cut):
             most = MOST if compared.cut else MOST_DISORDERS
-            return f"looked at {most:,} places that are wrong: there may be more"
+            return f"listed the first {most:,} failures: there may be more"
         if sought and sought.error:
-            return f"rows can't be looked up through it: {sought.error}"
+            return f"the engine can't look up rows through it: {sought.error}"
         if sought and sought.unstable:
-            return "at every look other rows were not found through it"
+            return "the rows that lookups missed changed on every recheck (the table is busy)"
         if order and order.error:
-            return f"its order can't be told: {order.error}"
+            return f"the engine can't read the order of its entries: {order.error}"
         if order and order.unstable:
-            return "at every look other entries were in the wrong order"
+            return "the entries in the wrong order changed on every recheck (the table is busy)"
         if compared.unstable:
-            return f"at {plural(compared.unstable, 'place')} something else was wrong at every look"
+            return f"{plural(compared.unstable, 'failure')} changed on every recheck (the table is busy)"
         return None if has_failures else index.path.unseen(compared.entries)
 
     def _damaged(self, index: ReadableIndex, found: Found, error: DamagedIndexError) -> Checked:
@@ -170,7 +170,7 @@ class IndexChecks:
             str(info.table.name),
             info.name,
             Status.FAILURES,
-            "the server could not read all of it: there may be more",
+            "the server could not read the whole index: there may be more failures",
             found.compared.rows,
             1,
             evidence,
