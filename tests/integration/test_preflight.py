@@ -118,4 +118,4 @@ def test_no_table_at_all(sqlite_db, tmp_path: Path):
     request = VerifyRequest(f"sqlite:///{tmp_path}/a.db", f"sqlite:///{tmp_path}/b.db")
     ahead = api.preflight(request, f"sqlite:///{tmp_path}/meta.db")
     assert ahead.exit_code == 2
-    assert told(ahead, Severity.PREVENTS) == ["None: there is no table to compare"]
+    assert told(ahead, Severity.PREVENTS) == ["None: no tables to compare"]

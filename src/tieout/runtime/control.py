@@ -1,4 +1,4 @@
-"""What another terminal wants of a running job: to pause, to go on, to end."""
+"""Job control: pause, resume and stop a running job from another terminal."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tieout.meta.jobs import Jobs
 from tieout.meta.records import Wanted
 
 POLL_SECONDS = 0.2
-"""How often whoever waits looks again: at the store, at a server that holds work back, at a process."""
+"""Seconds between two polls of anything that Tieout waits for: the store, a server's load, a process."""
 
 _ENDS = (Wanted.STOP, Wanted.CANCEL)
 
 
 class Stopped(Exception):
-    """Another terminal wants this job to pause or to end."""
+    """Another terminal asked this job to pause or to stop."""
 
     def __init__(self, wanted: Wanted) -> None:
         super().__init__(wanted)
@@ -26,19 +26,19 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class JobControl:
-    """For a job that ends when it is to pause, and is resumed later."""
+    """For a job that ends when somebody pauses it, and that --resume continues."""
 
     jobs: Jobs
     job_id: str
 
     def check(self) -> None:
-        """Stopped, if another terminal wants anything."""
+        """Raises Stopped if another terminal asked for anything."""
         wanted = self.jobs.wanted(self.job_id)
         if wanted is not None:
             raise Stopped(wanted)
 
     def wait(self, seconds: float) -> None:
-        """Waits, and checks all the while; at least once."""
+        """Waits so many seconds, and checks all the while, at least once."""
         until = time.monotonic() + seconds
         while True:
             self.check()
@@ -50,10 +50,10 @@ class JobControl:
 
 @dataclass(frozen=True)
 class HoldingControl:
-    """For a job that stays where it is while it is paused or throttled, and then goes on.
+    """For a job that keeps its process while it is paused or throttled, and then goes on.
 
-    `throttled` gives the reason to wait, if there is one. `state` is what the job is doing now; `show` is told the
-    state and its reason each time they change.
+    `throttled` returns the reason to wait, if there is one. `state` returns what the job is doing now. Each change of
+    the state calls `show` with the state and its reason.
     """
 
     jobs: Jobs
@@ -63,11 +63,11 @@ class HoldingControl:
     show: Callable[[str, str | None], None]
 
     def check(self) -> None:
-        """Stopped, if the job is to end."""
+        """Raises Stopped if the job is to end."""
         self._wanted()
 
     def hold(self, released: Event | None = None) -> None:
-        """Waits while the job is paused or throttled, or until it is released. Stopped, if it is to end."""
+        """Waits while the job is paused or throttled, or until `released` is set. Raises Stopped if it is to end."""
         before, shown, released = self.state(), None, released or Event()
         while (reason := self._reason()) is not None:
             if reason != shown:
@@ -79,7 +79,7 @@ class HoldingControl:
             self.show(before, None)
 
     def wait(self, seconds: float) -> None:
-        """Waits at least so long, and holds where it has to."""
+        """Waits at least so many seconds, and longer while the job is paused or throttled."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self.hold()

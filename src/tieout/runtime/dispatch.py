@@ -1,4 +1,4 @@
-"""Deals work to Spark's tasks."""
+"""Dispatches work to Spark tasks."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ T = TypeVar("T")
 
 
 def slots(spark: SparkSession) -> int:
-    """How many tasks run at once."""
+    """The number of tasks that run at once."""
     return max(1, spark.sparkContext.defaultParallelism)
 
 
 def deal(items: Sequence[T], hands: int) -> list[Sequence[T]]:
-    """Items dealt to so many hands, like cards; no hand is empty."""
+    """Deals items to so many hands, like cards; leaves out empty hands."""
     return [part for part in (items[hand::hands] for hand in range(hands)) if part]
 
 
 def run_dealt(spark: SparkSession, work: Sequence[Work]) -> list[Outcome]:
-    """The outcomes in the order of the work. Few tasks do it: to start one takes longer than a small piece of work."""
+    """The outcomes in the order of the work. Uses few tasks: starting one takes longer than a small piece of work."""
     if not work:
         return []
     hands = deal(work, 2 * slots(spark))
@@ -32,5 +32,5 @@ def run_dealt(spark: SparkSession, work: Sequence[Work]) -> list[Outcome]:
 
 
 def rate_of_a_task(spark: SparkSession, rows_per_second: float | None) -> float | None:
-    """How fast one task may read, so that all of them together read so fast."""
+    """The rate limit of one task, so that all tasks together keep the limit."""
     return None if rows_per_second is None else rows_per_second / slots(spark)

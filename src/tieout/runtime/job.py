@@ -1,4 +1,6 @@
-"""A job's life: it begins or is resumed by its flow, is heard of while it runs, and its end is kept, whatever it is."""
+"""The life cycle of a job: its flow starts or resumes it, it sends heartbeats while it runs, and the store records how
+it ended, whatever ended it.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from tieout.runtime.lease import heartbeat
 _STATES = {Wanted.PAUSE: JobState.PAUSED, Wanted.CANCEL: JobState.CANCELLED, Wanted.STOP: JobState.STOPPED}
 
 Ended = Callable[[JobState, str | None], None]
-"""Is told how a job ended early, before the store is: the state, and the error of one that failed."""
+"""Called before the store records that a job ended early, with its state and the error of a job that failed."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or another terminal, ended `job` before it was done; unless it was cancelled, it can go on."""
+    """Ctrl-C or another terminal ended `job` before it was done. Unless it was cancelled, it can be resumed."""
 
     def __init__(self, job: str, state: JobState) -> None:
         super().__init__(job, state)
@@ -33,10 +35,10 @@ def _nobody(state: JobState, error: str | None) -> None: ...
 
 @contextmanager
 def running(jobs: Jobs, job_id: str, ended: Ended = _nobody, *, redact: bool = False) -> Iterator[None]:
-    """Inside, the job sends heartbeats. Whatever ends the block early, the job's state in the store says so.
+    """Sends heartbeats for the job inside the block. Whatever ends the block early, the store records the job's state.
 
-    Interrupted is raised if somebody wanted it: by Ctrl-C, or from another terminal (Stopped). The block itself
-    finishes a job that is done. `redact`: no values of rows in the error that is kept.
+    Raises Interrupted if somebody asked for the end: by Ctrl-C, or from another terminal (Stopped). The block itself
+    finishes a job that is done. `redact`: the recorded error holds no values of rows.
     """
     try:
         with heartbeat(jobs, job_id):
@@ -45,11 +47,11 @@ def running(jobs: Jobs, job_id: str, ended: Ended = _nobody, *, redact: bool = F
         raise _stop(jobs, job_id, _STATES[stopped.wanted], ended) from None
     except KeyboardInterrupt:
         raise _stop(jobs, job_id, JobState.INTERRUPTED, ended) from None
-    except BaseException as error:  # whatever it is: a job whose process is gone must not look like one that runs
+    except BaseException as error:  # any error: a job whose process is gone must not look like a running job
         line = without_values(_line(error)) if redact else _line(error)
-        for tell in (lambda: ended(JobState.FAILED, line), lambda: jobs.fail(job_id, line)):
-            with suppress(TieoutError):  # the store may be what is gone: the error itself says more
-                tell()
+        for report in (lambda: ended(JobState.FAILED, line), lambda: jobs.fail(job_id, line)):
+            with suppress(TieoutError):  # the store may be what failed: the error itself says more
+                report()
         raise
 
 

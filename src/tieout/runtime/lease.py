@@ -1,7 +1,7 @@
-"""Who may work on something: leases with heartbeats, and how one that fell silent is taken over.
+"""Leases: who may run a job or a task, the heartbeats that prove it, and how another process takes over a silent one.
 
-A job's lease is in the meta store. A task's lease is in its target, beside the rows: whoever takes it over fences the
-one before off, which can't write any more, wherever it runs.
+A job's lease is in the meta store. A task's lease is in its target, beside the rows: a mover that takes it over fences
+off the one before, which can't write any more, wherever it runs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tieout.meta.ownership import HEARTBEAT_SECONDS
 from tieout.model.moves import Fence
 
 SILENT_SECONDS = 30
-"""A mover that sent no heartbeat for this long does not stand in the way of another one."""
+"""After so many seconds without a heartbeat, another mover may take over the task."""
 
 
 @contextmanager
 def heartbeat(jobs: Jobs, job_id: str) -> Iterator[None]:
-    """Beats until the block ends. A store that can't be written is noticed where results are kept, not here."""
+    """Sends heartbeats until the block ends. Ignores a store that can't be written: recording results reports it."""
 
     def beat(done: Event) -> None:
         while not done.wait(HEARTBEAT_SECONDS):
@@ -39,11 +39,11 @@ def heartbeat(jobs: Jobs, job_id: str) -> Iterator[None]:
 
 @contextmanager
 def task_lease(target: Target, url: EndpointUrl, task: str) -> Iterator[Fence]:
-    """Inside, no other mover can write for the task. UsageError while another one sends heartbeats."""
+    """Inside the block, no other mover can write for the task. Raises UsageError while another one sends heartbeats."""
     fence = take_task(target, task)
 
     def beat(done: Event) -> None:
-        """On a connection of its own. What is wrong with the target shows where it is written."""
+        """Uses its own connection. Ignores errors of the target: writing rows reports them."""
         while not done.is_set():
             try:
                 with closing(open_target(url)) as own:
@@ -67,7 +67,7 @@ def task_lease(target: Target, url: EndpointUrl, task: str) -> Iterator[Fence]:
 
 
 def take_task(target: Target, task: str) -> Fence:
-    """The right to write for the task. UsageError while another mover sends heartbeats."""
+    """Takes the right to write for the task. Raises UsageError while another mover sends heartbeats."""
     known = target.progress.read(task)
     if known is not None and known.silent_for < SILENT_SECONDS and _may_live(known.owner):
         raise UsageError(
@@ -78,18 +78,19 @@ def take_task(target: Target, task: str) -> Fence:
 
 
 def _require_own(target: Target, fence: Fence) -> None:
-    """FencedError if another mover has taken over: the source let go of the log for that one, and nothing is lost."""
+    """Raises FencedError if another mover has taken over: then the source released the log for that one, and nothing is
+    lost."""
     try:
         target.reconnect()
         target.progress.check(fence, lock="")
     except FencedError:
         raise
     except TieoutError:
-        return  # what is lost is the better news
+        return  # the lost log is the more useful error
 
 
 def _may_live(owner: str) -> bool:
-    """Whether a mover that was heard of lately may still run: one of this machine can be looked for."""
+    """Whether a mover with a recent heartbeat may still run: a process of this machine can be looked up."""
     words = owner.split()
     if words[-1] != socket.gethostname():
         return True
@@ -104,7 +105,7 @@ def _may_live(owner: str) -> bool:
 
 @contextmanager
 def _beside(name: str, work: Callable[[Event], None]) -> Iterator[None]:
-    """Runs the work in a thread until the block ends, which sets the event."""
+    """Runs the work in a thread until the block ends and sets the event."""
     done = Event()
     thread = Thread(target=work, args=(done,), name=name, daemon=True)
     thread.start()

@@ -1,7 +1,7 @@
-"""Looks again at what seems wrong, until it is certain: what is being written agrees at one of the looks, or changes.
+"""Rechecks what seems wrong until it is certain: data that is being written agrees in one of the readings, or changes.
 
-Every flow that reads data which others write to has suspects, and one way to clear them: the policy says how many looks
-in a row must find a suspect before it counts.
+Every flow that reads data while others write it has suspects, and clears them in the same way: the policy says how many
+readings in a row must find a suspect before it counts.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class RecheckPolicy:
-    """At most `times` looks after the first, or as many as `agreeing` takes; `after` seconds before each.
+    """At most `times` rechecks, or as many as `agreeing` needs; `after` seconds before each.
 
-    `agreeing`: so many looks in a row must find a suspect, the first one counted. `same_value`: and find the same wrong
-    with it each time. `grows`: a look may add suspects that no look before it found.
+    `agreeing`: so many readings in a row must find a suspect, the first one included. `same_value`: and must find the
+    same value each time. `grows`: a recheck may add suspects that no earlier reading found.
     """
 
     after: float
@@ -35,7 +35,9 @@ class RecheckPolicy:
 
 @dataclass(frozen=True)
 class Rechecked(Generic[K, V]):
-    """`certain` was found by enough looks, as the last one saw it; `unstable` only by the last ones."""
+    """`certain` suspects were found by enough readings, with the last value; `unstable` ones only by the last
+    readings.
+    """
 
     certain: Mapping[K, V]
     unstable: Mapping[K, V]
@@ -47,7 +49,9 @@ def recheck(
     policy: RecheckPolicy,
     wait: Callable[[float], None],
 ) -> Rechecked[K, V]:
-    """`look_again` looks at least at these suspects and returns what is wrong now; `wait` may raise to end it all."""
+    """`look_again` reads at least these suspects again and returns what is wrong now; `wait` may raise to stop the
+    job.
+    """
     seen = dict.fromkeys(suspects, 1)
     for _ in range(policy.looks):
         if all(count >= policy.agreeing for count in seen.values()):
@@ -63,7 +67,7 @@ def recheck(
 
 
 def by_identity(found: Iterable[V], identity: Callable[[V], K]) -> dict[K, tuple[V, ...]]:
-    """What a look found, as suspects: what has the same identity can't be told apart, and is one suspect."""
+    """Groups what a reading found into suspects: findings with the same identity are one suspect."""
     groups: dict[K, tuple[V, ...]] = {}
     for each in found:
         key = identity(each)
@@ -72,7 +76,7 @@ def by_identity(found: Iterable[V], identity: Callable[[V], K]) -> dict[K, tuple
 
 
 def _count(policy: RecheckPolicy, seen: Mapping[K, int], before: Mapping[K, V], key: K, value: V) -> int:
-    """How many looks in a row have found it, this one counted."""
+    """How many readings in a row have found it, including this one."""
     if key not in seen or (policy.same_value and before[key] != value):
         return 1
     return seen[key] + 1

@@ -1,4 +1,4 @@
-"""Holds a mover back: no more rows in a second than were allowed, and none while the target has enough to do."""
+"""Throttles a mover: limits its rows per second, and stops it while the target is busy."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tieout.connectors.registry import open_target
 from tieout.model.requests import MoveOptions
 
 _SHORT_WAIT = 1.0
-"""A wait for the next rows that is no longer than this is not worth a word."""
+"""Seconds of waiting for the next rows that are too short to report."""
 
 
 @dataclass
 class Throttle:
-    """What is looked at on the target is asked on a connection of its own: the mover's may be in a transaction."""
+    """Reads the target's load on its own connection: the mover's connection may be in a transaction."""
 
     options: MoveOptions
     url: EndpointUrl
     _free_at: float = field(init=False, default=0.0)
 
     def moved(self, rows: int) -> None:
-        """So many rows were written; the next ones have to wait for their turn."""
+        """Reports that so many rows were written; the next ones have to wait for their turn."""
         if self.options.max_rows_per_second is not None:
             self._free_at = max(self._free_at, time.monotonic()) + rows / self.options.max_rows_per_second
 
     def reason(self) -> str | None:
-        """Why the mover has to wait, if it has to."""
+        """Why the mover has to wait; None if it does not."""
         wait = self._free_at - time.monotonic()
         if wait > 0:
             time.sleep(min(wait, _SHORT_WAIT))
@@ -49,7 +49,8 @@ class Throttle:
 
 
 def _lag_reason(behind: float | None, most: float) -> str | None:
-    """A replica that is gone is as far behind as can be: whoever set a limit does not want it to be left alone."""
+    """Why a replica's lag makes the mover wait. A missing replica counts as too far behind: the user who set a limit
+    wants the replica to keep up."""
     if behind is None:
         return "no replica of the target is connected, and max_replica_lag is set"
     if math.isinf(behind):

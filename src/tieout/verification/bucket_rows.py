@@ -1,4 +1,6 @@
-"""The rows of buckets that differ: read on both sides, brought together by Spark, compared."""
+"""The rows of buckets that differ: executors read them on both sides, Spark brings them together, and executors
+compare.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,10 @@ from tieout.verification.rows import fields_of, key_hashes, key_text
 
 @dataclass(frozen=True, slots=True)
 class LooseRow:
-    """A row on its way to its bucket: the hashes of its key and of all of it, and its values, each by three things.
+    """A row on its way to its bucket: the hashes of its key and of the whole row, and three facts of each value.
 
-    `marks` are what they are compared by, `texts` what reports keep of them (all of a number that has a tolerance,
-    which is applied to the text), `sizes` their bytes. `lookup` is what finds the row; None if nothing surely does.
+    `marks` are compared; `texts` go into reports (complete for a number with a tolerance, which applies to the text);
+    `sizes` are in bytes. `lookup` is the key to look the row up by; None if no literal matches it exactly.
     """
 
     source: bool
@@ -51,8 +53,9 @@ class LooseRow:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Rows of one bucket from one part of one side. Only the latest attempt at a part counts: a driver
-    that gave up half-way has sent some rows already."""
+    """Rows of one bucket from one part of one side. Only the latest attempt at a part counts: a database driver that
+    gave up half-way has sent some rows already.
+    """
 
     source: bool
     part: int
@@ -94,7 +97,7 @@ class ScanBuckets:
 def loose_rows(
     fields: Sequence[Field], scan: Scan, is_source: bool, buckets: int, wanted: frozenset[int]
 ) -> dict[int, list[LooseRow]]:
-    """The rows of wanted buckets. What is long is truncated here, on the executor: it is compared by its mark."""
+    """The rows of wanted buckets. Long values are truncated here, on the executor: their marks are compared."""
     prints = fingerprints(fields)
     keys = key_hashes(fields, scan.key, prints)
     places = buckets_of(keys, buckets)
@@ -118,7 +121,7 @@ def loose_rows(
 
 @dataclass(frozen=True)
 class CompareBuckets:
-    """Compares the rows of a bucket, from the payloads that its two sides sent."""
+    """Compares the rows that both sides sent to a bucket."""
 
     plan: TablePlan
     shape: Shape
@@ -126,7 +129,7 @@ class CompareBuckets:
     rechecking: Rechecking
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Payloads of whole buckets, sorted by bucket, into one result (or error) for all of them."""
+        """Turns the payloads of whole buckets, sorted by bucket, into one result or error for all of them."""
         try:
             result: Localised | TieoutError = self._compare(batches)
         except TieoutError as error:
@@ -185,7 +188,7 @@ class CompareBuckets:
                 yield Difference(self.shape.table, kind, self._identity(row, found.longest), copies=abs(more))
 
     def _identity(self, row: LooseRow, longest: int) -> dict[str, str | None]:
-        # The values of a key may be longer, so that its row is found by it.
+        # The values of a key may be longer, so that they find the row.
         of_key = LONGEST_KEPT if self.shape.key else longest_of(len(self.shape.columns), longest)
         return {self.shape.columns[place]: row.kept(place, of_key) for place in self.shape.identity}
 
@@ -202,7 +205,7 @@ class CompareBuckets:
 
 
 def _lookup(rows: Sequence[LooseRow]) -> Key | None:
-    """What rows that share a key are looked up by; None if not all of them are surely found."""
+    """The key to look up rows that share it by; None if no literal matches all of them exactly."""
     return None if any(row.lookup is None for row in rows) else rows[0].lookup
 
 

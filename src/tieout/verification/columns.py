@@ -1,4 +1,4 @@
-"""Which columns are compared and in which form: the comparison of two schemas."""
+"""Compares two schemas: which columns are compared, and in which form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tieout.model.tables import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class ColumnPair:
-    """Two columns and the form they are compared in; the user's SQL for a side, if given."""
+    """Two columns, the form in which they are compared, and the user's SQL for each side, if any."""
 
     source: Column
     target: Column
@@ -33,7 +33,7 @@ class ColumnPair:
 
 @dataclass(frozen=True, slots=True)
 class SchemaComparison:
-    """`pairs` are the columns to compare, `key` the places in it of the key's columns (none: a multiset)."""
+    """`pairs` are the columns to compare; `key` are the indexes of the key's columns in it (none: a multiset)."""
 
     pairs: tuple[ColumnPair, ...]
     key: tuple[int, ...]
@@ -42,7 +42,7 @@ class SchemaComparison:
 
 
 def compare_schemas(source: Table, target: Table, request: TableRequest, options: VerifyOptions) -> SchemaComparison:
-    """Pairs columns by name. Raises UsageError for a column that the request names and no side has."""
+    """Pairs columns by name. Raises UsageError for a column that the request names and neither side has."""
     _check_names(source, target, request)
     findings: list[SchemaFinding] = []
     unverified: list[UnverifiedColumn] = []
@@ -151,6 +151,6 @@ def _wanted(name: str, request: TableRequest) -> bool:
 def _check_names(source: Table, target: Table, request: TableRequest) -> None:
     known = set(source.column_names) | set(target.column_names)
     for name in (*(request.columns or ()), *request.exclude_columns, *request.tolerance, *request.expressions):
-        # A list for many tables (a pattern) may name columns that only some of them have.
+        # A request for a pattern may name columns that only some of its tables have.
         if name not in known and "*" not in request.source:
             raise UsageError(f"{source.name} has no column {name}", f"it has {', '.join(sorted(known))}")

@@ -1,4 +1,4 @@
-"""Two sets of rows into differences."""
+"""Compares two sets of rows in memory and returns their differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tieout.verification.rows import Rows
 
 @dataclass(frozen=True, slots=True)
 class RowPair:
-    """A row that differs: its places among the source's and the target's rows, None where it is missing."""
+    """A row that differs: its index among the source's and the target's rows, None where it is missing."""
 
     kind: DifferenceKind
     source: int | None
@@ -28,7 +28,7 @@ class RowPair:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a comparison needs to know of a table."""
+    """What a comparison needs to know about a table."""
 
     table: str
     columns: tuple[str, ...]
@@ -37,20 +37,20 @@ class Shape:
     redaction: Redaction | None = None
 
     def shown(self, difference: Difference) -> Difference:
-        """As it may be listed and kept."""
+        """The difference as reports may list it: without values, if they are redacted."""
         if self.redaction is None:
             return difference
         return self.redaction.difference(difference, keyed=bool(self.key))
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """The columns by which a report names a row: the key's, or all of them."""
+        """The columns by which a report identifies a row: the key, or all of them."""
         return self.key or tuple(range(len(self.columns)))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows that differ, with the rows they came from. `ambiguous`: a key was there twice on one side."""
+    """The rows that differ, with the rows they came from. `ambiguous`: one side has a key twice."""
 
     shape: Shape
     source: Rows
@@ -68,7 +68,7 @@ class Comparison:
         )
 
     def key(self, pair: RowPair) -> tuple[bytes, Key | None]:
-        """The hash of a row's key, and the key as it is looked up; None if no literal surely finds it."""
+        """The hash of a row's key, and the key to look it up by; None if no literal matches it exactly."""
         rows, row = _side(self, pair)
         return rows.keys[row].tobytes(), rows.key(row, self.shape.key) if self.shape.key else None
 
@@ -76,8 +76,9 @@ class Comparison:
         return (self.difference(pair) for pair in self.pairs)
 
     def difference(self, pair: RowPair, longest: int = LONGEST_KEPT) -> Difference:
-        """As reports keep it: values of more than so many bytes are truncated. Those of a key may be longer, so that
-        its row is found by it."""
+        """The difference for reports, with values truncated after `longest` bytes. Values of a key may be longer, so
+        that they find the row.
+        """
         shape = self.shape
         rows, row = _side(self, pair)
         of_key = LONGEST_KEPT if shape.key else longest_of(len(shape.columns), longest)
@@ -93,8 +94,9 @@ class Comparison:
 
 
 def compare_rows(shape: Shape, source: Rows, target: Rows) -> Comparison:
-    """What differs between two sets of rows. Rows match by key; without a key, or for a key that is
-    there twice, they are multisets: equal rows cancel one for one."""
+    """Compares two sets of rows. Rows match by key. Without a key, and for keys that occur twice, they are multisets:
+    equal rows cancel one for one.
+    """
     left, right = _frame(source), _frame(target)
     on = ["k0", "k1"]
     doubled = pl.concat([_doubled(left), _doubled(right)]).unique() if shape.key else None
@@ -129,7 +131,7 @@ def _keyed(shape: Shape, source: Rows, target: Rows, left: pl.DataFrame, right: 
     pairs = [RowPair(DifferenceKind.MISSING, row, None) for row in missing]
     pairs += [RowPair(DifferenceKind.EXTRA, None, row) for row in extra]
     for row, other in zip(both["i"], both["i_t"], strict=True):
-        # Under a tolerance, neighbours in two cells of the grid have other fingerprints and are the same.
+        # With a tolerance, two values close to each other may be equal and still have different fingerprints.
         if not shape.tolerances or changed_columns(shape, source, row, target, other):
             pairs.append(RowPair(DifferenceKind.CHANGED, row, other))
     return pairs
@@ -175,5 +177,5 @@ def _side(comparison: Comparison, pair: RowPair) -> tuple[Rows, int]:
 
 
 def selected(comparison: Comparison, pairs: Sequence[RowPair]) -> Comparison:
-    """The same comparison, of which only some pairs are left."""
+    """The same comparison with only some of its pairs."""
     return Comparison(comparison.shape, comparison.source, comparison.target, tuple(pairs), comparison.ambiguous)

@@ -1,4 +1,4 @@
-"""Two DataFrames compared: a verification without endpoints and without a meta store."""
+"""Compares two DataFrames: a verification without endpoints and without a meta store."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tieout.verification.table_state import TableRun, start_run
 _SCHEMA = "frame"
 _NAMES = TableName(_SCHEMA, "a"), TableName(_SCHEMA, "b")
 _AT_ONCE = Rechecking(0, 0, (None, None))
-"""A frame's rows can't be looked up again."""
+"""The rows of a frame can't be rechecked."""
 
 
 def compare_frames(a: DataFrame, b: DataFrame, request: TableRequest, limit: int | None) -> VerificationResult:
-    """Rows match by the request's key; without one they are multisets. `a` is the source, `b` the target."""
+    """Matches rows by the request's key; without a key, as multisets. `a` is the source, `b` the target."""
     started = now()
     spark = a.sparkSession
     options = VerifyOptions(limit=limit)

@@ -44,7 +44,7 @@ _AT_ONCE = 4
 
 
 def is_native_pair(plan: TablePlan) -> bool:
-    """Both sides are frames, hashed by Spark itself."""
+    """Whether both sides are frames that Spark hashes itself."""
     return plan.strategy is Strategy.NATIVE and not plan.aligned
 
 
@@ -89,7 +89,7 @@ class DigestFrame(DriverWork):
 
 
 def native_suspects(spark: SparkSession, run: TableRun) -> DataFrame:
-    """The payloads of all rows that may differ, of a table whose two sides Spark hashed itself."""
+    """The payloads of all rows that may differ in a table whose two sides Spark hashed itself."""
     plan, wanted = run.plan, frozenset(run.differing_buckets)
     assert plan.hash is not None
     found = (run.source_buckets, run.target_buckets)
@@ -113,7 +113,7 @@ def count_work(side: Side) -> Work:
 
 
 def run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:
-    """`run_work`, of which pieces that need the session run as jobs of their own at the same time."""
+    """`run_work`, with a Spark job of its own for each piece of work that needs the session, at the same time."""
     if not any(isinstance(piece, DriverWork) for partition in partitions for piece in partition):
         return run_work(spark, partitions)
     return interruptible(spark, lambda: _run_mixed(spark, partitions))
@@ -136,7 +136,7 @@ def _run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> lis
             for number, p in enumerate(partitions)
         ]
     finally:
-        # After Ctrl-C nobody waits for a job that is being cancelled.
+        # After Ctrl-C, do not wait for a job that Spark is cancelling.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -159,7 +159,7 @@ _SCHEMA = "bucket int, rows long, " + ", ".join(f"{word} long" for word in _WORD
 
 
 def hashed_pair(rows: tuple[DataFrame, DataFrame], scans: tuple[Scan, Scan], seed: int) -> tuple[DataFrame, DataFrame]:
-    """The rows of two frames with hashes that compare."""
+    """The rows of two frames with comparable hashes."""
     types = [[field.dataType for field in frame.schema.fields] for frame in rows]
     left = SparkHash(scans[0], types[1], seed).hashed(rows[0])
     return left, SparkHash(scans[1], types[0], seed).hashed(rows[1])
@@ -168,7 +168,7 @@ def hashed_pair(rows: tuple[DataFrame, DataFrame], scans: tuple[Scan, Scan], see
 def native_digests(
     rows: tuple[DataFrame, DataFrame], scans: tuple[Scan, Scan], seed: int, buckets: int, *, both: bool = True
 ) -> tuple[Buckets, Buckets]:
-    """The digests of both frames in one pass over them, or of the first alone. Hashed in the JVM."""
+    """The digests of both frames in one pass, or of the first frame only. The JVM hashes them."""
     left, right = (frame.withColumn("side", fn.lit(side)) for side, frame in enumerate(hashed_pair(rows, scans, seed)))
     names = ["side", "k0", "h0", "h1"]
     hashed = left.select(*names).unionAll(right.select(*names)) if both else left
@@ -179,7 +179,7 @@ def native_digests(
 
 
 def pulled_digests(rows: DataFrame, scan: Scan, buckets: int) -> Buckets:
-    """The digests of a frame in canonical form, hashed by Python workers; comparable with a database's."""
+    """The digests of a frame in canonical form, comparable with a database's. Python workers hash it."""
     parts = map_batches(wired(rows, scan), DigestBatches(scan, buckets).run, _SCHEMA)
     sums = parts.groupBy("bucket").agg(*(fn.sum(name).alias(name) for name in ("rows", *_WORDS)))
     return {bucket: digest_of(count, halves) for bucket, count, *halves in sums.collect()}
@@ -235,7 +235,7 @@ class SendRows:
 
 
 def bucket_rows(rows: DataFrame, send: SendRows) -> DataFrame:
-    """Rows of a frame as a frame of payloads; those of other buckets than wanted stay where they are."""
+    """The rows of wanted buckets as a frame of payloads."""
     return map_batches(wired(rows, send.scan), send.run, SCHEMA)
 
 
@@ -246,10 +246,10 @@ def suspect_rows(
     native: tuple[int, frozenset[int]],
     buckets: int,
 ) -> DataFrame:
-    """Payloads of the rows of two frames whose keys have not the same rows on both sides.
+    """Payloads of the rows of two frames whose keys do not have the same rows on both sides.
 
-    `native` are the number of buckets that Spark's hash made and those that differ. What remains is put into
-    `buckets` by the canonical hash: a key may hash differently on the two sides and still be the same.
+    `native` is the number of buckets by Spark's hash, and which of them differ. The rows go into `buckets` by the
+    canonical hash: equal keys may have different Spark hashes on the two sides.
     """
     many, wanted = native
     pair = hashed_pair(rows, scans, seed)

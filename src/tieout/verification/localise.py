@@ -1,6 +1,6 @@
-"""From a range that differs to the rows that do.
+"""Finds the rows that differ in a range whose digests differ.
 
-Differences are counted all and kept up to a limit. Rows that differ while their table is written to are read again
+All differences are counted, and listed up to a limit. Rows that differ while their table is written to are rechecked
 before they count.
 """
 
@@ -25,7 +25,7 @@ from tieout.verification.work import DigestRange
 
 @dataclass(frozen=True, slots=True)
 class Localised:
-    """What a range's comparison found. `differences` may be fewer than `counts` says: the limit."""
+    """What the comparison of a range found. The limit may make `differences` fewer than `counts` says."""
 
     counts: DifferenceCounts
     differences: tuple[Difference, ...]
@@ -36,11 +36,11 @@ class Localised:
 
 
 KEPT_BYTES = 16 << 20
-"""Of values that one range or bucket hands to the driver. From then on, only the beginnings of values are kept."""
+"""Bytes of values that one range or bucket sends to the driver. Beyond that, values are truncated."""
 
 
 class Found:
-    """Differences as they come in, counted all and kept up to a limit."""
+    """Collects differences: counts all of them and lists them up to a limit."""
 
     def __init__(self, shape: Shape, limit: int | None) -> None:
         self.shape = shape
@@ -74,16 +74,16 @@ class Found:
 
     @property
     def longest(self) -> int:
-        """The bytes of a value that the next difference may hold."""
+        """How many bytes of a value the next difference may hold."""
         return LONGEST_KEPT if self._bytes < KEPT_BYTES else SHORTEST_KEPT
 
     def ambiguous(self) -> None:
-        """A key is there twice on one side."""
+        """Notes that one side has a key twice."""
         names = ", ".join(self.shape.columns[place] for place in self.shape.key)
         self._notes.setdefault(f"the key ({names}) is not unique; rows that share a key were compared as a multiset")
 
     def _keep(self, difference: Difference) -> bool:
-        """Whether there was room for it."""
+        """Lists a difference, and returns whether the limit allowed it."""
         if self._limit is not None and len(self._kept) >= self._limit:
             return False
         difference = self.shape.shown(difference)
@@ -99,15 +99,14 @@ class Found:
 
 
 MOST_SUSPECTS = 20_000
-"""Keys that wait for another look at the same time."""
+"""Keys that wait for a recheck at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rechecking:
-    """How long to give a row that differs, if its table is being written to.
+    """How often to recheck a row that differs, and after how many seconds, if its table is being written to.
 
-    `marks` are the two sides' activity marks from before anything was read; None: it can't be told, so
-    assume writes.
+    `marks` are the two sides' activity marks from before anything was read; None: unknown, so assume writes.
     """
 
     after: float
@@ -116,8 +115,9 @@ class Rechecking:
 
 
 class RowRecheck:
-    """Takes differences to `found`: at once if nothing was written since the verification began, else after
-    their rows were read again, up to so many times, and still differ. Rows wait together, not one by one."""
+    """Adds differences to `found`: at once if nothing was written since the verification started, else after a recheck
+    of their rows. Rows wait together, not one by one.
+    """
 
     def __init__(self, plan: TablePlan, rechecking: Rechecking, found: Found) -> None:
         self._plan = plan
@@ -130,21 +130,21 @@ class RowRecheck:
             self._found.add(comparison)
             return
         keys = [(pair, *comparison.key(pair)) for pair in comparison.pairs]
-        # A row without a key, or with one that no literal finds again, can't be looked up.
+        # A row without a key, or whose key no literal matches exactly, can't be looked up.
         self._found.add(selected(comparison, [pair for pair, _, key in keys if key is None]))
         self._wait_for({hashed: key for _, hashed, key in keys if key is not None})
 
     def add_differences(self, keys: Mapping[bytes, Key], differences: Sequence[Difference]) -> None:
-        """The same for differences whose rows are not held any more; `keys` are those of all of them, by their hash."""
+        """The same for differences whose rows are no longer in memory; `keys` are all their keys, by their hash."""
         if not differences or not self._must_wait():
             self._found.add_all(differences)
         else:
             self._wait_for(keys)
 
     def finish(self) -> None:
-        """After the last difference: looks again at all that wait."""
+        """Rechecks all rows that wait. Call it after the last difference."""
         suspects, self._suspects = self._suspects, {}
-        # A row that agrees at one look is equal: only what differs at every look counts.
+        # A row that agrees once is equal: only a row that differs every time counts.
         policy = RecheckPolicy(self._rechecking.after, self._rechecking.times, agreeing=self._rechecking.times + 1)
         left = count(policy.looks - 1, -1)
 
@@ -169,8 +169,9 @@ class RowRecheck:
             self.finish()
 
     def _look_again(self, keys: Mapping[bytes, Key]) -> Iterator[Comparison]:
-        """Both sides of these keys, read anew: as many at once as there is room for, but all where a side is read to
-        its end for it."""
+        """Reads both sides of these keys again: as many at once as fit into memory, but all of them if a side must be
+        scanned to its end for it.
+        """
         sides = self._plan.source, self._plan.target
         portions = Portions(LOOKUP)
         finds = all(side.reader.finds(side.scan) for side in sides)
@@ -183,7 +184,7 @@ class RowRecheck:
 
 
 def written(plan: TablePlan, rechecking: Rechecking) -> bool:
-    """Whether either side may have been written to since the verification began."""
+    """Whether either side may have been written to since the verification started."""
     now = (plan.source.reader.activity(), plan.target.reader.activity())
     return None in now or None in rechecking.marks or now != rechecking.marks
 
@@ -193,7 +194,7 @@ LEAF_ROWS = 20_000
 
 @dataclass(frozen=True)
 class CompareRange:
-    """Cuts a range into leaves, passes over those whose digests agree, and compares the rows of the others."""
+    """Divides a range into smaller ones, skips those whose digests agree, and compares the rows of the others."""
 
     plan: TablePlan
     keys: KeyRange
@@ -217,18 +218,18 @@ class CompareRange:
         if not result.counts and self._must_differ(result):
             raise ReadError(
                 f"{plan.name}: the digests of {self.keys} differ, but its rows do not",
-                "this is a bug: please report it",
+                "please report this bug",
             )
         yield result
 
     def _must_differ(self, result: Localised) -> bool:
-        """Whether digests that differ prove that rows do: of one canonical form, with nothing written since."""
+        """Whether different digests prove different rows: in canonical form, and nothing was written since."""
         plan = self.plan
         exact = plan.hash is None and not plan.as_sent and not plan.tolerances
         return exact and not result.rechecked and not written(plan, self.rechecking)
 
     def _leaves(self) -> Iterator[KeyRange]:
-        """One after the other, so that a leaf's end is known before its rows are read."""
+        """Small ranges one after another, so that the end of each is known before its rows are read."""
         side = self.plan.source if self.larger == "source" else self.plan.target
         rows = leaf_rows(side)
         rest = self.keys
@@ -242,7 +243,7 @@ class CompareRange:
                 return
 
     def _agree(self, leaf: KeyRange, found: Found) -> bool:
-        """Where rows need not be decoded for it, a leaf costs less to digest than to read."""
+        """Whether the digests of a small range agree, where a digest costs less than reading its rows."""
         plan = self.plan
         if plan.hash is None and not plan.as_sent:
             return False
@@ -260,6 +261,6 @@ def shape_of(plan: TablePlan) -> Shape:
 
 
 def leaf_rows(side: Side) -> int:
-    """Rows of a leaf: as many as fit in memory by the table's average row, within reason."""
+    """Rows of a small range: as many as fit into memory by the table's average row, up to LEAF_ROWS."""
     row_bytes = side.scan.table.average_row_bytes or 200
     return max(1, min(LEAF_ROWS, ROOM // max(row_bytes, 1)))

@@ -1,7 +1,8 @@
-"""Every problem of a request at once, each with its fix, and what its answer would be worth.
+"""Preflight of a verification: finds every problem of a request at once, each with its fix, and what the result would
+be worth.
 
-Reads catalogs, and asks each table for no rows. What the plan of a table says is looked at, too: gaps, differences and
-weak spots.
+Reads catalogs, and reads no rows of any table. Also reports what the plan of a table shows: gaps, differences and weak
+spots.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def guarantee_of(plan: TablePlan) -> Guarantee:
     if plan.strategy is Strategy.COUNTS:
         return Guarantee(None, "only row counts are compared: no table can be verified as equal", False, False)
     bits = plan.hash.bits if plan.hash else 128
-    # An engine's own hash is mixed once more: either pass may collide.
+    # An engine's own hash is mixed a second time: either pass may collide.
     chance = bits - 1 if plan.hash and plan.hash.native else bits
     return Guarantee(
         bits,
@@ -115,7 +116,7 @@ _AT_ONCE = 4
 def preflight_verification(
     request: VerifyRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str, session: Callable[[], SparkSession]
 ) -> Preflight:
-    """All that stands in the way of a verification, and how its tables would fare."""
+    """Everything that prevents a verification, and how it would treat each table."""
 
     def look(source: Endpoint, target: Endpoint, found: Preflight) -> Preflight:
         problems, tables = look_ahead(source, target, request)
@@ -125,12 +126,12 @@ def preflight_verification(
 
 
 def look_ahead(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tuple[list[Problem], list[TableForecast]]:
-    """What stands in the way of `request` between two endpoints that were reached, and how its tables would fare."""
+    """What prevents `request` between two endpoints that answered, and how it would treat each table."""
     problems = [*untested("source", source), *untested("target", target)]
     pairs = _pairs(source, target, request.tables, problems)
     planned = [table for pair in pairs if (table := _planned(source, target, pair, request, problems)) is not None]
     if not planned and not problems:
-        problems.append(Problem(Severity.PREVENTS, "there is no table to compare", "check the schema in the URLs"))
+        problems.append(Problem(Severity.PREVENTS, "no tables to compare", "check the schema in the URLs"))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for table, unreadable in zip(planned, pool.map(_unreadable, planned), strict=True):
             problems += [*unreadable, *table_problems(table)]
@@ -168,7 +169,7 @@ def _planned(
 
 
 def _unreadable(table: PlannedTable) -> list[Problem]:
-    """What each side answers to the very statement that would read it, asked for no rows."""
+    """Problems with the very statement that would read each side, run for no rows."""
     if table.plan is None:
         return []
     found = []
@@ -184,7 +185,7 @@ def _unreadable(table: PlannedTable) -> list[Problem]:
 
 def _ask(side: Side) -> None:
     if side.is_frame:
-        return  # it was opened to describe it; to read none of its rows tells no more
+        return  # describing it has opened it; reading none of its rows shows nothing more
     where = f"({side.scan.where}\n) AND 1 = 0" if side.scan.where else "1 = 0"
     scan = replace(side.scan, where=where)
     reading(side.reader, lambda reader: deque(reader.read(scan, EVERYTHING), maxlen=0))

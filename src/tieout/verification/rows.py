@@ -1,4 +1,4 @@
-"""Rows in canonical form, held in memory: those of one leaf range or bucket, never of a table."""
+"""Rows in canonical form, in memory: the rows of one small range or bucket, never of a whole table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tieout.connectors.protocols.endpoint import Reader, Scan, reading
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 
 LOOKUP = 500
-"""Keys asked for in one statement."""
+"""Keys that one statement looks up."""
 
 
 def fields_of(scan: Scan, batch: pa.RecordBatch) -> list[Field]:
@@ -26,7 +26,7 @@ def fields_of(scan: Scan, batch: pa.RecordBatch) -> list[Field]:
 
 
 def key_hashes(fields: Sequence[Field], key: Sequence[int], prints: Words) -> Words:
-    """What a row is found by: the hash of its key, or of all of it if the table has none."""
+    """What identifies a row: the hash of its key, or of the whole row if the table has no key."""
     return fingerprints([fields[place] for place in key]) if key else prints
 
 
@@ -57,7 +57,7 @@ class Rows:
         return item.text(place)
 
     def kept(self, row: int, column: int, longest: int) -> str | None:
-        """As reports keep it: truncated, if it is longer."""
+        """The value for reports, truncated after `longest` bytes."""
         item, place = self.field_at(row, column)
         return item.kept(place, longest)
 
@@ -90,10 +90,10 @@ def read_rows(reader: Reader, scan: Scan, keys: KeyRange) -> Rows:
 
 
 def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[bytes] | None = None) -> Rows:
-    """The rows with these keys and no others, whatever else the engine takes for the same.
+    """The rows with exactly these keys, even if the engine considers other values equal to them.
 
-    `hashes` are those of the keys; without them, a row is told by the text of its key. Where a literal does not surely
-    find a key, every row is read and those that have it are kept.
+    `hashes` are the hashes of the keys; without them, rows are recognised by the text of their key. Where a literal
+    does not match a key exactly, this reads every row and keeps those that have it.
     """
     parts = [keys[start : start + LOOKUP] for start in range(0, len(keys), LOOKUP)]
     texts = set(keys)

@@ -1,4 +1,4 @@
-"""What executors do for a verification: walk keys, digest a range, find the rows that differ."""
+"""Work of executors for the digest stage: find keys that divide a table, count rows, digest ranges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tieout.verification.rows import fields_of, key_hashes
 
 @dataclass(frozen=True)
 class WalkKeys:
-    """Where to cut a range so that every part has `rows` rows."""
+    """Finds the keys that divide a range into ranges of `rows` rows."""
 
     side: Side
     keys: KeyRange
@@ -48,9 +48,9 @@ class RangeDigest:
 
 @dataclass(frozen=True)
 class DigestRange:
-    """The digest of one range of one side: by the engine's own hash, or of rows pulled here.
+    """Digests one range of one side: by the engine's own hash, or by hashing its rows here.
 
-    `as_sent`: of their bytes as the server sends them; else of their canonical form.
+    `as_sent`: hashes the bytes that the server sends; otherwise the canonical form of each row.
     """
 
     side: Side
@@ -93,7 +93,7 @@ class BucketDigests:
 
 @dataclass(frozen=True)
 class DigestBuckets:
-    """The digests of one range of one side, by bucket."""
+    """Digests one range of one side, by bucket."""
 
     side: Side
     keys: KeyRange
