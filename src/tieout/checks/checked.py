@@ -42,12 +42,12 @@ class Checked:
     kept: bool = False
 
     def detected_now(self) -> Checked:
-        """The same, whose failures say when they were found: now, unless they say so already."""
+        """The same with the time of detection in each failure: now, unless it has one already."""
         now = datetime.now(UTC)
         return replace(self, failures=tuple(replace(f, detected_at=f.detected_at or now) for f in self.failures))
 
     def shown(self, redaction: Redaction | None) -> Checked:
-        """As it may be listed and kept."""
+        """The same as reports and the store may hold it: without values, if they are redacted."""
         if redaction is None:
             return self
         failures = tuple(map(redaction.failure, self.failures))

@@ -1,5 +1,7 @@
-"""The rows that break constraints, as the engine finds them: looked for on executors, and looked for again before a row
-is said to break one.
+"""Checks the constraints of a table: executors ask the engine for rows that violate them, and recheck before a row
+counts.
+
+One scan checks all constraints that a row alone decides; each key and each reference has a query of its own.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ from tieout.spark.executor_work import Work
 from tieout.wording import plural
 
 MOST = 100_000
-"""Rows that break one constraint, of one look: more are counted, not listed."""
+"""Rows that violate one constraint, listed by one reading: more are counted, not listed."""
 
 Values = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BreakingRow:
-    """A row that breaks a constraint. `group` is what rows have in common that are not unique."""
+    """A row that violates a constraint. `group` is the value that rows share and should not."""
 
     address: Values
     key: Values
@@ -50,15 +52,15 @@ class BreakingRow:
 
     @property
     def identity(self) -> Values:
-        """What the row is called at another look."""
+        """What identifies the row in a recheck."""
         return self.key or self.address or self.values
 
 
 @dataclass
 class Seen:
-    """What one look found: for each constraint the rows that break it. `cut`: those of which there are more.
+    """What one reading found: for each constraint the rows that violate it. `cut`: constraints with more rows.
 
-    `unlisted` rows break something, as the engine counts them, and are not among those that it lists.
+    `unlisted` rows violate a constraint by the engine's count, but the engine does not list them.
     """
 
     rows: int
@@ -69,7 +71,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Look:
-    """One part, of all that is asked."""
+    """Reads one part of the table for all constraints of a query."""
 
     violations: Violations
     part: Part
@@ -114,15 +116,15 @@ def _truths(mark: Field) -> npt.NDArray[np.bool_]:
 
 
 def _texts(fields: Sequence[Field], row: np.integer) -> Values:
-    """As failures keep them: long values truncated."""
+    """The values as failures hold them: long ones truncated."""
     return tuple(field.kept(int(row), LONGEST_IN_FAILURE) for field in fields)
 
 
 @dataclass
 class ConstraintOutcome:
-    """What came of one constraint. `unstable` broke it at the last look and at none before. `cut`: there may be more.
+    """The outcome of one constraint. `unstable` rows violated it on the last recheck only. `cut`: there may be more.
 
-    `unlisted` rows break it or one that was asked with it: see Seen. `error` is what kept it from being asked.
+    `unlisted` rows violate it or another constraint of the same query: see Seen. `error` kept it from being checked.
     """
 
     rows: int = 0
@@ -134,23 +136,23 @@ class ConstraintOutcome:
 
 
 _Suspect = tuple[int, int, Values]
-"""What was asked, by its place; the constraint's number in it; what the rows are called at another look."""
+"""The index of the query, the number of the constraint in it, and what identifies the rows in a recheck."""
 
 _NOBODY = -1
-"""Instead of a constraint's number: rows that break something, and that the engine does not list."""
+"""In place of a constraint's number: rows that violate a constraint and that the engine does not list."""
 
 
 @dataclass
 class ConstraintRecheck:
-    """`rest` waits so many seconds, or raises to end it all."""
+    """`rest` waits so many seconds, or raises to stop the job."""
 
     spark: SparkSession
     options: CheckOptions
     rest: Callable[[float], None]
 
     def run(self, asked: Sequence[Violations]) -> list[list[ConstraintOutcome]]:
-        """For each of what is asked, what came of its constraints. Two looks in a row must find a row, whatever its
-        values were.
+        """For each query, the outcomes of its constraints. Two readings in a row must find a row, whatever its
+        values.
         """
         last = dict(enumerate(self._look(asked)))
         outcomes = [
@@ -175,7 +177,7 @@ class ConstraintRecheck:
         return outcomes
 
     def _look(self, asked: Sequence[Violations]) -> list[Seen | TieoutError]:
-        """All of it at once."""
+        """Runs all queries at once."""
         rate = rate_of_a_task(self.spark, self.options.max_rows_per_second)
         work: list[tuple[int, Work]] = [
             (place, Look(violations, part, rate)) for place, violations in enumerate(asked) for part in violations.parts
@@ -215,7 +217,7 @@ def _suspects(looked: Mapping[int, Seen | TieoutError], look: int) -> dict[_Susp
         for number, breaking in enumerate(seen.breaking):
             for identity, alike in by_identity(breaking, lambda each: each.identity).items():
                 found[place, number, identity] = alike
-        if seen.unlisted:  # never the same: another look may list them
+        if seen.unlisted:  # never the same suspect: a recheck may list them
             found[place, _NOBODY, (str(look),)] = ()
     return found
 
@@ -250,7 +252,7 @@ AddressText = Callable[[Sequence[str | None]], str]
 
 
 class Naming:
-    """One failure for each row: of rows that should be unique, one for each of them, with the others in its details."""
+    """Makes one failure for each row. For rows that should be unique, each names the others in its details."""
 
     def __init__(self, database: str, violations: Violations, address_text: AddressText) -> None:
         self._database = database
@@ -292,7 +294,7 @@ class Naming:
         return constraint.index is not None or column in constraint.columns
 
     def _call(self, constraint: ConstraintInfo, row: BreakingRow) -> str:
-        """By its key, unless that is what the rows have in common."""
+        """The row's key, unless that is what the rows share; then its address."""
         if row.key and constraint.kind is not ConstraintKind.PRIMARY_KEY:
             key = zip(self._violations.key, row.key, strict=True)
             return ", ".join(f"{column.name}={'NULL' if value is None else value}" for column, value in key)
@@ -300,14 +302,14 @@ class Naming:
 
 
 def _in_order(row: BreakingRow) -> list[tuple[bool, int, str]]:
-    """Numbers by their size, before all else."""
+    """Sorts numbers by their size, before all other text."""
     called: Values = (*row.key, *row.address)
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in (each or "" for each in called)]
 
 
 @dataclass
 class ConstraintChecks:
-    """`rest` waits so many seconds, or raises to end it all."""
+    """`rest` waits so many seconds, or raises to stop the job."""
 
     spark: SparkSession
     checker: Checker
@@ -315,7 +317,7 @@ class ConstraintChecks:
     rest: Callable[[float], None]
 
     def run(self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None) -> Iterator[Checked]:
-        """In the order of the constraints, which are of one table. With `only`, of some of its rows: see there."""
+        """Checks constraints of one table, in their order. `only`: for some of its rows."""
         checked = [constraint_not_checked(each, each.unchecked) for each in constraints if each.unchecked]
         asked = [each for each in constraints if not each.unchecked]
         checked += self._asked(_together(asked), only)
@@ -339,7 +341,7 @@ class ConstraintChecks:
         seconds = time.monotonic() - started
         for violations, results in zip(askable, outcome, strict=True):
             if results[0].error is not None and len(results) > 1:
-                # One expression that fails says nothing of the others: each is asked by itself.
+                # One expression that fails says nothing about the others: each gets a query of its own.
                 alone += [[each] for each in violations.constraints]
                 continue
             naming = Naming(self.checker.database, violations, self.checker.address_text)
@@ -378,7 +380,7 @@ def _checked(
 
 
 def _reason(outcome: ConstraintOutcome) -> str | None:
-    """Why there may be more to say of a constraint than was found; None: there is not."""
+    """Why there may be more failures than were found; None if there are not."""
     if outcome.cut:
         return f"listed the first {MOST:,} rows that violate it: there may be more"
     if outcome.unlisted:

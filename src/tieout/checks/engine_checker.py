@@ -1,4 +1,4 @@
-"""What the engine's own checker says of a table, in the form of all other checks."""
+"""The engine's own checker (amcheck, CHECK TABLE, integrity_check) as a check like all others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.tables import Table
 
 OWN = "engine's own checker"
-"""What its check is called before it has told its name."""
+"""The name of its check while the engine has not named it."""
 
 
 class EngineCheckerAbsent(Exception):
-    """The server does not have its own checker, and nobody asked for it. The message says what to install."""
+    """The server has no checker of its own, and nobody asked for one. The message says what to install."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class EngineChecks:
 
 
 def own_checked(checker: Checker, table: Table, options: CheckOptions) -> Checked:
-    """EngineCheckerAbsent: there is nothing to tell of this table, nor of any other one."""
+    """Checks one table. Raises EngineCheckerAbsent if the server can't check this table or any other."""
     started = time.monotonic()
     check = checker.own_check(table, options.engine_seconds)
     if check.absent and options.engine_checker is None:

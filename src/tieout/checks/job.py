@@ -1,4 +1,4 @@
-"""A check as a job of the meta store."""
+"""Runs a CHECK statement as a job of the meta store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tieout.wording import plural
 
 @dataclass
 class CheckJob:
-    """One statement on one open database. `shown` is its URL without secrets; `source` tells of changes."""
+    """One statement on one open database. `shown` is its URL without secrets; `source` opens its change log."""
 
     store: MetaStore
     statement: CheckStatement
@@ -47,8 +47,8 @@ class CheckJob:
     listener: Listener = silence
 
     def run(self, session: Callable[[], SparkSession], resume: str | None = None) -> CheckReport:
-        """Plans, and makes the checks; those that the job named by `resume` has not made. Whatever ends it, the job's
-        state in the store says so.
+        """Plans and runs the checks; with `resume`, those that this job has not finished. However it ends, the store
+        records the job's state.
         """
         job = self.store.jobs.resume(resume) if resume is not None else self._create()
         hidden = values_hidden(self.options.redact_values)
@@ -58,7 +58,7 @@ class CheckJob:
             return report
 
     def follow(self, session: Callable[[], SparkSession], every: float, tell: Callable[[CheckReport], None]) -> None:
-        """Checks what was changed again and again, until somebody ends it; always as one job."""
+        """Checks what changed again and again as one job, until somebody stops it."""
         job = self._create(every=every)
         with running(self.store.jobs, job.id):
             while True:
@@ -84,7 +84,7 @@ class CheckJob:
             each = found.detected_now()
             shown = each.shown(redaction)
             checked.append(shown)
-            # What was kept without its values can't be recognised; before it was kept, it was recorded.
+            # A redacted failure can't be recognised; it was recorded before its unit was stored.
             if each.result.status is not Status.NOT_CHECKED and not (each.kept and redaction):
                 self.store.failures.record(job.id, self.shown, each.result, each.failures, shown.failures)
         notes = [*engine.notes, *_unordered(checked), *([NOTE] if redaction else ())]
@@ -92,7 +92,7 @@ class CheckJob:
         return replace(report, changed=tuple(spans))
 
     def _checked(self, checks: TableChecks, of_tables: Iterator[Checked]) -> Iterator[Checked]:
-        """Definitions first: they may say why something else can't be read."""
+        """Checks definitions first: they may explain why something else can't be read."""
         left_out = self.statement.changed and self.statement.families & OF_ROWS
         if Family.SCHEMA in self.statement.families and not left_out:
             yield from checks.ledger.checked((self.checker.database,), Family.SCHEMA, self._definitions)
@@ -139,7 +139,7 @@ class CheckJob:
 
 
 def _unordered(checked: Sequence[Checked]) -> Iterator[str]:
-    """What `ok` does not say of an index is said once, for all of them."""
+    """One note for all indexes about what their `ok` does not cover."""
     without = [each.result.name for each in checked if each.result.evidence and ORDER_UNKNOWN in each.result.evidence]
     if without:
         yield f"the order of keys was not checked in {plural(len(without), 'index')}"

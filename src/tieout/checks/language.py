@@ -1,5 +1,5 @@
-"""From the text of a CHECK statement to what it asks for; the SCRUB and INSPECT forms are those that people know from
-elsewhere. An error points at its place and says what was expected there.
+"""Parses CHECK statements, and the SCRUB and INSPECT statements that people know from CockroachDB. An error points at
+its position and says what was expected there.
 """
 
 from __future__ import annotations
@@ -94,32 +94,32 @@ WORDS = {
     "SEMICOLON": "the end",
     "$END": "the end",
 }
-"""How the grammar's terminals are called in messages; a keyword is called as it is written."""
+"""Names of the grammar's terminals in messages; a keyword is its own name."""
 
 
 _DATA = frozenset({Family.SCHEMA, Family.VALIDITY})
-"""What VALIDITY and PHYSICAL ask for: all that is neither an index's nor a constraint's."""
+"""What VALIDITY and PHYSICAL check: everything that is neither an index nor a constraint."""
 
 
 def parse_statement(text: str) -> CheckStatement:
-    """StatementError for what is none."""
+    """Raises StatementError for any other text."""
     try:
-        asked: CheckStatement = _Reader(text).transform(_parser().parse(text))
+        statement: CheckStatement = _Reader(text).transform(_parser().parse(text))
     except UnexpectedInput as error:
         raise _misplaced(text, error) from None
     except VisitError as error:
         raise error.orig_exc from None
-    return asked
+    return statement
 
 
 def split_statements(text: str) -> list[str]:
-    """The statements of a file: each ends with a semicolon that is in no quotes and in no comment."""
+    """The statements of a file: each ends with a semicolon outside quotes and comments."""
     found, start = [], 0
     for token in _lexed(text):
         if token.type == "SEMICOLON":
-            place = token.start_pos or 0
-            found.append(text[start:place])
-            start = place + 1
+            position = token.start_pos or 0
+            found.append(text[start:position])
+            start = position + 1
     return [each.strip() for each in [*found, text[start:]] if _lexed(each)]
 
 
@@ -136,7 +136,7 @@ def _lexed(text: str) -> list[Token]:
 
 
 class _Option:
-    """A part of a statement that may stand there once."""
+    """A part of a statement that may occur once."""
 
     def __init__(self, name: str, families: frozenset[Family], **parts: Any) -> None:
         self.name = name
@@ -145,7 +145,7 @@ class _Option:
 
 
 class _Reader(Transformer[Token, CheckStatement]):
-    """The methods are the grammar's rules; what was left out is None."""
+    """Turns the parse tree into a statement. Its methods are the grammar's rules; an omitted part is None."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -247,19 +247,19 @@ def _misplaced(text: str, error: UnexpectedInput) -> StatementError:
     expected = {each.lstrip("_") for each in _accepted(text[:place])}
     words = _called(expected)
     wanted = " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
-    told = "the end" if not found else found if '"' in found else f'"{found}"'
-    return _at(text, place, f"expected {wanted}, not {told}", _meant(found, expected) if place else None)
+    shown = "the end" if not found else found if '"' in found else f'"{found}"'
+    return _at(text, place, f"expected {wanted}, not {shown}", _meant(found, expected) if place else None)
 
 
 def _accepted(before: str) -> set[str]:
-    """The terminals that can go on from here."""
+    """The terminals that may follow."""
     state = _parser().parse_interactive(before)
     state.exhaust_lexer()
     return set(state.accepts())  # type: ignore[no-untyped-call]
 
 
 def _at(text: str, place: int, message: str, hint: str | None = None) -> StatementError:
-    """The message, and under it the line with a mark at the place."""
+    """The message, and below it the line with a mark at the position."""
     begin = text.rfind("\n", 0, place) + 1
     line = text[begin:].split("\n", 1)[0]
     number = text.count("\n", 0, place) + 1

@@ -1,4 +1,4 @@
-"""How checks go about it."""
+"""Options of a check."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tieout.model.requests import put
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """`recheck_times` looks at what seems wrong, `recheck_after` seconds apart, before it is called so.
+    """`recheck_times` rechecks of what seems wrong, `recheck_after` seconds apart, before it is a failure.
 
-    `max_rows_per_second` are those of all tasks together, `pause` the seconds between two batches. `engine_checker` is
-    one of EngineChecker. None: nobody asked; it is run as if SAFE were given, and a server that does not have it leaves
-    no gap. The engine's own checker is given `engine_seconds` for a statement. `redact_values`: of what is wrong, keys
-    and hashes of values are listed and kept, and no value.
+    `max_rows_per_second` is the limit of all tasks together, `pause` the seconds between two batches. `engine_checker`
+    None: nobody asked for the engine's own checker; it runs as with SAFE, and a server without one leaves no gap.
+    `engine_seconds` limits each of its statements. `redact_values`: reports and the store hold keys and hashes of
+    values, but no values.
     """
 
     max_rows_per_second: float | None = None

@@ -1,4 +1,4 @@
-"""From a statement and a catalog to the checks that are made."""
+"""Plans the checks of a statement from the catalog."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tieout.model.constraints import ConstraintInfo
 from tieout.model.nearest import suggestion
 from tieout.model.tables import Table, TableName
 
-_UNTOLD = (AccessError, BusyError, ReadError)
-"""A table that is locked or not for this user, or a catalog that is broken: no reason to leave the other tables."""
+_UNREADABLE = (AccessError, BusyError, ReadError)
+"""A table that is locked or that this user may not read, or a damaged catalog: the checks of other tables go on."""
 
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """A table, and what is checked of it. `undescribed`: why the catalog could not say what it is, if that is so; then
-    nothing but its definition can be checked. `unlisted`: the same of its indexes.
+    """A table and its checks. `undescribed`: why the catalog could not describe it; then only its definition can be
+    checked. `unlisted`: why the catalog could not list its indexes.
     """
 
     table: Table
@@ -32,7 +32,7 @@ class PlannedTable:
 
 
 def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
-    """UsageError for names that mean nothing, all of them at once."""
+    """Raises UsageError for unknown names, all of them at once."""
     if statement.as_of is not None:
         raise UnsupportedError("this engine can't read the past, so Tieout refuses AS OF", "remove it")
     names = _tables(statement, checker)
@@ -49,20 +49,20 @@ def plan(statement: CheckStatement, checker: Checker) -> list[PlannedTable]:
 def _planned(table: Table, families: frozenset[Family], checker: Checker) -> PlannedTable:
     try:
         constraints = checker.constraints(table) if Family.CONSTRAINT in families else []
-    except _UNTOLD as error:
+    except _UNREADABLE as error:
         return PlannedTable(table, families, undescribed=str(error))
     try:
         indexes = checker.indexes(table) if Family.INDEX in families else []
-    except _UNTOLD as error:
+    except _UNREADABLE as error:
         return PlannedTable(table, families, constraints=tuple(constraints), unlisted=str(error))
     return PlannedTable(table, families, tuple(indexes), tuple(constraints))
 
 
 def _described(checker: Checker, names: Sequence[TableName]) -> list[Table | tuple[TableName, str]]:
-    """All at once; one by one, or nearly so, if the catalog can't describe them all."""
+    """Describes all tables at once; if the catalog can't, in ever smaller groups."""
     try:
         return list(checker.describe(names))
-    except (*_UNTOLD, MissingObjectError) as error:
+    except (*_UNREADABLE, MissingObjectError) as error:
         if len(names) < 2:
             return [(name, str(error)) for name in names]
         half = len(names) // 2
@@ -70,7 +70,7 @@ def _described(checker: Checker, names: Sequence[TableName]) -> list[Table | tup
 
 
 def defined(statement: CheckStatement, checker: Checker) -> list[TableName] | None:
-    """The tables whose definitions are checked: a table that has partitions with them. None: all of the database."""
+    """The tables whose definitions are checked, partitioned tables with their partitions. None: the whole database."""
     if statement.database is not None:
         return None
     names = _tables(statement, checker)
@@ -96,12 +96,12 @@ def _tables(statement: CheckStatement, checker: Checker) -> list[TableName]:
     if missing:
         names = ", ".join(str(named) for named, _ in missing)
         hint = suggestion(missing[0][0].name, [table.name for table in missing[0][1]])
-        raise UsageError(f"there is no table {names} in {checker.database}", hint)
+        raise UsageError(f"{checker.database} has no table {names}", hint)
     return list(dict.fromkeys(found))
 
 
 def _match(named: Named, known: Sequence[TableName]) -> TableName | None:
-    """By its name as it is, or else, if that is clear, whatever its case."""
+    """Matches a table by its exact name, or ignoring case if exactly one matches."""
     exact = [table for table in known if table.name == named.name]
     folded = [table for table in known if table.name.casefold() == named.name.casefold()]
     return exact[0] if exact else folded[0] if len(folded) == 1 else None
@@ -129,8 +129,8 @@ def _only_named(statement: CheckStatement, planned: Sequence[PlannedTable]) -> l
 
 
 def _refuse_unknown(what: tuple[str, str], wanted: Iterable[str], known: Sequence[str], tables: Sequence[str]) -> None:
-    """`what` in the singular and in the plural."""
+    """Raises UsageError for unknown names. `what` is the noun in the singular and in the plural."""
     missing = [name for name in wanted if name not in known]
     if missing:
-        noun = f"is no {what[0]}" if len(missing) == 1 else f"are no {what[1]}"
-        raise UsageError(f"there {noun} {', '.join(missing)} of {', '.join(tables)}", suggestion(missing[0], known))
+        noun = what[0] if len(missing) == 1 else what[1]
+        raise UsageError(f"{', '.join(tables)} has no {noun} {', '.join(missing)}", suggestion(missing[0], known))

@@ -1,4 +1,4 @@
-"""What of a check is done, by table and family: kept as it goes, so that one that was stopped goes on; and shown."""
+"""Progress of a check, by table and family: recorded for --resume, and shown to the user."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tieout.runtime.ranges import resumable
 
 @dataclass(frozen=True)
 class Ledger:
-    """`rest` waits so many seconds, or raises to end it all. Not `keeps`: what was found at one position of a log would
-    be no answer at a later one. `redaction` hides values in what is kept.
+    """`rest` waits so many seconds, or raises to stop the job. Not `keeps`: what was found at one position of a log
+    does not answer for a later one. `redaction` hides values in what is stored.
     """
 
     store: MetaStore
@@ -32,9 +32,9 @@ class Ledger:
     def checked(
         self, of: tuple[str, ...], family: Family, check: Callable[[Unit], Iterator[Checked]]
     ) -> Iterator[Checked]:
-        """What a family's checks of a table come to: made now, or kept from before the job was stopped.
+        """The results of a family's checks on a table: made now, or stored before the job was stopped.
 
-        `of` is its name in parts: one that has dots in it is not another one's.
+        `of` is the table's name in parts: a name with dots in it must not be mistaken for another one.
         """
         table = ".".join(of)
         kept = self.store.check_units.get(self.job_id, of, family.value) if self.keeps else None

@@ -1,4 +1,6 @@
-"""Checks of definitions: that what objects refer to is there, that they can be used, that sequences are far enough."""
+"""Checks definitions: that the objects they refer to exist, that the engine can use them, and that sequences are ahead
+of their columns.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ _Suspect = tuple[TableName, str | None, tuple[object, ...]]
 
 @dataclass
 class SchemaChecks:
-    """`rest` waits so many seconds, or raises to end it all."""
+    """`rest` waits so many seconds, or raises to stop the job."""
 
     checker: Checker
     options: CheckOptions
     rest: Callable[[float], None]
 
     def run(self, names: Collection[TableName] | None) -> Iterator[Checked]:
-        """Of these tables and the views that read them; None: of all that the database has."""
+        """Checks these tables and the views that read them; None: the whole database."""
         started = time.monotonic()
         found = list(self.checker.inspect(names))
         self._recheck(found)
@@ -36,7 +38,7 @@ class SchemaChecks:
             yield self._checked(inspection, seconds)
 
     def _recheck(self, found: list[Inspection]) -> None:
-        """A definition may have been on its way to another."""
+        """Rechecks failures: somebody may have been changing a definition."""
         wrong = {_object(each): each for each in found if each.defects}
 
         def look_again(_: Mapping[_Suspect, Defect]) -> dict[_Suspect, Defect]:

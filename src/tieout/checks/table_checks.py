@@ -1,4 +1,4 @@
-"""Makes the checks of one table after another."""
+"""Runs the checks of one table: indexes, constraints, values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tieout.checks.indexes.checks import IndexChecks
 from tieout.checks.options import CheckOptions
 from tieout.checks.planner import PlannedTable
 from tieout.checks.progress import Ledger
-from tieout.checks.values import ValueChecks, told_by
+from tieout.checks.values import ValueChecks, reported_by
 from tieout.connectors.protocols.check import Checker, let_go_after
 from tieout.connectors.protocols.paths import exact_key
 from tieout.model.check_statements import Family
@@ -31,7 +31,7 @@ class TableChecks:
     ledger: Ledger
 
     def run(self, planned: PlannedTable) -> Iterator[Checked]:
-        """Constraints before values, which leave to them what is theirs."""
+        """Checks constraints before values, so that value checks skip failures that constraints reported."""
         before: list[Checked] = []
         families: dict[Family, Check] = {
             Family.INDEX: self._indexes,
@@ -46,7 +46,7 @@ class TableChecks:
                     yield checked
 
     def _made(self, family: Family, check: Check, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
-        """What keeps one table from being read is no reason to leave the others; a server that is gone is."""
+        """Reports an unreadable table as not checked, so that the others go on. A lost server ends the job."""
         if planned.undescribed is not None:
             yield not_checked(family, planned.table, None, planned.undescribed)
             return
@@ -60,7 +60,7 @@ class TableChecks:
 
     def _values(self, before: Sequence[Checked], planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         checks = ValueChecks(self.spark, self.checker, self.options, unit.rest)
-        yield from checks.run(planned.table, exact_key(planned.table), told_by(before))
+        yield from checks.run(planned.table, exact_key(planned.table), reported_by(before))
 
     def _indexes(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         if planned.unlisted is not None:

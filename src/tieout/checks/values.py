@@ -26,17 +26,17 @@ from tieout.runtime.recheck import RecheckPolicy, by_identity, recheck
 from tieout.spark.executor_work import run_work
 
 MOST = 10_000
-"""Of a part: an expression that was changed makes all of its values wrong."""
+"""Wrong values listed for a part: a changed expression makes all values wrong."""
 MOST_UNREADABLE = 500
-"""Each takes some dozens of statements to find."""
+"""Unreadable values listed for a part: finding each takes dozens of statements."""
 
 _FAILING = (FailureKind.INVALID_JSON, FailureKind.WRONG_GENERATED_VALUE)
-"""What a value is called whose rule fails; any other can't be read at all."""
+"""Kinds of failure for a value whose rule raises an error; any other such value can't be read at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came of a part. `cut`: what was found is not all that there is."""
+    """The wrong values of a part. `cut`: there may be more."""
 
     rows: int
     broken: tuple[BrokenValue, ...]
@@ -45,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True)
 class JudgeValues:
-    """The values of a part of a table. It rests for `pause` seconds between two pieces of it."""
+    """Checks the values of a part of a table. Waits `pause` seconds between two pieces of it."""
 
     path: ValuePath
     part: Any
@@ -67,7 +67,7 @@ class JudgeValues:
         yield Found(rows, tuple(found))
 
     def _judged(self, piece: Any) -> Iterator[tuple[int, Sequence[BrokenValue]]]:
-        """Rows, and what is wrong with them, piece by piece: as large as can be read."""
+        """Counts of rows with their wrong values, in pieces as large as the engine can read."""
         try:
             yield self._asked(piece)
             return
@@ -76,7 +76,7 @@ class JudgeValues:
         try:
             halves = self.path.halves(piece)
         except CantRead:
-            halves = ()  # not even the keys can be read
+            halves = ()  # the engine can't even read the keys
         if halves:
             for half in halves:
                 yield from self._judged(half)
@@ -89,9 +89,9 @@ class JudgeValues:
         return judged.rows, self.path.broken(piece, broken) if broken else ()
 
     def _one(self, piece: Any, failed: CantRead) -> list[BrokenValue]:
-        """What is wrong with the row that all else was read without: each rule is asked alone.
+        """The wrong values of a row that fails to be read: applies each rule alone.
 
-        What can't be read makes whatever is computed from it fail, in the same words: that is told once.
+        A value that can't be read makes every value computed from it fail with the same message: reported once.
         """
         found: list[BrokenValue] = []
         lost: set[str] = set()
@@ -115,22 +115,22 @@ class JudgeValues:
 
 
 VALUES = "values"
-"""What the check is called."""
+"""The name of the check."""
 
 
 @dataclass
 class ValueChecks:
-    """`rest` waits so many seconds, or raises to end it all."""
+    """`rest` waits so many seconds, or raises to stop the job."""
 
     spark: SparkSession
     checker: Checker
     options: CheckOptions
     rest: Callable[[float], None]
 
-    def run(self, table: Table, key: Sequence[ScanColumn], told: Told) -> Iterator[Checked]:
-        """The check; and for each column that some rule can't be asked of, one that was not made.
+    def run(self, table: Table, key: Sequence[ScanColumn], reported: Reported) -> Iterator[Checked]:
+        """Checks the values; and returns a `not_checked` for each column with a rule that the engine can't apply.
 
-        It finds nothing that was `told`.
+        Leaves out failures that are `reported` already.
         """
         path = self.checker.value_path(table, key)
         if isinstance(path, Unreadable):
@@ -139,7 +139,7 @@ class ValueChecks:
         started = time.monotonic()
         found, rows, cut = self._certain(path)
         named = [_failure(self.checker.database, table, path, each) for each in found]
-        failures = tuple(failure for failure in named if failure not in told)
+        failures = tuple(failure for failure in named if failure not in reported)
         result = CheckResult(
             Family.VALIDITY,
             str(table.name),
@@ -157,7 +157,7 @@ class ValueChecks:
             yield not_checked(Family.VALIDITY, table, f"{VALUES} of {column}", reason)
 
     def _certain(self, path: ValuePath) -> tuple[list[BrokenValue], int, bool]:
-        """What two looks found wrong; how many rows there are; whether there may be more that is wrong."""
+        """The values that two readings found wrong, the number of rows, and whether there may be more."""
         parts = path.parts(slots(self.spark))
         first = self._judged(path, parts)
         wrong = [part for part, found in zip(parts, first, strict=True) if found.broken]
@@ -168,7 +168,7 @@ class ValueChecks:
         return found, sum(found.rows for found in first), any(found.cut for found in first)
 
     def _judged(self, path: ValuePath, parts: Sequence[Any]) -> list[Found]:
-        """As many tasks as run at once: each may rest between two pieces."""
+        """Uses as many tasks as run at once: each may pause between two pieces."""
         tasks = min(len(parts), slots(self.spark))
         rate = self.options.max_rows_per_second
         pace = None if rate is None else rate / tasks
@@ -182,7 +182,7 @@ def _suspects(looked: Sequence[Found]) -> dict[tuple[object, ...], tuple[BrokenV
 
 
 def _identity(broken: BrokenValue) -> tuple[object, ...]:
-    """What is wrong at two looks may have another value at each: no rule asks for more than one row."""
+    """What identifies a wrong value in two readings, though the value may change: each rule is about one row."""
     return broken.rule, broken.place, broken.key, None if broken.place or broken.key else broken.shown
 
 
@@ -206,8 +206,12 @@ def _failure(database: str, table: Table, path: ValuePath, broken: BrokenValue) 
 
 
 @dataclass(frozen=True)
-class Told:
-    """Constraints, each with a row that breaks it."""
+class Reported:
+    """Rows that constraint checks have reported, with their constraints.
+
+    A rule for values may also be a constraint, and one fault is reported once: by the constraint, whose name people
+    know. Values report what a constraint could not be checked for, or listed only in part.
+    """
 
     rows: frozenset[tuple[object, ...]]
 
@@ -215,13 +219,13 @@ class Told:
         return _row(failure) in self.rows
 
 
-def told_by(checked: Iterable[Checked]) -> Told:
-    """A row that has no name might be any."""
+def reported_by(checked: Iterable[Checked]) -> Reported:
+    """Leaves out rows without a key or address: they could be any row."""
     found = [failure for each in checked for failure in each.failures]
-    return Told(frozenset(_row(each) for each in found if each.constraint and (each.primary_key or each.place)))
+    return Reported(frozenset(_row(each) for each in found if each.constraint and (each.primary_key or each.place)))
 
 
 def _row(failure: Failure) -> tuple[object, ...]:
-    """By its key, or else by its place."""
+    """The row by its key, or else by its address."""
     key = failure.primary_key
     return failure.constraint, tuple(key.items()) if key else failure.place

@@ -66,14 +66,14 @@ def test_indexes_of_several_tables(checker: Checker) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("CHECK TABLE order, x", 'there is no table order, x in shop (did you mean "Orders"?)'),
+        ("CHECK TABLE order, x", 'shop has no table order, x (did you mean "Orders"?)'),
         (
             "CHECK TABLE orders INDEX by_skuu, by_sku, nothing",
-            'there are no indexes by_skuu, nothing of main.Orders (did you mean "by_sku"?)',
+            'main.Orders has no indexes by_skuu, nothing (did you mean "by_sku"?)',
         ),
         (
             "CHECK TABLE lines CONSTRAINT many, meny, nothing",
-            'there are no constraints meny, nothing of main.lines (did you mean "many"?)',
+            'main.lines has no constraints meny, nothing (did you mean "many"?)',
         ),
         (
             "CHECK DATABASE other",

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tieout.checks.options import CheckOptions
-from tieout.checks.values import Found, Told, ValueChecks
+from tieout.checks.values import Found, Reported, ValueChecks
 from tieout.connectors.protocols.paths import BrokenValue, ValueRule
 from tieout.model.failures import FailureKind, Status
 from tieout.model.tables import Table, TableName
@@ -32,7 +32,7 @@ class Looks(ValueChecks):
 
 
 def failed(looks: Looks) -> tuple[Status, list[object]]:
-    (checked,) = looks.run(Table(TableName("main", "t"), (), ("id",)), (), Told(frozenset()))
+    (checked,) = looks.run(Table(TableName("main", "t"), (), ("id",)), (), Reported(frozenset()))
     return checked.result.status, [(failure.primary_key or {}).get("id") for failure in checked.failures]
 
 

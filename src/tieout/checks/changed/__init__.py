@@ -1,1 +1,1 @@
-"""Checks of rows that were changed, as the change log tells them, against their indexes."""
+"""CHECK … CHANGED: checks of the rows that the change log says have changed."""

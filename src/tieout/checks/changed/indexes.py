@@ -1,6 +1,6 @@
-"""The indexes of rows that were changed: what they have of each row, looked up by key, against what they should have.
+"""Checks the indexes of rows that changed: looks up each row by key and compares its entries with what they should be.
 
-Failures that were found before are looked at again: those that can be, by key; the others only a whole check can.
+Failures that were found before are rechecked by key where that is possible; the others need a full check.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _LOOKABLE = {
     FailureKind.STALE_INDEX_ENTRY,
     FailureKind.WRONG_ROW_REFERENCE,
 }
-"""Not the order of entries, nor two that are the same: a look at a row tells nothing of those."""
+"""Not the order of entries, and not duplicates: looking up a row shows neither."""
 
 
 def lookable(
     checker: Checker, table: Table, indexes: Sequence[IndexInfo], known: Sequence[Sequence[Failure]]
 ) -> tuple[list[list[Failure]], list[ChangedRow]]:
-    """By index, the failures that stay as they are; and the rows that the others are about."""
+    """For each index, the failures that can't be rechecked by key; and the rows of the others."""
     kept: list[list[Failure]] = [[] for _ in indexes]
     rows: list[ChangedRow] = []
     for number, (index, failures) in enumerate(zip(indexes, known, strict=True)):
@@ -62,14 +62,14 @@ def lookable(
 
 def _row(checker: Checker, table: Table, index: IndexInfo, failure: Failure) -> ChangedRow | None:
     if not is_whole({**(failure.primary_key or {}), **failure.details}):
-        return None  # no row is looked up by the beginning of a value
+        return None  # a truncated value does not find a row
     texts = _key(checker, table, failure) if failure.kind in _LOOKABLE else None
     if texts is None:
         return None
     key = [checker.literal_of(_column(table, name), text) for name, text in zip(table.key, texts, strict=True)]
     entry = {name: text for name, text in failure.details.items() if name.startswith(_ENTRY)}
     if any(map(is_hidden, entry.values())):
-        return None  # nobody knows any more what the entry was
+        return None  # redaction has hidden what the entry was
     image: dict[str, str] = {}
     for column in index.columns if entry else ():
         value = checker.literal_of(column.read, entry.get(_ENTRY + column.name))
@@ -77,13 +77,13 @@ def _row(checker: Checker, table: Table, index: IndexInfo, failure: Failure) -> 
             return None
         image[column.name] = value
     literals: Literals = tuple(part for part in key if part is not None)
-    # Unless the log tells that it went. A dangling entry has the key of a row that is gone.
+    # The row exists unless the log says that it was deleted. A dangling entry has the key of a deleted row.
     there = failure.primary_key is not None and failure.kind is not FailureKind.DANGLING_INDEX_ENTRY
     return ChangedRow(literals, (image,) if image else (), there) if len(literals) == len(key) else None
 
 
 def _key(checker: Checker, table: Table, failure: Failure) -> list[str | None] | None:
-    """The key of the row that it is about; without one, the address of the entry, if addresses are keys."""
+    """The key of the failure's row; without one, the address of the entry, if addresses are keys."""
     if failure.primary_key is not None:
         return [failure.primary_key.get(name) for name in table.key]
     if failure.place is None or not checker.addresses_are_keys(table):
@@ -100,7 +100,7 @@ def _column(table: Table, name: str) -> ScanColumn:
 
 
 _PIECE = 200
-"""Rows that are looked up by one statement."""
+"""Rows that one statement looks up."""
 
 
 Known = Callable[[Family, str, str | None], Sequence[Failure]]
@@ -109,7 +109,7 @@ Known = Callable[[Family, str, str | None], Sequence[Failure]]
 
 @dataclass
 class ChangedChecks:
-    """`rest` waits so many seconds, or raises to end it all. `gone` tells keys of rows that are not there any more."""
+    """`rest` waits so many seconds, or raises to stop the job. `gone` returns the keys of deleted rows."""
 
     spark: SparkSession
     checker: Checker
@@ -163,7 +163,7 @@ class ChangedChecks:
                 self.checker.database, index, names, self.checker.address_text, addresses_are_keys=by_key
             )
             found = [f for m in sorted(compared.of(number), key=by_address) for f in classifier.failures(m)]
-            # What could not be looked at again is what it was.
+            # A failure that could not be rechecked stays a failure.
             is_open = number in compared.errors or number in compared.unstable
             failures = distinct([*found, *(before[number] if is_open else kept[number])])
             reasons = list(_unknown(index, rows, lookup.old_values))
@@ -173,7 +173,7 @@ class ChangedChecks:
 
 @dataclass
 class Compared:
-    """What came of all indexes of a table; by the number of an index."""
+    """The outcome of all indexes of a table, by the number of the index."""
 
     rows: int = 0
     entries: dict[int, int] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class Compared:
 
 
 class _Looking:
-    """Rows of a table, looked up piece by piece, and again where something seems wrong."""
+    """Looks up rows of a table piece by piece, and rechecks where something seems wrong."""
 
     def __init__(
         self, checks: ChangedChecks, lookup: Lookup, read: TableColumns, rows: Sequence[ChangedRow], table: Table
@@ -213,7 +213,7 @@ class _Looking:
         def again(_: Mapping[Place, Mismatch]) -> Places:
             return _places(self._look([self._pieces[number] for number in sorted(pieces)]))
 
-        # A row and its entries are looked up one after the other, on every engine: at no single moment.
+        # On every engine, a row and its entries are read one after the other: not at one moment.
         policy = RecheckPolicy(options.recheck_after, options.recheck_times, AT_NO_MOMENT, same_value=True)
         rechecked = recheck(suspects, again, policy, self._checks.rest)
         self._compared.mismatches = tuple(rechecked.certain.values())
@@ -222,7 +222,7 @@ class _Looking:
         return self._compared
 
     def _add_unaided(self, absent: set[Literals], suspects: Places) -> bool:
-        """Rows that should be there, and that no index leads to: they went since, or the index is what is wrong."""
+        """Adds rows that should exist and that no index leads to: they were deleted since, or the index is wrong."""
         absent -= self._checks.gone(self._table)
         if not absent:
             return False
@@ -246,7 +246,7 @@ class _Looking:
 
 
 def _merged(rows: Sequence[ChangedRow]) -> list[ChangedRow]:
-    """Each key once, with all that its row was."""
+    """Each key once, with all earlier values of its row."""
     found: dict[Literals, ChangedRow] = {}
     for row in rows:
         other = found.get(row.key)
@@ -259,10 +259,10 @@ def _places(looked: Sequence[Looked]) -> Places:
 
 
 def distinct(failures: Sequence[Failure]) -> tuple[Failure, ...]:
-    """The first of those that are about the same row and entry."""
+    """Leaves out failures that are about the same row and entry as an earlier one."""
     found: dict[str, Failure] = {}
     for failure in failures:
-        # What an earlier version has kept of a dangling entry has no key.
+        # A dangling entry that an earlier version of Tieout stored has no key.
         by_place = failure.primary_key is None or failure.kind is FailureKind.DANGLING_INDEX_ENTRY
         where = failure.place if by_place else dict(failure.primary_key or {})
         entry = {name: value for name, value in failure.details.items() if name.startswith("entry.")}
@@ -278,7 +278,7 @@ def _checked(
     reasons: list[str],
     how: tuple[str, float],
 ) -> Checked:
-    """`how`: the evidence, and how long it took."""
+    """`how` is the evidence and the seconds it took."""
     table = index.table
     error = compared.errors.get(number)
     if error is not None:

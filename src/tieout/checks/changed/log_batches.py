@@ -1,4 +1,6 @@
-"""What of each table's log is to be looked at, and what is kept when that is done."""
+"""Reads the log batches of CHECK … CHANGED: for each table, from the last checked position to the current end of its
+log; and records the new positions.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ FORGET = "run `tieout check URL --forget`: the next check reads all rows and sta
 
 @dataclass(frozen=True)
 class Span:
-    """A table, with what was changed between two positions of a log."""
+    """A table, with what changed between two positions of a log."""
 
     planned: PlannedTable
     log: str
@@ -49,7 +51,7 @@ class Span:
 
 @dataclass
 class ChangedLog:
-    """The logs of one endpoint, as far as checks of this `scope` have begun them."""
+    """The logs of one endpoint that checks of this `scope` have started."""
 
     store: MetaStore
     job: str
@@ -59,11 +61,11 @@ class ChangedLog:
     checker: Checker
 
     def refused(self, planned: Sequence[PlannedTable]) -> dict[TableName, str]:
-        """Why changes of tables can't be followed. UnsupportedError if no table's can."""
+        """Why changes of some tables can't be followed. Raises UnsupportedError if no table's can."""
         found: dict[TableName, str] = {}
         tables = [each.table for each in planned]
         logs = [each.log for each in self._known().values()]
-        # Of a log that is there, nothing is in the way any more.
+        # An existing log has no problems any more.
         for problem in self.source.problems(next(iter(logs), "check:new"), tables):
             if problem.severity is not Severity.PREVENTS:
                 continue
@@ -74,7 +76,7 @@ class ChangedLog:
         return found
 
     def spans(self, planned: Sequence[PlannedTable]) -> Iterator[Span]:
-        """Of all these tables, in no order. Logs are begun for those that have none."""
+        """The spans of these tables, in any order. Starts logs for tables that have none."""
         known = self._known()
         new: list[PlannedTable] = []
         begun: dict[tuple[str, str], list[PlannedTable]] = defaultdict(list)
@@ -103,7 +105,7 @@ class ChangedLog:
     def _read(
         self, log: str, since: Position, planned: Sequence[PlannedTable], ends: dict[str, Position]
     ) -> tuple[list[Span], list[PlannedTable]]:
-        """Spans from a position to where the log ends now; and the tables that are others now than they were."""
+        """The spans from a position to the current end of the log; and the tables that were replaced since."""
         names = [each.table.name for each in planned]
         reader = self.source.log(log)
         try:
@@ -123,7 +125,7 @@ class ChangedLog:
         return spans, [each for each in planned if each.table.name in replaced]
 
     def gone(self, span: Span) -> set[Literals]:
-        """Keys of rows that went since the span was read."""
+        """The keys of rows that were deleted since the span was read."""
         if span.since is None:
             return set()
         reader, table = self.source.log(span.log), span.planned.table
@@ -131,7 +133,7 @@ class ChangedLog:
         return changed_rows(items, [table], {table.name: Wanted()}, self.checker)[table.name].gone()
 
     def keep(self, spans: Sequence[Span]) -> None:
-        """What was looked at is not read again; the source may forget it."""
+        """Records the positions: changes before them are not read again, and the source may forget them."""
         for log in {span.log for span in spans}:
             positions = {str(span.planned.table.name): span.upto.text for span in spans if span.log == log}
             self.store.checked.keep(self.job, log, positions)
@@ -143,7 +145,7 @@ class ChangedLog:
                 self.source.log(log).confirm(min(done, key=lambda position: position.place))
 
     def _drop_empty(self, tables: Sequence[str]) -> None:
-        """Logs that tell of none but these tables: they are begun anew."""
+        """Drops logs that cover only these tables: their logs start over."""
         known = self._known()
         logs = {known[table].log for table in tables if table in known}
         for log in logs - {each.log for name, each in known.items() if name not in tables}:
@@ -154,7 +156,7 @@ class ChangedLog:
 
 
 class _Read:
-    """Items of a log; behind the last one, where they end, with what proves it later."""
+    """The items of a log; after the last one, `reached` is where they end, with what proves it later."""
 
     reached: Position
 
@@ -169,13 +171,13 @@ class _Read:
 
 
 def scope_of(statement: CheckStatement) -> str:
-    """What a statement asks of each table: of what another one asks, it has checked nothing."""
+    """What a statement checks of each table: it does not answer for a statement with another scope."""
     named = {Family.INDEX: statement.indexes, Family.CONSTRAINT: statement.constraints}
     return json.dumps({family: sorted(named[family]) for family in sorted(statement.families & named.keys())})
 
 
 def forget(store: MetaStore, endpoint: str, source: Source) -> list[str]:
-    """Gives up the logs of an endpoint; the tables that they told of."""
+    """Drops the logs of an endpoint, and returns the tables that they covered."""
     known = store.checked.all(endpoint)
     for log in dict.fromkeys(each.log for each in known):
         source.drop_task(log)

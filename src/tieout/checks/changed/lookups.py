@@ -1,4 +1,4 @@
-"""Work on executors: rows that were changed, and the entries that they have and should have."""
+"""Work of executors for CHECK … CHANGED: looks up changed rows and their entries, and compares them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from tieout.model.truncated import LONGEST_IN_FAILURE
 T = TypeVar("T")
 
 _MOST_ROUNDS = 3
-"""An old entry that leads to another row asks for that row, and its own entries. It ends there, if nobody writes."""
+"""An old entry that leads to another row makes us read that row and its entries. That ends the search, if nobody
+writes.
+"""
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What was read: rows, and entries of each index. `absent` are keys that should be there and were not found.
+    """The rows and the entries of each index that were read. `absent` are keys that should exist and were not found.
 
     `errors` kept an index, by its number, from being read.
     """
@@ -40,7 +42,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class LookUp:
-    """Some rows, against all indexes. `unaided`: without an index that leads to them, through all of the table."""
+    """Looks up some rows for all indexes. `unaided`: by a scan of the whole table, not through an index."""
 
     lookup: Lookup
     read: TableColumns
@@ -53,7 +55,7 @@ class LookUp:
 
 @dataclass
 class _At:
-    """What there is at one address, for one index."""
+    """The rows and entries at one address of one index."""
 
     rows: dict[str, RowThere] = field(default_factory=dict)
     excluded: dict[str, RowThere] = field(default_factory=dict)
@@ -98,7 +100,7 @@ class _Look:
         return tuple(key for key in keys if not any(batch.num_rows for batch in self._lookup.rows([key])))
 
     def _note(self, batches: Iterable[pa.RecordBatch]) -> list[str]:
-        """The rows; and what is told of them."""
+        """Notes the rows, and returns what the engine needs to find their entries."""
         wide = len(self._lookup.address)
         told: list[str] = []
         for batch in batches:
@@ -154,5 +156,5 @@ def _fields(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[F
 
 
 def _texts(fields: Sequence[Field], row: int) -> Values:
-    """As failures keep them: long values truncated. What is compared are the fingerprints."""
+    """The values as failures hold them: long ones truncated. Fingerprints are what is compared."""
     return tuple(field.kept(row, LONGEST_IN_FAILURE) for field in fields)

@@ -1,4 +1,4 @@
-"""The rows that a log tells to be changed, by their keys, with what they were before."""
+"""The rows that a log says have changed, by key, with their earlier values."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Texts = dict[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to keep of old rows: columns that indexes have, and columns that other rows refer to."""
+    """Which columns of old rows to keep: columns of indexes, and columns that other rows refer to."""
 
     indexed: frozenset[str] = frozenset()
     referred_to: frozenset[str] = frozenset()
 
 
 MOST_ROWS = 200_000
-"""Of one table. Beyond that, or beyond a fifth of it, it takes less to read all than to look up each."""
+"""Changed rows of one table to look up. Beyond that, or beyond a fifth of the table, it is faster to read all rows."""
 _ALWAYS = 1_000
 
 
 @dataclass
 class ChangedTable:
-    """`changes` of how many rows; `whole` is why all of the table is to be looked at."""
+    """The changed rows of a table. `changes` counts row changes; `whole` is why all rows must be read, if they must."""
 
     table: Table
     changes: int = 0
@@ -39,18 +39,18 @@ class ChangedTable:
     _left: list[Texts] = field(default_factory=list)
 
     def keys(self) -> list[tuple[str, ...]]:
-        """As canonical text."""
+        """The keys as canonical text."""
         return [tuple(part for part in key if part is not None) for key in self._keys.values()]
 
     def left(self, columns: Sequence[str]) -> list[tuple[str, ...]] | None:
-        """What rows had in these columns, and perhaps have not any more; None if nobody knows it of some."""
+        """The earlier values in these columns, which may be gone; None if some of them are unknown."""
         if not all(column in texts for texts in self._left for column in columns):
             return None
         values = (tuple(texts[column] for column in columns) for texts in self._left)
         return list(dict.fromkeys(tuple(v for v in value if v is not None) for value in values if None not in value))
 
     def note(self, key: Literals, before: Mapping[str, str] | None, *, there: bool) -> None:
-        """`before`: what it was, if it was; without the columns that nobody knows."""
+        """Notes a change. `before`: the row's earlier values, if it existed, without unknown columns."""
         images = self._images.setdefault(key, {})
         if before is not None:
             images[tuple(before.items())] = None
@@ -60,12 +60,12 @@ class ChangedTable:
         return [ChangedRow(key, tuple(map(dict, images)), self._there[key]) for key, images in self._images.items()]
 
     def gone(self) -> set[Literals]:
-        """Keys of rows that don't exist any more, as far as the log tells."""
+        """The keys of rows that the log says were deleted."""
         return {key for key, there in self._there.items() if not there}
 
     @property
     def most(self) -> int:
-        """Rows that are looked up one by one."""
+        """How many rows to look up at most."""
         estimated = self.table.estimated_rows
         return MOST_ROWS if estimated is None else min(MOST_ROWS, max(_ALWAYS, estimated // 5))
 
@@ -76,7 +76,7 @@ class ChangedTable:
 def changed_rows(
     items: Iterable[LogItem], tables: Sequence[Table], wanted: Mapping[TableName, Wanted], checker: Checker
 ) -> dict[TableName, ChangedTable]:
-    """What became of the tables."""
+    """Collects the changed rows of each table from the items of a log."""
     found = {table.name: ChangedTable(table) for table in tables}
     for item in items:
         if isinstance(item, Rows) and item.table.name in found:
@@ -91,7 +91,7 @@ def changed_rows(
 
 
 def unknown_before(index: IndexInfo, rows: Sequence[ChangedRow]) -> int:
-    """Of how many rows nobody knows all values that the index had of them."""
+    """The number of rows whose earlier values in this index are not all known."""
 
     def is_known(image: Mapping[str, str]) -> bool:
         return all(column.read.expression is None and column.name in image for column in index.columns)
@@ -100,7 +100,7 @@ def unknown_before(index: IndexInfo, rows: Sequence[ChangedRow]) -> int:
 
 
 class _Noting:
-    """Changes of one table, as they come from the log."""
+    """Notes the changes of one table in the order of the log."""
 
     def __init__(self, into: ChangedTable, rows: Rows, wanted: Wanted, checker: Checker) -> None:
         table = into.table
@@ -126,12 +126,12 @@ class _Noting:
             if old is not None and self._referred_to:
                 into._left.append(self._texts(old, self._key if old is new else self._referred_to))
             if new is not None:
-                # A log that has no old row says that the key is as it was.
+                # A log without the old row guarantees that the key did not change.
                 before = self._image(new, self._key) if old is new else None
                 into.note(key_of(new), before, there=True)
 
     def _pairs(self) -> Iterator[tuple[Image | None, Image | None]]:
-        """New and old; the same twice if nobody knows what the row was."""
+        """The new and the old row; the new row twice if the old one is unknown."""
         rows = self._rows
         if rows.kind is ChangeKind.INSERT:
             yield from ((row, None) for row in rows.rows)

@@ -1,1 +1,1 @@
-"""Index checks: what the table says an index should hold against what it holds."""
+"""Index checks: compares what each index holds with what its table says it should hold."""

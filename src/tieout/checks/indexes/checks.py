@@ -1,4 +1,6 @@
-"""The indexes of one table: each by the paths that lead through the table and through itself."""
+"""Checks the indexes of one table: reads the table and each index by its own path, compares them, and reports
+failures.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ ORDER_UNKNOWN = "the order of its entries is not checked"
 
 @dataclass(frozen=True)
 class Found:
-    """What there is to say of one index. `order` is None where nothing tells it, `sought` if no row is looked up."""
+    """All findings about one index. `order` is None where the engine does not show it, `sought` if no lookup is
+    needed.
+    """
 
     compared: Compared
     order: OrderFound | None
@@ -95,7 +99,7 @@ class IndexChecks:
             yield self._checked(index, found)
 
     def _slow_down(self, started: float, rows: int) -> None:
-        """What the engine does in one statement can't be held back; but nothing is done for as long as it saved."""
+        """Keeps the rate limit after statements that can't be throttled: waits for as long as they were too fast."""
         if self.options.max_rows_per_second:
             self.unit.rest(max(0.0, rows / self.options.max_rows_per_second - (time.monotonic() - started)))
 
@@ -136,7 +140,7 @@ class IndexChecks:
         return Checked(result, failures)
 
     def _doubt(self, index: ReadableIndex, found: Found, *, has_failures: bool) -> str | None:
-        """Why there may be more that is wrong than was found."""
+        """Why there may be more failures than were found; None if there are not."""
         compared, order, sought = found.compared, found.order, found.sought
         if compared.cut or (order and order.cut) or (sought and sought.cut):
             most = MOST if compared.cut else MOST_DISORDERS
@@ -154,7 +158,7 @@ class IndexChecks:
         return None if has_failures else index.path.unseen(compared.entries)
 
     def _damaged(self, index: ReadableIndex, found: Found, error: DamagedIndexError) -> Checked:
-        """The server would not go on: what else is wrong with the index is not known."""
+        """The result for an index that the server can't read to its end: what else is wrong is unknown."""
         info, reason = index.info, error.message.rpartition(": ")[2]
         failure = Failure(
             FailureKind.INVALID_INDEX,
@@ -181,7 +185,7 @@ class IndexChecks:
 
 
 def by_address(mismatch: Mismatch) -> list[tuple[bool, int, str]]:
-    """Numbers by their size, before all else."""
+    """Sorts numbers by their size, before all other text."""
     parts = [part or "" for part in mismatch.address or ()]
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 

@@ -1,4 +1,9 @@
-"""What is wrong at an address, by name."""
+"""Classifies what is wrong at an address of an index: missing, stale, dangling, duplicate, of the wrong row.
+
+Rows and entries that were compared without addresses are multisets: an entry with another key is one entry too many for
+that key and one too few for its row. `followed` finds the row that each entry leads to, which shows what it is: stale,
+of the wrong row, or dangling.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +29,15 @@ AddressText = Callable[[Sequence[str | None]], str]
 
 
 def entries_hold_key(checker: Checker, table: Table, address: Sequence[ScanColumn]) -> bool:
-    """Whether an entry's address is its row's key, written as keys are: then it names a row even if that is gone."""
+    """Whether an entry's address is its row's key in the same form: then it identifies a row even if that is
+    deleted.
+    """
     kinds = [column.kind for column in exact_key(table)]
     return bool(kinds) and checker.addresses_are_keys(table) and kinds == [column.kind for column in address]
 
 
 class Classifier:
-    """For one index. `key` names the columns that rows are called by. `addresses_are_keys`: so do entries."""
+    """For one index. `key` are the columns that identify a row. `addresses_are_keys`: entries hold them too."""
 
     def __init__(
         self,
@@ -50,7 +57,7 @@ class Classifier:
         self._included = [column.included for column in index.columns]
 
     def failures(self, mismatch: Mismatch) -> Iterator[Failure]:
-        """One for each entry that is wrong, and one for each row without an entry that could be its."""
+        """One failure for each wrong entry, and one for each row without an entry."""
         rows, entries = list(mismatch.rows), list(mismatch.entries)
         copies = _take_equal(rows, entries)
         for entry in entries[:]:
@@ -99,14 +106,14 @@ class Classifier:
         )
 
     def _primary_key(self, mismatch: Mismatch, row: RowThere | None) -> dict[str, str | None] | None:
-        """The row's; without a row, the one that the entry points to, if it holds a key."""
+        """The row's key; without a row, the key in the entry, if it holds one."""
         held = mismatch.address if self._addresses_are_keys else None
         key = held if row is None else row.key
         return dict(zip(self._key, key, strict=True)) if key is not None and self._key else None
 
 
 def _take_equal(rows: list[RowThere], entries: list[EntryThere]) -> dict[str, RowThere]:
-    """Takes away rows and entries that are each other's; those rows, by their fingerprints."""
+    """Removes rows and entries that match, and returns those rows by their fingerprints."""
     taken: dict[str, RowThere] = {}
     for row in rows[:]:
         match = next((entry for entry in entries if entry.print == row.print), None)
@@ -122,7 +129,7 @@ def _places(a: Values, b: Values) -> list[int]:
 
 
 MOST = 1_000
-"""Keys that are followed, one by one: if more are wrong, the index is to be rebuilt, whichever entries they are."""
+"""Keys to follow, one by one: if more are wrong, the index must be rebuilt anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +144,7 @@ class Led:
 def followed(
     path: Follows, index: IndexInfo, table: TableColumns, projection: Projection, found: Sequence[Mismatch]
 ) -> list[Mismatch]:
-    """The same, at the addresses of the rows that entries lead to, where that can be told."""
+    """The same disagreements at the addresses of the rows that entries lead to, where the engine can tell."""
     with kept_open():
         return list(_Following(path, index, table, projection, found).mismatches())
 
@@ -166,7 +173,7 @@ class _Following:
         yield from self._rest
 
     def _surplus(self, mismatch: Mismatch) -> Iterator[Mismatch]:
-        """Of more entries than rows: those that lead to other rows, and those that lead nowhere."""
+        """For a key with more entries than rows: the entries that lead to other rows, and those that dangle."""
         values = _values(mismatch)
         led = self._led(values)
         own = [each for each in led or () if each.row.values == values and each.held]
@@ -186,16 +193,16 @@ class _Following:
             yield Mismatch(mismatch.index, None, (), (), (_entry(values),) * gone)
 
     def _is_other(self, each: Led, values: Values) -> bool:
-        """Whether the entry that leads there is one of these values, and the row is not."""
+        """Whether an entry with these values leads there, and the row has other values."""
         if not each.held or self._key(each.row.values) != self._key(values):
             return True
-        # The key leads to all rows of it. Of what is only stored, the entry is told by the row that has none.
+        # The key leads to all of its rows. Where only stored values differ, the row without an entry shows which it is.
         there = self._found.get(each.row.values)
         lacks = there is not None and not there.entries and any(row.key == each.row.key for row in there.rows)
         return each.row.values != values and lacks
 
     def _lacking(self, mismatch: Mismatch) -> Iterator[Mismatch]:
-        """Of more rows than entries: those that no entry leads to."""
+        """For a key with more rows than entries: the rows that no entry leads to."""
         values = _values(mismatch)
         led = self._led(values)
         if mismatch.entries and (led is None or self._stores):

@@ -1,6 +1,7 @@
-"""The indexes of one table against the table: digests of all of them from one scan, then only what differs.
+"""Compares the indexes of one table with the table: first the digests of all of them from one scan, then only what
+differs.
 
-Rows and entries of what differs are brought together by Spark, at their addresses.
+Spark brings the rows and entries of what differs together at their addresses.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.spark.executor_work import Work, cell_name, interruptible, job_errors, work_frame
 
 MOST = 50_000
-"""Of one index: a function redefined under it makes every entry wrong."""
+"""Disagreements listed for one index: redefining a function that it uses makes every entry wrong."""
 
 _SIDE, _PLACE, _PRINT, _VALUES, _KEY = map(cell_name, range(CELLS))
 
@@ -35,16 +36,16 @@ Place = tuple[int, object]
 """An index's number, and an address in it."""
 
 AT_ONE_MOMENT, AT_NO_MOMENT = 2, 3
-"""How many looks in a row must agree, where rows and entries are seen at one moment, and where they are not.
+"""How many readings in a row must agree, where rows and entries are read at one moment, and where they are not.
 
-Two do not where addresses are used again by the second: a row that was written meanwhile may be back where it was, and
-its entry not yet, as at the look before.
+Two readings are not enough where the engine reuses addresses within a second: a row that was written meanwhile may be
+back at its address and its entry not yet, as in the reading before.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RowThere:
-    """What the table says: an index's columns, and the row's key."""
+    """A row of the table: the values of the index's columns, and the row's key."""
 
     print: str
     values: Values
@@ -59,9 +60,9 @@ class EntryThere:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """All that there is at one address of one index. `rows` should have an entry; `excluded` should have none.
+    """All rows and entries at one address of one index. `rows` should have an entry; `excluded` should have none.
 
-    Without an address (None), a row and an entry are here because they are alike, and there are more of one.
+    Without an address (None), rows and entries are together because they are equal, and there are more of one.
     """
 
     index: int
@@ -77,11 +78,13 @@ class Mismatch:
 
 
 Places = dict[Place, Mismatch]
-"""What disagrees, by where it does."""
+"""Disagreements by the place where they are."""
 
 
 def find_mismatches(spark: SparkSession, tasks: Sequence[Sequence[Work]]) -> list[Mismatch]:
-    """Up to MOST of each index, the same ones at each look. The work of the tasks yields Cells, of both sides."""
+    """Up to MOST disagreements of each index, the same ones in each reading. The tasks' work yields Cells of both
+    sides.
+    """
     first = Window.partitionBy("bucket").orderBy(F.col("payload").isNull(), _PLACE)  # an error is never what is cut off
 
     def collected() -> list[Row]:
@@ -97,9 +100,9 @@ def find_mismatches(spark: SparkSession, tasks: Sequence[Sequence[Work]]) -> lis
 
 
 def _disagreeing(frame: DataFrame) -> DataFrame:
-    """One row for each address at which the two sides are not the same; an error is in a row of its own.
+    """One row for each address at which the two sides differ; an error has a row of its own.
 
-    NULLs are in fingerprints as what they are, and every row and every entry counts: neither cancels another.
+    Fingerprints tell NULL from every value, and every row and every entry counts: they do not cancel each other.
     """
     side = F.col(_SIDE)
     counted = F.when(side.isin(ROW, ENTRY), F.col(_PRINT))
@@ -139,9 +142,9 @@ def _values(text: str) -> Values:
 
 @dataclass
 class Compared:
-    """What came of one index. `unstable` disagreed at every look, each time otherwise. `cut`: there may be more.
+    """The outcome of one index. `unstable` disagreements changed on every recheck. `cut`: there may be more.
 
-    `error` is what kept the index from being read.
+    `error` kept the index from being read.
     """
 
     rows: int = 0
@@ -160,17 +163,17 @@ class IndexComparison:
     unit: Unit
 
     def run(self) -> list[Compared]:
-        """In the order of the indexes. An error of the table's is raised."""
+        """The outcomes in the order of the indexes. Raises an error of the table."""
         self.table, digests = DigestStage(self.spark, self.table, self.options, self.unit).run()
         compared = [Compared(digests.rows, each.entries, error=each.error) for each in digests.indexes]
         wanted = [each.differing() if each.error is None else frozenset() for each in digests.indexes]
         if any(wanted):
             self._buckets, self._most = digests.buckets, digests.most
-            self._settle(compared, wanted)
+            self._recheck(compared, wanted)
         return compared
 
-    def _settle(self, compared: list[Compared], wanted: list[frozenset[int]]) -> None:
-        """What disagrees is looked at again: what is being written agrees at one of the looks, or changes."""
+    def _recheck(self, compared: list[Compared], wanted: list[frozenset[int]]) -> None:
+        """Rechecks disagreements: what is being written agrees in one of the readings, or changes."""
         suspects = self._mismatches(wanted)
         found = Counter(index for index, _ in suspects)
 
@@ -188,15 +191,15 @@ class IndexComparison:
         for index, each in enumerate(compared):
             each.cut = found[index] >= MOST
 
-    def _at_one_moment(self, wanted: Sequence[frozenset[int]], settled: Sequence[Mismatch]) -> Sequence[Mismatch]:
-        """Those that are wrong in one view of both sides, where the engine has such a thing.
+    def _at_one_moment(self, wanted: Sequence[frozenset[int]], certain: Sequence[Mismatch]) -> Sequence[Mismatch]:
+        """What is wrong in one view of both sides, where the engine has such a view.
 
-        A value that goes to and fro is wrong in the same way at two looks, if table and index are of two moments.
+        A value that alternates is wrong in the same way twice, if table and index are read at two moments.
         """
         path = self.table.described_path
-        if not settled or not self._has_moments or not isinstance(path, AtMoments):
-            return settled
-        concerned = {mismatch.index for mismatch in settled}
+        if not certain or not self._has_moments or not isinstance(path, AtMoments):
+            return certain
+        concerned = {mismatch.index for mismatch in certain}
         work = self._work([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
         return find_mismatches(self.spark, [[TogetherAtOnce(path, tuple(work))]])
 

@@ -1,7 +1,7 @@
-"""The digests of a table and of its indexes, piece by piece, in waves of Spark jobs.
+"""Digests a table and its indexes, piece by piece, in waves of Spark jobs.
 
-What is done is kept after each wave, so that a check goes on where it was stopped. Of a table that others write to, the
-pieces are of many moments; what differs for that reason alone agrees when it is looked at again.
+Each wave is recorded, so that --resume goes on after it. While others write to the table, the pieces are of many
+moments; what differs for that reason alone agrees in a recheck.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _VERSION = 2
 _PIECE_ROWS = 1_000_000
 _PIECES_PER_SLOT = 6
 _ROOTED_FROM = 1 / 16
-"""Of the buckets: where fewer differ, their rows are brought here at once."""
+"""Fraction of the buckets: if fewer differ, their rows are read at once, without this extra scan."""
 
 
 @dataclass(frozen=True)
 class ReadableIndex:
-    """An index, and the path that leads through it."""
+    """An index and the path that reads it."""
 
     info: IndexInfo
     path: Path
@@ -43,7 +43,9 @@ class ReadableIndex:
 
 @dataclass(frozen=True)
 class TableIndexes:
-    """A table with some of its indexes. `read` is for digests, `described` for reports: with the rows' keys."""
+    """A table with some of its indexes. `read` are the columns for digests, `described` those for reports, with the
+    key.
+    """
 
     path: TablePath
     read: TableColumns
@@ -58,7 +60,9 @@ class TableIndexes:
 
 @dataclass
 class IndexDigests:
-    """Of one index: what its table says it should hold, and what it holds. `error` kept it from being read."""
+    """The digests of one index: what it should hold by its table, and what it holds. `error` kept it from being
+    read.
+    """
 
     expected: Tally
     held: Tally
@@ -73,7 +77,7 @@ class IndexDigests:
 
 @dataclass
 class Digests:
-    """All that is digested so far: pieces by their numbers, those of the table first."""
+    """Everything digested so far. `done` are the numbers of finished pieces, those of the table first."""
 
     buckets: int
     most: int
@@ -95,7 +99,7 @@ class Digests:
 
 
 def kept_digests(table: TableIndexes, packed: bytes) -> tuple[TableIndexes, Digests] | None:
-    """The digests that were kept, and the table cut as it was then. None if they are of other indexes."""
+    """The recorded digests, and the table divided as it was then. None if they are of other indexes."""
     line, _, tallies = packed.partition(b"\n")
     head = json.loads(line)
     layout = _layout(table)
@@ -142,7 +146,7 @@ class DigestStage:
     unit: Unit
 
     def run(self) -> tuple[TableIndexes, Digests]:
-        """An error of the table's is raised; one of an index is its own."""
+        """Raises an error of the table; an error of an index is in its digests."""
         self.table, digests = self._begun()
 
         def record(_: Sequence[tuple[_Piece, Outcome]]) -> None:
@@ -203,7 +207,7 @@ class DigestStage:
         return most > digests.buckets * _ROOTED_FROM
 
     def _root(self, digests: Digests) -> None:
-        """The table once more, with the addresses that entries have for rows that were updated in their place."""
+        """Digests the table again, with the addresses that entries hold for rows that were updated in place."""
         tallies = [Tally.empty(digests.buckets) for _ in digests.indexes]
         for outcome in run_dealt(self.spark, self._of_table(digests, rooted=True)):
             for total, tally in zip(tallies, outcome.only().tallies, strict=True):

@@ -1,4 +1,4 @@
-"""Fingerprints of what an index holds: the address of a row, then the index's columns, in its order.
+"""Fingerprints of index entries (the address of a row, then the index's columns in order), and their sums by bucket.
 
 They are not those of `canonical.fingerprint`: there the whole row is hashed as one record, so that a column in six
 indexes would be copied and hashed six times. Here a column is hashed once, to 128 bits, and an index costs two
@@ -131,9 +131,10 @@ _LANES = 2
 
 @dataclass(eq=False)
 class Tally:
-    """How many rows fell into each bucket, and the sums of their fingerprints, by lanes of 64 bits, modulo 2^64.
+    """The number of rows in each bucket, and the sums of their fingerprints, by lanes of 64 bits, modulo 2^64.
 
-    A sum of lanes does not depend on the order of rows, and two faults do not cancel as they would under XOR.
+    The sums of a table minus those of its index are all zero if the two agree. A sum does not depend on the order of
+    rows, and two errors do not cancel each other as they would with XOR.
     """
 
     counts: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Indexes whose entries are not in the order that they are looked for by."""
+"""Finds index entries that are in the wrong order, so that lookups miss them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReadOrder:
 
 @dataclass(frozen=True)
 class OrderFound:
-    """`cut`: there may be more. `unstable`: other entries at every look. `error` kept it from being told."""
+    """`cut`: there may be more. `unstable`: other entries on every recheck. `error` kept the order from being read."""
 
     disorders: tuple[Disorder, ...] = ()
     cut: bool = False
@@ -39,17 +39,19 @@ class OrderFound:
 def find_disorder(
     spark: SparkSession, paths: Sequence[Path], policy: RecheckPolicy, wait: Callable[[float], None]
 ) -> list[OrderFound | None]:
-    """For each path what it found; None for one that can't tell. In order is what is so at a whole look."""
+    """What each path found; None for a path that can't show the order. An index in order in one full reading is
+    fine.
+    """
     return _Looks(spark, paths).run(policy, wait)
 
 
 _Suspect = tuple[int, int]
-"""An index's number, and the whole look that found it in disorder."""
+"""The number of an index, and of the full reading that found it in disorder."""
 
 
 class _Looks:
-    """A whole look at an index finds what seems wrong. Later, what is still wrong there is certain; if nothing is, the
-    neighbours may have been written: another whole look tells.
+    """A full reading of an index finds what seems wrong. What is still wrong later is certain; if nothing is, somebody
+    may have written the neighbours, and another full reading decides.
     """
 
     def __init__(self, spark: SparkSession, paths: Sequence[Path]) -> None:
@@ -68,7 +70,7 @@ class _Looks:
         return self._found
 
     def _look(self, numbers: Collection[int]) -> dict[_Suspect, list[Disorder]]:
-        """At all of some indexes: what seems wrong in those of them where something does."""
+        """Reads some indexes completely, and returns what seems wrong in them."""
         self._whole_looks += 1
         pieces = [
             (number, ReadOrder(self._paths[number], part)) for number in numbers for part in self._order_parts(number)

@@ -1,4 +1,6 @@
-"""Rows that an index does not lead to, where what it holds can't be read: each is looked up through it."""
+"""Finds rows that an index does not lead to, where the engine can't show its entries (a prefix index): looks up each
+row through the index.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class SeekRows:
 
 @dataclass(frozen=True)
 class SeekFound:
-    """`cut`: there may be more. `unstable`: other rows at every look. `error` kept rows from being looked up."""
+    """`cut`: there may be more. `unstable`: other rows on every recheck. `error` kept rows from being looked up."""
 
     rows: tuple[Unfound, ...] = ()
     cut: bool = False
@@ -41,7 +43,7 @@ class SeekFound:
 def find_unfound(
     spark: SparkSession, paths: Sequence[Path], after: float, wait: Callable[[float], None]
 ) -> list[SeekFound | None]:
-    """For each path what it found; None for one that shows all that its entries hold. Two looks must find a row."""
+    """What each path found; None for a path that shows complete entries. Two readings must find a row."""
     sought = {number: path for number, path in enumerate(paths) if isinstance(path, Sought)}
     first = _look(spark, sought)
     second: dict[int, SeekFound] = {}
@@ -52,7 +54,7 @@ def find_unfound(
 
     certain = recheck(_places(first), look_again, RecheckPolicy(after, times=1, grows=True), wait).certain
     for number, each in second.items():
-        # Of a listing that was truncated, a row that is new may be one that was not listed.
+        # After a truncated listing, a new row may be one that was not listed.
         rows = tuple(row for row in each.rows if first[number].cut or (number, row.address) in certain)
         unstable = bool(each.rows) and not rows
         first[number] = SeekFound(rows, first[number].cut or each.cut, unstable, each.error)
@@ -84,7 +86,7 @@ def seek_failures(
     known: Collection[Values | None],
     address_text: AddressText,
 ) -> Iterator[Failure]:
-    """One for each row whose address is not `known`: that has its entry, but where nobody looks for it."""
+    """One failure for each row whose address is not `known`: it has an entry, but where no lookup finds it."""
     names = [name for name, _ in index.shortened]
     for row in found:
         if row.address not in known:

@@ -1,4 +1,4 @@
-"""What one index takes from a row of its table."""
+"""Projects a row of a table to what an index holds of it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from tieout.model.types import LogicalType, TypeName
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The places of an index's columns among those that are read of the table; `condition` is that of a partial one."""
+    """The positions of an index's columns among the columns read; `condition` is the position of a partial index's
+    condition.
+    """
 
     columns: tuple[int, ...]
     condition: int | None = None
 
     def holds(self, fields: Sequence[Field]) -> npt.NDArray[np.bool_]:
-        """Of which rows the index has an entry."""
+        """Which rows should have an entry."""
         if self.condition is None:
             return np.ones(len(fields[0]), dtype=np.bool_)
         condition = fields[self.condition]
@@ -34,7 +36,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """What is read of a table for its indexes: each column, expression and condition once."""
+    """The columns to read of a table for its indexes: each column, expression and condition once."""
 
     columns: tuple[ScanColumn, ...]
     projections: tuple[Projection, ...]
@@ -42,7 +44,7 @@ class TableColumns:
 
 
 def table_columns(indexes: Sequence[IndexInfo], key: Sequence[ScanColumn] = ()) -> TableColumns:
-    """`key` is read, too: what rows are called in reports."""
+    """`key` are the columns that identify rows in reports; they are read too."""
     places: dict[tuple[str, str | None], int] = {}
     columns: list[ScanColumn] = []
 

@@ -1,4 +1,6 @@
-"""Work on executors: the digests of what a table says and of what an index has, and their rows where those differ."""
+"""Work of executors for index checks: digests of a table and of an index, and the rows and entries where they
+differ.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,14 @@ from tieout.pace import paced
 from tieout.spark.executor_work import Cells
 
 CELLS = 5
-"""Of a row or an entry in a bucket that differs: its side, its address, its fingerprint, its values, its row's key."""
+"""Columns for a row or entry of a bucket that differs: side, address, fingerprint, values, and the row's key."""
 ROW, EXCLUDED, INVISIBLE, ENTRY = "row", "excluded", "invisible", "entry"
-"""Sides: a row that the index should have; one that it should not; what no reader sees; what the index has."""
+"""Sides: a row that should have an entry; a row that should not; a row version that no reader sees; an entry."""
 
 
 @dataclass(frozen=True)
 class Digested:
-    """By index (for an index's own entries: the only one), the tallies of buckets; and how many rows were read."""
+    """The tallies of each index (one, for an index's own entries), and how many rows were read."""
 
     tallies: tuple[Tally, ...]
     rows: int
@@ -39,9 +41,9 @@ class Digested:
 
 @dataclass(frozen=True)
 class DigestTable:
-    """What a part of a table says that its indexes should hold: one scan for all of them.
+    """Digests what the indexes should hold for a part of a table: one scan for all of them.
 
-    `rooted`: with the addresses that entries have for the rows, which the line pointers are read for.
+    `rooted`: with the addresses that entries hold for the rows, which takes reading the line pointers.
     """
 
     path: TablePath
@@ -76,7 +78,7 @@ class DigestTable:
 
 @dataclass(frozen=True)
 class DigestIndex:
-    """What a part of an index holds."""
+    """Digests a part of an index."""
 
     path: Path
     part: Any
@@ -161,7 +163,7 @@ class ScanIndex:
 
 @dataclass(frozen=True)
 class TogetherAtOnce:
-    """Pieces that are read one after another, all of one moment. `path` knows how to hold it."""
+    """Reads pieces one after another, all at one moment, which `path` holds."""
 
     path: AtMoments
     pieces: tuple[ScanTable | ScanIndex, ...]
@@ -177,7 +179,7 @@ def _rows(batch: pa.RecordBatch) -> int:
 
 
 def _rooted(versions: Versions, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """With the addresses that entries have."""
+    """The batch with the addresses that entries hold."""
     return batch.set_column(0, batch.schema.field(0), pa.array(versions.entry_addresses(_numbers(batch))))
 
 
@@ -195,7 +197,7 @@ def _fields(columns: Sequence[ScanColumn], arrays: Sequence[pa.Array]) -> list[F
 
 
 def _hashed(address: Sequence[Field], values: Sequence[Field], buckets: int) -> tuple[Words, npt.NDArray[np.uint32]]:
-    """Fingerprints, and the buckets of the addresses, or of all that there is if there are none."""
+    """The fingerprints, and their buckets by address, or by fingerprint if there are no addresses."""
     hashed = BatchPrints(address, values)
     prints = hashed.of(range(len(values)))
     return prints, buckets_of(hashed.addresses() if address else prints, buckets)
@@ -214,7 +216,7 @@ def _cells(
     values: Sequence[Field],
     key: Sequence[Field],
 ) -> Cells:
-    """Without an address, rows and entries meet by their fingerprints."""
+    """Without addresses, rows and entries are matched by their fingerprints."""
     marks = [prints[row].tobytes().hex() for row in rows]
     places = [_texts(address, row) for row in rows] if address else marks
     columns = [sides, places, marks, [_texts(values, row) for row in rows], [_texts(key, row) for row in rows]]
@@ -222,5 +224,5 @@ def _cells(
 
 
 def _texts(fields: Sequence[Field], row: int) -> str:
-    """As failures keep them: long values truncated. What is compared are the fingerprints."""
+    """The values as failures hold them: long ones truncated. Fingerprints are what is compared."""
     return json.dumps([stored(field.kept(int(row), LONGEST_IN_FAILURE)) for field in fields])
