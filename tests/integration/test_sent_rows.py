@@ -82,7 +82,7 @@ def verify(source: Any, target: Any, spark: Any, tmp_path: Any, **more: Any) -> 
 
 
 def as_sent(result: VerificationResult) -> bool:
-    return any("as they are sent" in reason for reason in result.tables[0].explanation.reasons)
+    return any("hashed as sent" in reason for reason in result.tables[0].explanation.reasons)
 
 
 def test_tables_of_the_same_types_are_compared_as_sent(

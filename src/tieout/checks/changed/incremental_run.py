@@ -127,7 +127,7 @@ class ChangedConstraints:
         yield from self._of_rows(span, some, parents)
 
     def _left(self, span: Span, parent: Span, constraint: ConstraintInfo) -> list[Key] | None:
-        """Keys that rows may have referred to and that are gone; None if only a full check can tell."""
+        """Keys that rows may have referred to and that are gone; None if only a complete check can tell."""
         assert constraint.reference is not None
         together = (parent.log, parent.since) == (span.log, span.since)
         return parent.changed.left(constraint.reference.columns) if together and not parent.changed.whole else None
@@ -160,7 +160,7 @@ class ChangedConstraints:
         by_key = self.checks.checker.addresses_are_keys(constraint.table)
         if constraint.kind is not ConstraintKind.PRIMARY_KEY or by_key or checked.result.evidence is None:
             return checked
-        unseen = "only a full check finds a second row of a key that no entry leads to"
+        unseen = "only a complete check finds a second row of a key that no entry leads to"
         return replace(checked, result=replace(checked.result, evidence=f"{checked.result.evidence}; {unseen}"))
 
 

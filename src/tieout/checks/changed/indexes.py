@@ -1,6 +1,6 @@
 """Checks the indexes of rows that changed: looks up each row by key and compares its entries with what they should be.
 
-Failures that were found before are rechecked by key where that is possible; the others need a full check.
+Failures that were found before are rechecked by key where that is possible; the others need a complete check.
 """
 
 from __future__ import annotations
@@ -302,13 +302,13 @@ def _checked(
 
 
 def _evidence(compared: Compared, number: int, lookup: Lookup) -> str:
-    """What was read, and what only a full check would find."""
+    """What was read, and what only a complete check would find."""
     unseen = "entries in the wrong order and duplicate entries"
     if not lookup.sees_dangling:
         unseen = f"dangling entries, {unseen}"
     entries = compared.entries.get(number, 0)
     looked_up = f"{plural(compared.rows, 'row')} looked up by key, {entries:,} entries by their values"
-    return f"{looked_up}; only a full check finds {unseen}"
+    return f"{looked_up}; only a complete check finds {unseen}"
 
 
 def _unknown(index: IndexInfo, rows: Sequence[ChangedRow], advice: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ from tieout.model.tables import Table
 from tieout.runtime.recheck import RecheckPolicy
 from tieout.wording import plural
 
-ORDER_UNKNOWN = "the order of its entries is not checked"
+ORDER_UNKNOWN = "its order is not checked"
 
 
 @dataclass(frozen=True)
