@@ -150,22 +150,22 @@ class ConstraintRecheck:
     options: CheckOptions
     rest: Callable[[float], None]
 
-    def run(self, asked: Sequence[Violations]) -> list[list[ConstraintOutcome]]:
+    def run(self, queries: Sequence[Violations]) -> list[list[ConstraintOutcome]]:
         """For each query, the outcomes of its constraints. Two readings in a row must find a row, whatever its
         values.
         """
-        last = dict(enumerate(self._look(asked)))
+        last = dict(enumerate(self._look(queries)))
         outcomes = [
             [ConstraintOutcome(seen.rows, cut=number in seen.cut) for number in range(len(seen.breaking))]
             if isinstance(seen, Seen)
             else [ConstraintOutcome(error=seen) for _ in violations.constraints]
-            for violations, seen in zip(asked, last.values(), strict=True)
+            for violations, seen in zip(queries, last.values(), strict=True)
         ]
         wrong = [place for place, seen in last.items() if isinstance(seen, Seen) and _is_wrong(seen)]
         looks = count()
 
         def look_again(_: Mapping[_Suspect, tuple[BreakingRow, ...]]) -> dict[_Suspect, tuple[BreakingRow, ...]]:
-            last.update(zip(wrong, self._look([asked[place] for place in wrong]), strict=True))
+            last.update(zip(wrong, self._look([queries[place] for place in wrong]), strict=True))
             return _suspects({place: last[place] for place in wrong}, next(looks))
 
         suspects = _suspects({place: last[place] for place in wrong}, next(looks))
@@ -176,14 +176,16 @@ class ConstraintRecheck:
                 _take(result, place, number, last[place], rechecked)
         return outcomes
 
-    def _look(self, asked: Sequence[Violations]) -> list[Seen | TieoutError]:
+    def _look(self, queries: Sequence[Violations]) -> list[Seen | TieoutError]:
         """Runs all queries at once."""
         rate = rate_of_a_task(self.spark, self.options.max_rows_per_second)
         work: list[tuple[int, Work]] = [
-            (place, Look(violations, part, rate)) for place, violations in enumerate(asked) for part in violations.parts
+            (place, Look(violations, part, rate))
+            for place, violations in enumerate(queries)
+            for part in violations.parts
         ]
         outcomes = run_dealt(self.spark, [piece for _, piece in work])
-        seen: list[Seen | TieoutError] = [Seen(0, [[] for _ in violations.constraints]) for violations in asked]
+        seen: list[Seen | TieoutError] = [Seen(0, [[] for _ in violations.constraints]) for violations in queries]
         for (place, _), outcome in zip(work, outcomes, strict=True):
             total = seen[place]
             if isinstance(total, TieoutError):
@@ -209,9 +211,9 @@ def _is_wrong(seen: Seen) -> bool:
     return any(seen.breaking) or seen.unlisted > 0
 
 
-def _suspects(looked: Mapping[int, Seen | TieoutError], look: int) -> dict[_Suspect, tuple[BreakingRow, ...]]:
+def _suspects(readings: Mapping[int, Seen | TieoutError], look: int) -> dict[_Suspect, tuple[BreakingRow, ...]]:
     found: dict[_Suspect, tuple[BreakingRow, ...]] = {}
-    for place, seen in looked.items():
+    for place, seen in readings.items():
         if isinstance(seen, TieoutError):
             continue
         for number, breaking in enumerate(seen.breaking):

@@ -36,13 +36,13 @@ class EngineChecks:
     notes: list[str] = field(default_factory=list)
 
     def run(self, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
-        asked = [each for each in planned if Family.VALIDITY in each.families and each.undescribed is None]
-        if not asked or self.options.engine_checker == EngineChecker.NONE:
+        requested = [each for each in planned if Family.VALIDITY in each.families and each.undescribed is None]
+        if not requested or self.options.engine_checker == EngineChecker.NONE:
             return
         if self.checker.own_check_marks is not None and self.options.engine_checker != EngineChecker.EXTENDED:
             self.notes.append(f"{self.checker.own_check_marks}; --engine-checker=extended asks for it")
             return
-        for each in asked:
+        for each in requested:
             self.rest(0)
             try:
                 yield own_checked(self.checker, each.table, self.options)

@@ -57,12 +57,12 @@ class CheckJob:
             self.store.jobs.finish(job.id, verdict=report.verdict.value, result=check_document(report))
             return report
 
-    def follow(self, session: Callable[[], SparkSession], every: float, tell: Callable[[CheckReport], None]) -> None:
+    def follow(self, session: Callable[[], SparkSession], every: float, show: Callable[[CheckReport], None]) -> None:
         """Checks what changed again and again as one job, until somebody stops it."""
         job = self._create(every=every)
         with running(self.store.jobs, job.id):
             while True:
-                tell(self._made(job, session))
+                show(self._made(job, session))
                 JobControl(self.store.jobs, job.id).wait(every)
 
     def _made(self, job: Job, session: Callable[[], SparkSession]) -> CheckReport:
@@ -99,13 +99,13 @@ class CheckJob:
         yield from of_tables
 
     def _changed(
-        self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable], told: list[ChangedSpan]
+        self, job: Job, checks: TableChecks, planned: Sequence[PlannedTable], reported: list[ChangedSpan]
     ) -> Iterator[Checked]:
         def known(family: Family, table: str, name: str | None) -> Sequence[Failure]:
             return self.store.failures.known(self.shown, family.value, table, name)
 
         log = ChangedLog(self.store, job.id, self.shown, scope_of(self.statement), self.source(), self.checker)
-        yield from ChangedRound(log, checks, known).run(planned, told)
+        yield from ChangedRound(log, checks, known).run(planned, reported)
 
     def _whole(self, checks: TableChecks, planned: Sequence[PlannedTable]) -> Iterator[Checked]:
         for table in planned:

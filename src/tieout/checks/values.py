@@ -94,9 +94,9 @@ class JudgeValues:
         A value that can't be read makes every value computed from it fail with the same message: reported once.
         """
         found: list[BrokenValue] = []
-        lost: set[str] = set()
+        unreadable: set[str] = set()
         for number, rule in enumerate(self.path.rules):
-            if rule.column in lost:
+            if rule.column in unreadable:
                 continue
             try:
                 if self.path.judge(piece, [number]).broken[0]:
@@ -104,7 +104,7 @@ class JudgeValues:
             except CantRead as error:
                 if error.message not in {each.error for each in found}:
                     found.append(self._unreadable(piece, number, error))
-                lost.add(rule.column)
+                unreadable.add(rule.column)
         return found or [self._unreadable(piece, None, failed)]
 
     def _unreadable(self, piece: Any, number: int | None, error: CantRead) -> BrokenValue:

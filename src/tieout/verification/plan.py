@@ -108,16 +108,21 @@ class Choice:
 
 
 def choose_strategy(
-    asked: Strategy, source: Capabilities, target: Capabilities, pairs: Sequence[ColumnPair], *, slow_link: bool = False
+    requested: Strategy,
+    source: Capabilities,
+    target: Capabilities,
+    pairs: Sequence[ColumnPair],
+    *,
+    slow_link: bool = False,
 ) -> Choice:
     """The requested strategy, or the cheapest possible. Raises UnsupportedError if the requested one is impossible."""
     no_native, no_pushdown = _against_native(source, target, pairs), _against_pushdown(source, target, pairs)
-    if asked is Strategy.NATIVE and no_native:
+    if requested is Strategy.NATIVE and no_native:
         raise UnsupportedError(f"native can't be used: {no_native}", "use --strategy auto")
-    if asked is Strategy.PUSHDOWN and no_pushdown:
+    if requested is Strategy.PUSHDOWN and no_pushdown:
         raise UnsupportedError(f"pushdown can't be used: {no_pushdown}", "use --strategy auto")
-    if asked is not Strategy.AUTO:
-        return Choice(asked, (f"{asked}: requested",))
+    if requested is not Strategy.AUTO:
+        return Choice(requested, (f"{requested}: requested",))
     if no_native is None:
         return Choice(Strategy.NATIVE, ("native: both sides have the same engine and types, and hash their own rows",))
     if slow_link and no_pushdown is None:

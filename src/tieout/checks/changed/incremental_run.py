@@ -34,22 +34,22 @@ class ChangedRound:
     whole: TableChecks
     known: Known
 
-    def run(self, planned: Sequence[PlannedTable], told: list[ChangedSpan]) -> Iterator[Checked]:
-        """Adds what was checked to `told`. Positions move when everything is done, and not if the run ends before."""
-        asked = [replace(each, families=each.families & OF_ROWS) for each in planned]
-        if not any(each.families for each in asked):
+    def run(self, planned: Sequence[PlannedTable], reported: list[ChangedSpan]) -> Iterator[Checked]:
+        """Adds what was checked to `reported`. Positions move only when everything is done."""
+        requested = [replace(each, families=each.families & OF_ROWS) for each in planned]
+        if not any(each.families for each in requested):
             yield from (not_checked(Family.VALIDITY, each.table, None, _VALUES) for each in planned)
             return
-        described = [each for each in asked if each.undescribed is None]
+        described = [each for each in requested if each.undescribed is None]
         reasons = self.log.refused(described) | {
-            each.table.name: each.undescribed for each in asked if each.undescribed
+            each.table.name: each.undescribed for each in requested if each.undescribed
         }
-        for each in asked:
+        for each in requested:
             if each.table.name in reasons:
                 for family in sorted(each.families):
                     yield not_checked(family, each.table, None, reasons[each.table.name])
         spans = list(self.log.spans([each for each in described if each.table.name not in reasons]))
-        told += [span.told for span in spans]
+        reported += [span.reported for span in spans]
         made: list[Span] = []
         for span in spans:
             self.whole.ledger.rest(0)
@@ -81,8 +81,8 @@ class ChangedRound:
 
     def _constraints(self, span: Span, spans: Sequence[Span]) -> Iterator[Checked]:
         whole = self.whole
-        asked = ConstraintChecks(whole.spark, whole.checker, whole.options, whole.ledger.rest)
-        yield from ChangedConstraints(asked, self.known, spans).run(span)
+        checks = ConstraintChecks(whole.spark, whole.checker, whole.options, whole.ledger.rest)
+        yield from ChangedConstraints(checks, self.known, spans).run(span)
 
 
 def _left_out(checked: Checked) -> bool:

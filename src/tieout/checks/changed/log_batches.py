@@ -38,7 +38,7 @@ class Span:
     changed: ChangedTable
 
     @property
-    def told(self) -> ChangedSpan:
+    def reported(self) -> ChangedSpan:
         return ChangedSpan(
             str(self.planned.table.name),
             None if self.since is None else str(self.since),

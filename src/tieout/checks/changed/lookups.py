@@ -78,10 +78,10 @@ class _Look:
     def run(self, rows: Sequence[ChangedRow], *, unaided: bool) -> Looked:
         read = self._lookup.all_rows if unaided else self._lookup.rows
         expected, others = [r.key for r in rows if r.there], [r.key for r in rows if not r.there]
-        told = self._note(read(expected)) if expected else []
+        hints = self._note(read(expected)) if expected else []
         missed = len(expected) - len(self._seen) if self._lookup.keyed_by_index and not unaided else 0
-        told += self._note(read(others)) if others else []
-        self._note_entries(rows, told)
+        hints += self._note(read(others)) if others else []
+        self._note_entries(rows, hints)
         for _ in range(_MOST_ROUNDS):
             led_to = {place for at in self._found for place in at} - self._seen
             if not led_to or not self._lookup.keyed_by_index or not isinstance(self._lookup, AtAddresses):
@@ -102,11 +102,11 @@ class _Look:
     def _note(self, batches: Iterable[pa.RecordBatch]) -> list[str]:
         """Notes the rows, and returns what the engine needs to find their entries."""
         wide = len(self._lookup.address)
-        told: list[str] = []
+        hints: list[str] = []
         for batch in batches:
             address = _fields(self._lookup.address, batch.columns[:wide])
             fields = _fields(self._lookup.columns, batch.columns[wide : wide + len(self._lookup.columns)])
-            told += batch.columns[wide + len(self._lookup.columns)].to_pylist()
+            hints += batch.columns[wide + len(self._lookup.columns)].to_pylist()
             places = [_texts(address, row) for row in range(batch.num_rows)]
             self._seen |= set(places)
             keys = [_texts([fields[place] for place in self._read.key], row) for row in range(batch.num_rows)]
@@ -117,12 +117,12 @@ class _Look:
                     there = RowThere(prints[row].tobytes().hex(), _texts(own, row), keys[row])
                     here = at.setdefault(place, _At())
                     (here.rows if held[row] else here.excluded)[there.print] = there
-        return told
+        return hints
 
-    def _note_entries(self, rows: Sequence[ChangedRow], told: Sequence[str]) -> None:
+    def _note_entries(self, rows: Sequence[ChangedRow], hints: Sequence[str]) -> None:
         for number in range(len(self._found)):
             try:
-                for found in self._lookup.entries(number, rows, told) if number not in self._errors else ():
+                for found in self._lookup.entries(number, rows, hints) if number not in self._errors else ():
                     self._entries[number] += found.read
                     self._note_found(number, found.batch)
             except TieoutError as error:
