@@ -6,8 +6,8 @@ multiplications for each lane of each of its columns.
 
 A fingerprint is two lanes of 64 bits. A column gives each lane a word; a lane takes in word after word, and mixes all
 of its bits each time, so that words of other columns, the same ones in another order, or those of another row's address
-come out as something else. The values themselves, with their status, go into the words whole: by steps that can be
-undone, or as the 128-bit hash of a value of variable length.
+give another result. The words contain each value and its status completely: by reversible steps, or as the 128-bit hash
+of a value of variable length.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tieout.canonical.fields import ODD, PRESENT, Field
 from tieout.canonical.hashing import Words, hash_values
 
 _Lanes = npt.NDArray[np.uint64]
-"""Shape (2, n): each lane in one piece of memory."""
+"""Shape (2, n): each lane is contiguous in memory."""
 
 _ITEM = 16
 _SEEDS = np.array([[0x243F6A8885A308D3], [0x13198A2E03707344]], dtype=np.uint64)
 _STATUS = np.uint64(0xA4093822299F31D1)
-"""Digits of pi, in hexadecimal: two numbers to begin with, and an odd one that spreads a status over all bits."""
+"""Hexadecimal digits of pi: two initial values, and an odd number that spreads a status over all bits."""
 
 _MIXERS = ((33, 0xFF51AFD7ED558CCD, 33, 0xC4CEB9FE1A85EC53, 33), (30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31))
-"""Of either lane: the last steps of MurmurHash3 and of SplitMix64. Any bit that differs changes about half of all."""
+"""One mixer for each lane: the last steps of MurmurHash3 and of SplitMix64. Each bit affects about half of all bits."""
 _AT_ONCE = 1 << 14
-"""Words that stay in a core's own cache from one step to the next."""
+"""Words to process at once, so that they stay in a core's cache from one step to the next."""
 
 
 class BatchPrints:
@@ -47,11 +47,11 @@ class BatchPrints:
         self._address = _after(np.repeat(_SEEDS, rows, axis=1), map(_lanes, address))
 
     def addresses(self) -> Words:
-        """Of the addresses alone."""
+        """The fingerprints of the addresses only."""
         return self._address.T
 
     def of(self, columns: Iterable[int]) -> Words:
-        """Of the addresses with the columns at these places."""
+        """The fingerprints of the addresses with these columns."""
         return _after(self._address, map(self._column, columns)).T
 
     def _column(self, place: int) -> _Lanes:
@@ -61,7 +61,7 @@ class BatchPrints:
 
 
 def _after(lanes: _Lanes, columns: Iterable[_Lanes]) -> _Lanes:
-    """The lanes when they have taken in these columns, one after another."""
+    """Mixes these columns into the lanes, one after another."""
     for column in columns:
         lanes = np.bitwise_xor(lanes, column, order="C")
         _mix(lanes[0], 0)
@@ -70,7 +70,7 @@ def _after(lanes: _Lanes, columns: Iterable[_Lanes]) -> _Lanes:
 
 
 def _lanes(field: Field) -> _Lanes:
-    """A word of each value for either lane; both depend on all of the value."""
+    """A word of each value for each lane; both depend on the whole value."""
     if field.data is None:
         words = field.words().astype(np.uint64, copy=False).T
     else:
@@ -84,7 +84,7 @@ def _lanes(field: Field) -> _Lanes:
 
 
 def _spread(words: _Lanes, status: npt.NDArray[np.uint64] | np.uint64) -> _Lanes:
-    """Steps that can be undone, as in a Feistel network: of one status, two values never give the same words."""
+    """Reversible steps, as in a Feistel network: two values with the same status never give the same words."""
     low, high = words
     right = low ^ status
     _mix(right, 0)
@@ -96,7 +96,7 @@ def _spread(words: _Lanes, status: npt.NDArray[np.uint64] | np.uint64) -> _Lanes
 
 
 def _bare(data: npt.NDArray[np.generic]) -> _Lanes:
-    """The bytes of each value, with zeros behind them."""
+    """The bytes of each value, padded with zeros."""
     size = data.dtype.itemsize
     padded = np.zeros(len(data), dtype=[("value", f"V{size}"), ("rest", f"V{_ITEM - size}")])
     padded["value"] = np.ascontiguousarray(data).view(f"V{size}")
@@ -104,7 +104,7 @@ def _bare(data: npt.NDArray[np.generic]) -> _Lanes:
 
 
 def _odd_hashes(field: Field, rows: npt.NDArray[np.intp]) -> _Lanes:
-    """Of these rows, in which no value is present, the hashes of those that are odd; zero for NULL."""
+    """The hashes of odd values in these rows, which have no present value; zero for NULL."""
     result = np.zeros((2, len(rows)), dtype=np.uint64)
     odd = np.flatnonzero(field.status[rows] == ODD)
     if len(odd):
@@ -114,7 +114,7 @@ def _odd_hashes(field: Field, rows: npt.NDArray[np.intp]) -> _Lanes:
 
 
 def _mix(words: npt.NDArray[np.uint64], lane: int) -> None:
-    """In their place; no two words become the same."""
+    """Mixes the words in place; no two different words become the same."""
     *steps, last = (np.uint64(number) for number in _MIXERS[lane])
     spare = np.empty(min(_AT_ONCE, len(words)), dtype=np.uint64)
     for start in range(0, len(words), _AT_ONCE):
