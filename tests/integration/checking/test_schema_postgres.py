@@ -284,6 +284,17 @@ def test_a_default_that_writes_is_not_checked_and_no_failure(pg_db: Database) ->
     assert "read-only transaction" in str(checked[0].result.reason)
 
 
+def test_a_function_that_needs_the_search_path_of_its_users(pg_db: Database) -> None:
+    """A check's sessions find names in pg_catalog alone: that says nothing about the default."""
+    pg_db.execute("CREATE FUNCTION two() RETURNS int IMMUTABLE LANGUAGE sql AS $$ SELECT 2 $$")
+    pg_db.execute("CREATE FUNCTION four() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN two() * 2; END $$")
+    pg_db.execute("CREATE TABLE t (id int DEFAULT four())")
+    checked = definitions(pg_db.url)
+    assert found(checked) == set()
+    assert statuses(checked)["public.t"] == "not_checked"
+    assert "in PL/pgSQL function" in str(checked[0].result.reason)
+
+
 def test_defaults_that_python_has_no_value_for(pg_db: Database) -> None:
     pg_db.execute("CREATE TABLE t (a timestamptz DEFAULT 'infinity', b date DEFAULT '0044-03-15 BC')")
     checked = definitions(pg_db.url)

@@ -174,7 +174,7 @@ def explain(
     context = str(getattr(getattr(error, "diag", None), "context", None) or "")
     if functions_have_our_path and state in _NOT_FOUND and " function " in context:
         place = "a function" if are_hidden() else first_line(context)  # it may be a statement, with values
-        return ServerError(ErrorMeaning(MissingObjectError, _OWN_PATH), f"{line}, in {place}")
+        return ServerError(ErrorMeaning(MissingObjectError, _OWN_PATH, inconclusive=True), f"{line}, in {place}")
     return ServerError(meaning_of(state) if state else _meaning_of_words(text), line)
 
 

@@ -44,6 +44,8 @@ class PostgresSession(SqlSession):
                 raise
             return connection
 
+        self.has_our_path = purpose is not Purpose.REPAIR
+        """False while statements run with the search_path of users."""
         super().__init__(url, PostgresDialect(), purpose, opened)
 
     def driver_errors(self) -> tuple[type[Exception], ...]:
@@ -55,7 +57,7 @@ class PostgresSession(SqlSession):
         state = getattr(error, "sqlstate", None)
         if self.connection is not None and (self.connection.closed or (state is None and self._writes)):
             return ServerError(CLOSED, first_line(str(error), state))
-        return explain(error, functions_have_our_path=self.purpose is not Purpose.REPAIR)
+        return explain(error, functions_have_our_path=self.has_our_path)
 
     @property
     def _writes(self) -> bool:

@@ -53,9 +53,11 @@ class SchemaSession(PostgresSession):
         """Changes settings for the block only."""
         for name, value in settings.items():
             self.rows("SELECT pg_catalog.set_config(%s, %s, false)", [name, value])
+        self.has_our_path = "search_path" not in settings
         try:
             yield
         finally:
+            self.has_our_path = True
             for name in settings:
                 self.execute(f"RESET {name}")
 
