@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.rows import arrow_batches
+from tieout.connectors.mysql.snapshot import arrow_batches
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.model.canonical_kinds import Kind, common_kind

@@ -13,7 +13,7 @@ from tests.servers.rogue import rogue_mysql, rogue_postgres
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql import session as mysql
 from tieout.connectors.mysql import snapshot
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.postgres import connection as postgres
 from tieout.connectors.postgres.errors import translated
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
@@ -32,7 +32,7 @@ AT_ONCE = pytest.mark.parametrize("at_once", [False, True], ids=["switched", "at
 _READ = """
 import sys
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.rows import arrow_batches
+from tieout.connectors.mysql.snapshot import arrow_batches
 from tieout.errors import TieoutError
 try:
     list(arrow_batches(parse_url(sys.stdin.read()), "SELECT 1", None))
@@ -105,7 +105,7 @@ def test_rows_of_mysql_are_not_read_by_the_driver_that_gives_it_away(monkeypatch
     with rogue_mysql(CACHING) as rogue:
         # Waited for while its rogue can't answer, that driver would hang for half a minute instead of failing.
         monkeypatch.setattr(snapshot, "arrow_batches", lambda *_: pytest.fail("read by connectorx"))
-        reader = snapshot.MySQLReader(parse_url(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop"), Flavour.MYSQL)
+        reader = snapshot.MySQLReader(parse_url(f"mysql://me:{PASSWORD}@127.0.0.1:{rogue.port}/shop"), ServerKind.MYSQL)
         with pytest.raises(TieoutError, match="asks for the password itself"):
             list(reader.read(scan, EVERYTHING))
     assert rogue.heard, "the rogue was not reached"

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tieout.connectors.mysql.literals import MySQLChangeDialect
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.postgres.dialect import PostgresChangeDialect
 from tieout.connectors.postgres.literals import array_literal, from_postgres, to_postgres
 from tieout.connectors.protocols.repair import Refused
@@ -21,7 +21,7 @@ from tieout.connectors.sqlite.literals import real
 from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName
 
-MYSQL, POSTGRES, SQLITE = MySQLChangeDialect(Flavour.MARIADB), PostgresChangeDialect(), SQLiteDialect()
+MYSQL, POSTGRES, SQLITE = MySQLChangeDialect(ServerKind.MARIADB), PostgresChangeDialect(), SQLiteDialect()
 EVERY_TYPE = st.sampled_from(TypeName).map(lambda name: Column("c", LogicalType(name, name.value, precision=8)))
 
 texts = st.text() | st.text("'\"\\`;-/*#$0x%\n\0 ab")

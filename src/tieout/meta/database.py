@@ -19,8 +19,8 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.session import ALL_ROWS
-from tieout.connectors.mysql.tls import log_in
+from tieout.connectors.mysql.connection import ALL_ROWS
+from tieout.connectors.mysql.protocol.login import log_in
 from tieout.connectors.postgres.connection import require_path
 from tieout.errors import MetaStoreError
 from tieout.meta.errors import Fault, connecting, explain_os, explained

@@ -13,7 +13,7 @@ from tests.integration.binlog.following import Followed
 from tests.servers.mariadb import MariaDB, start_mariadb
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.move.preflight import source_problems
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.positions import Position
 from tieout.model.row_changes import Reached
@@ -198,5 +198,5 @@ def test_a_schema_that_is_left_out_of_the_log(followed: Followed, server: MariaD
     """A mover would copy its tables, and never hear of them again."""
     server.execute(None, "CREATE DATABASE unlogged; CREATE TABLE unlogged.t (id INT PRIMARY KEY)")
     tables = [Table(TableName(schema, "t"), ()) for schema in (followed.database.name, "unlogged")]
-    found = source_problems(parse_url(followed.database.url), Flavour.MARIADB, tables)
+    found = source_problems(parse_url(followed.database.url), ServerKind.MARIADB, tables)
     assert [problem.message for problem in found] == ["changes of unlogged are not written to the log"]

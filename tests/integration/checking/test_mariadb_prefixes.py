@@ -14,7 +14,7 @@ from tests.integration.checking.checks import Checking
 from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.check.prefix_indexes import fails_at_dangling
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.paths import Sought, Unfound, Unreadable
 from tieout.connectors.registry import open_checker
 from tieout.errors import UnsupportedError
@@ -183,12 +183,12 @@ def test_a_clean_table_of_any_text(own: Database) -> None:
 @pytest.mark.parametrize(
     ("flavour", "version", "known"),
     [
-        (Flavour.MARIADB, "10.11.19-MariaDB-0+deb12u1", True),
-        (Flavour.MARIADB, "10.11.6-MariaDB-0+deb12u1", False),
-        (Flavour.MARIADB, "5.5.5-11.4.2-MariaDB", True),
-        (Flavour.MARIADB, "10.5.23-MariaDB", False),
-        (Flavour.MYSQL, "8.0.36", False),
+        (ServerKind.MARIADB, "10.11.19-MariaDB-0+deb12u1", True),
+        (ServerKind.MARIADB, "10.11.6-MariaDB-0+deb12u1", False),
+        (ServerKind.MARIADB, "5.5.5-11.4.2-MariaDB", True),
+        (ServerKind.MARIADB, "10.5.23-MariaDB", False),
+        (ServerKind.MYSQL, "8.0.36", False),
     ],
 )
-def test_a_server_that_may_pass_over_entries_without_rows(flavour: Flavour, version: str, known: bool) -> None:
+def test_a_server_that_may_pass_over_entries_without_rows(flavour: ServerKind, version: str, known: bool) -> None:
     assert fails_at_dangling(flavour, version) is known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +11,8 @@ import pytest
 from tests.corruption import mariadb
 from tests.integration.checking.definitions import definitions, found, statuses
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.check.schema.session import schema_session
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.check.schema.objects import SchemaSession
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.check import Trouble
 from tieout.model.failures import Status
 from tieout.model.tables import TableName
@@ -177,13 +177,13 @@ def _login(database: Database, *tables: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("code", [1037, 1038, 1041, 1290, 1836])
 def test_a_server_without_memory_or_writes_says_nothing_about_a_definition(mysql_db: Database, code: int) -> None:
-    with schema_session(parse_url(mysql_db.url), Flavour.MARIADB) as session:
+    with closing(SchemaSession(parse_url(mysql_db.url), ServerKind.MARIADB)) as session:
         found = session.trouble(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {code}, MESSAGE_TEXT = 'not now'")
     assert found == Trouble("not now", telling=False)
 
 
 def test_what_the_server_says_about_a_definition(mysql_db: Database) -> None:
-    with schema_session(parse_url(mysql_db.url), Flavour.MARIADB) as session:
+    with closing(SchemaSession(parse_url(mysql_db.url), ServerKind.MARIADB)) as session:
         found = session.trouble("SELECT nothing FROM dual")
     assert found is not None
     assert found.telling

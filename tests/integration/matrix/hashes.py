@@ -10,7 +10,7 @@ from tests.integration.matrix.engines import TestDatabase
 from tests.integration.matrix.pairs import How
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import connect as connect_mysql
 from tieout.connectors.postgres.connection import connect as connect_postgres
 from tieout.connectors.postgres.dialect import PostgresDialect
@@ -45,7 +45,7 @@ def _scans(source: TestDatabase, target: TestDatabase, table: str) -> tuple[Scan
 def _hashes(side: TestDatabase, scan: Scan, spec: HashSpec) -> Hashes:
     url = parse_url(side.url)
     if side.engine == MARIADB:
-        mysql = MySQLDialect(Flavour.MARIADB)
+        mysql = MySQLDialect(ServerKind.MARIADB)
         statement = select.aggregate(mysql, scan, "", f"`id`, {mysql.digest_columns(scan, spec)}")
         with connect_mysql(url) as connection, connection.cursor() as cursor:
             cursor.execute(statement)

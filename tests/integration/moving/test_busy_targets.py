@@ -10,8 +10,9 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.move.session import MySQLSession
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.postgres.session import mover_session
+from tieout.connectors.sql.session import Purpose
 from tieout.connectors.sql.target import SqlTarget
 from tieout.errors import BusyError
 from tieout.model.moves import Delivery
@@ -20,7 +21,10 @@ from tieout.model.moves import Delivery
 def test_a_statement_that_somebody_cancels(pg_db: Database, mysql_db: Database) -> None:
     with closing(mover_session(parse_url(pg_db.url))) as session, pytest.raises(BusyError, match="cancel"):
         session.execute("SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(9)")
-    with closing(MySQLSession(parse_url(mysql_db.url))) as session, pytest.raises(BusyError, match="interrupted"):
+    with (
+        closing(MySQLSession(parse_url(mysql_db.url), Purpose.MOVE)) as session,
+        pytest.raises(BusyError, match="interrupted"),
+    ):
         session.execute("KILL QUERY CONNECTION_ID()")
 
 
@@ -32,7 +36,7 @@ def test_no_clock_ends_a_merge(pg_db: Database, mysql_db: Database) -> None:
         assert session.rows("SHOW idle_in_transaction_session_timeout") == [("0",)]
     mysql_db.server.execute(None, "SET GLOBAL max_statement_time = 5")
     try:
-        with closing(MySQLSession(parse_url(mysql_db.url))) as session:
+        with closing(MySQLSession(parse_url(mysql_db.url), Purpose.MOVE)) as session:
             assert session.rows("SELECT @@max_statement_time") == [(0.0,)]
     finally:
         mysql_db.server.execute(None, "SET GLOBAL max_statement_time = 0")

@@ -16,7 +16,8 @@ from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tests.servers.server import PASSWORD
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.move.session import MySQLSession
+from tieout.connectors.mysql.session import MySQLSession
+from tieout.connectors.sql.session import Purpose
 from tieout.errors import FullError, LogLostError
 from tieout.model.moves import Delivery
 from tieout.model.requests import MoveRequest
@@ -135,7 +136,10 @@ def test_a_mariadb_that_is_full(mysql_db: Database) -> None:
     """In its own words, which say nothing of a disk."""
     mysql_db.execute("SET SESSION max_heap_table_size = 16384; CREATE TABLE heap (a CHAR(200)) ENGINE = MEMORY")
     rows = "INSERT INTO heap SELECT 'a' FROM seq_1_to_1000"
-    with closing(MySQLSession(parse_url(mysql_db.url))) as session, pytest.raises(FullError, match=r"heap.*is full"):
+    with (
+        closing(MySQLSession(parse_url(mysql_db.url), Purpose.MOVE)) as session,
+        pytest.raises(FullError, match=r"heap.*is full"),
+    ):
         session.execute(rows)
 
 
@@ -253,7 +257,7 @@ def test_every_type_without_files_is_as_with_them(moving: Moving) -> None:
         def loaded() -> list[Any]:
             moving.target.execute("TRUNCATE TABLE made")
             with (
-                closing(MySQLSession(parse_url(moving.target.url))) as session,
+                closing(MySQLSession(parse_url(moving.target.url), Purpose.MOVE)) as session,
                 one.source.chunk_source().reading() as r,
             ):
                 lines = r.lines(one.transfer, EVERYTHING, alike=one.alike)

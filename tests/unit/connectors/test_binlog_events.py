@@ -12,13 +12,12 @@ from zlib import crc32
 import pymysql
 import pytest
 
-from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.events import EventStream
-from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, mysql_gtid
 from tieout.connectors.mysql.binlog.log import transaction_ends
-from tieout.connectors.mysql.binlog.packets import packets
 from tieout.connectors.mysql.binlog.reader import Until
-from tieout.connectors.mysql.binlog.transactions import Groups
+from tieout.connectors.mysql.binlog.transactions import Groups, GtidState, gtid_of, mysql_gtid
+from tieout.connectors.mysql.protocol.packets import log_packets as packets
 from tieout.model.positions import Position
 
 FULL = 0xFFFFFF
@@ -30,19 +29,19 @@ def event(kind: int, end: int, body: bytes = b"", flags: int = 0) -> bytes:
 
 
 def rotation(file: str, offset: int) -> bytes:
-    return event(kinds.ROTATE, 0, offset.to_bytes(8, "little") + file.encode(), ARTIFICIAL)
+    return event(codes.ROTATE, 0, offset.to_bytes(8, "little") + file.encode(), ARTIFICIAL)
 
 
 def gtid(end: int, sequence: int, domain: int = 0, standalone: bool = False) -> bytes:
-    return event(kinds.GTID, end, struct.pack("<QIB6x", sequence, domain, int(standalone)))
+    return event(codes.GTID, end, struct.pack("<QIB6x", sequence, domain, int(standalone)))
 
 
 def xid(end: int) -> bytes:
-    return event(kinds.XID, end, (99).to_bytes(8, "little"))
+    return event(codes.XID, end, (99).to_bytes(8, "little"))
 
 
 def query(end: int, text: str) -> bytes:
-    return event(kinds.QUERY, end, bytes(13) + b"\0" + text.encode())
+    return event(codes.QUERY, end, bytes(13) + b"\0" + text.encode())
 
 
 # -------------------------------------------------------------------------------------------------- packets
@@ -119,8 +118,8 @@ def test_files_longer_than_their_offsets() -> None:
 
 
 def test_a_format_says_whether_checksums_follow() -> None:
-    formats = [event(kinds.FORMAT, 0, b"format" + bytes([flag]) + b"crc!") for flag in (1, 0)]
-    events = [rotation("bin.000001", 4), formats[0], event(kinds.XID, 50, b"12345678crc!"), formats[1], xid(70)]
+    formats = [event(codes.FORMAT, 0, b"format" + bytes([flag]) + b"crc!") for flag in (1, 0)]
+    events = [rotation("bin.000001", 4), formats[0], event(codes.XID, 50, b"12345678crc!"), formats[1], xid(70)]
     bodies = [body for *_, body in EventStream(iter(events), checksums=False)]
     assert bodies[2] == b"12345678"
     assert bodies[4] == (99).to_bytes(8, "little")
@@ -134,7 +133,7 @@ def tail_of(*events: bytes) -> str:
 
 def test_the_tail_tells_transactions_apart_that_end_alike() -> None:
     """A server that was put back may write the same last event in the same place and second."""
-    one, other = (event(kinds.TABLE_MAP, 200, row * 10) for row in (b"a", b"b"))
+    one, other = (event(codes.TABLE_MAP, 200, row * 10) for row in (b"a", b"b"))
     assert tail_of(gtid(100, 7), one, xid(300)) != tail_of(gtid(100, 7), other, xid(300))
     assert tail_of(one, xid(300)) == tail_of(gtid(100, 7), one, xid(300))
     assert tail_of(xid(300)) == f"273.{crc32(xid(300)[1:]):08x}"  # as older versions kept it
@@ -142,14 +141,14 @@ def test_the_tail_tells_transactions_apart_that_end_alike() -> None:
 
 def test_a_format_is_no_part_of_a_tail() -> None:
     """Its flags say whether the file is open."""
-    listed = event(kinds.GTID_LIST, 300, bytes(4))
-    formats = [event(kinds.FORMAT, 200, bytes(80) + b"\0" + bytes(4), flags) for flags in (0, 1)]
+    listed = event(codes.GTID_LIST, 300, bytes(4))
+    formats = [event(codes.FORMAT, 200, bytes(80) + b"\0" + bytes(4), flags) for flags in (0, 1)]
     assert tail_of(formats[0], listed) == tail_of(formats[1], listed) == tail_of(listed)
 
 
 def test_only_unknown_events_are_ignored_because_they_may_be() -> None:
-    events = [event(200, 10, b"", IGNORABLE), event(kinds.XID, 20, bytes(8), IGNORABLE), event(200, 30)]
-    assert [kind for kind, *_ in EventStream(iter(events), False)] == [kinds.IGNORABLE, kinds.XID, 200]
+    events = [event(200, 10, b"", IGNORABLE), event(codes.XID, 20, bytes(8), IGNORABLE), event(200, 30)]
+    assert [kind for kind, *_ in EventStream(iter(events), False)] == [codes.IGNORABLE, codes.XID, 200]
 
 
 def test_until_compares_files_before_offsets() -> None:
@@ -191,7 +190,7 @@ def test_transactions_end_with_a_commit_or_with_their_only_statement() -> None:
 
 def test_transactions_of_mysql() -> None:
     body = b"\1" + bytes(range(16)) + (5).to_bytes(8, "little")
-    first, second = (event(kinds.MYSQL_GTID, end, body) for end in (10, 50))
+    first, second = (event(codes.MYSQL_GTID, end, body) for end in (10, 50))
     events = [first, query(20, "BEGIN"), query(30, "SAVEPOINT a"), xid(40), second, query(60, "CREATE TABLE t (a INT)")]
     assert ends(events, None) == ["bin.000001:40", "bin.000001:60"]
     assert mysql_gtid(body) == "00010203-0405-0607-0809-0a0b0c0d0e0f:5"
@@ -199,7 +198,7 @@ def test_transactions_of_mysql() -> None:
 
 def test_without_gtids_a_transaction_has_the_number_of_its_commit() -> None:
     groups = Groups()
-    stream = EventStream(iter([event(kinds.MYSQL_ANONYMOUS, 10, bytes(25)), query(20, "BEGIN"), xid(30)]), False)
+    stream = EventStream(iter([event(codes.MYSQL_ANONYMOUS, 10, bytes(25)), query(20, "BEGIN"), xid(30)]), False)
     assert [groups.ends_with(one) for one in stream] == [False, False, True]
     assert groups.name == "99"
 

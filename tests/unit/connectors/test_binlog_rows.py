@@ -9,13 +9,12 @@ import pytest
 
 from tests.log_items import only_told
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.binlog import kinds, types
+from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.charset_codec import spelled
 from tieout.connectors.mysql.binlog.events import EventStream
-from tieout.connectors.mysql.binlog.layout import Layouts
 from tieout.connectors.mysql.binlog.reader import Reader
-from tieout.connectors.mysql.binlog.tables import Wanted
-from tieout.connectors.mysql.binlog.temporal import old_datetime, time_text
+from tieout.connectors.mysql.binlog.tables import Layouts, Wanted
+from tieout.connectors.mysql.binlog.value_texts import old_datetime, time_text
 from tieout.errors import ReadError, UnsupportedError
 from tieout.model.positions import Position
 from tieout.model.row_changes import KEPT, ChangeKind, LogItem, Rows
@@ -37,7 +36,7 @@ def _string(data: bytes) -> bytes:
     return bytes([len(data)]) + data
 
 
-WORDS = described([types.LONG, types.VARCHAR], (40).to_bytes(2, "little"), [UTF8], "ab")
+WORDS = described([codes.LONG, codes.VARCHAR], (40).to_bytes(2, "little"), [UTF8], "ab")
 
 
 def items(*events: tuple[int, bytes], table: TableName | None = None) -> list[LogItem]:
@@ -46,7 +45,7 @@ def items(*events: tuple[int, bytes], table: TableName | None = None) -> list[Lo
     def packets() -> Iterator[bytes]:
         head = struct.pack("<QIB6x", 5, 0, 0)
         for end, (kind, body) in enumerate(
-            [(kinds.GTID, head), *events, (kinds.XID, bytes(8))], start=898 - len(events)
+            [(codes.GTID, head), *events, (codes.XID, bytes(8))], start=898 - len(events)
         ):
             yield b"\0" + struct.pack("<IBIIIH", 1, kind, 1, 0, end + 1, 0) + body
 
@@ -67,9 +66,9 @@ def row(number: int, word: bytes) -> bytes:
     return b"\xfc" + number.to_bytes(4, "little") + _string(word)
 
 
-@pytest.mark.parametrize(("kind", "extended"), [(kinds.WRITE_V1, False), (kinds.WRITE, True)])
+@pytest.mark.parametrize(("kind", "extended"), [(codes.WRITE_V1, False), (codes.WRITE, True)])
 def test_both_versions_of_rows_events(kind: int, extended: bool) -> None:
-    _, found, _ = items((kinds.TABLE_MAP, WORDS), rows(kind, b"\3", row(1, b"x") + row(-2 & 0xFFFFFFFF, b""), extended))
+    _, found, _ = items((codes.TABLE_MAP, WORDS), rows(kind, b"\3", row(1, b"x") + row(-2 & 0xFFFFFFFF, b""), extended))
     assert isinstance(found, Rows)
     assert found.kind is ChangeKind.INSERT
     assert found.rows == [(1, "x"), (-2, "")]
@@ -77,7 +76,7 @@ def test_both_versions_of_rows_events(kind: int, extended: bool) -> None:
 
 def test_an_update_may_leave_out_other_columns_of_each_image() -> None:
     _, found, _ = items(
-        (kinds.TABLE_MAP, WORDS), rows(kinds.UPDATE_V1, b"\1\2", b"\xfe\5\0\0\0" + b"\xfe\1y" + b"\xfe\6\0\0\0\xff")
+        (codes.TABLE_MAP, WORDS), rows(codes.UPDATE_V1, b"\1\2", b"\xfe\5\0\0\0" + b"\xfe\1y" + b"\xfe\6\0\0\0\xff")
     )
     assert isinstance(found, Rows)
     assert found.before == [(5, KEPT), (6, KEPT)]
@@ -85,35 +84,35 @@ def test_an_update_may_leave_out_other_columns_of_each_image() -> None:
 
 
 def test_an_event_that_only_ends_a_statement_has_no_rows() -> None:
-    assert items((kinds.TABLE_MAP, WORDS), (kinds.WRITE_V1, (0xFFFFFF).to_bytes(6, "little") + b"\1\0\0")) == []
+    assert items((codes.TABLE_MAP, WORDS), (codes.WRITE_V1, (0xFFFFFF).to_bytes(6, "little") + b"\1\0\0")) == []
 
 
 def test_what_nobody_wants_is_not_even_understood() -> None:
-    unreadable = described([types.JSON], b"\4", [], "")
-    assert items((kinds.TABLE_MAP, unreadable), rows(kinds.WRITE_V1, b"\1", b"???"), table=TableName("db", "u")) == []
+    unreadable = described([codes.JSON], b"\4", [], "")
+    assert items((codes.TABLE_MAP, unreadable), rows(codes.WRITE_V1, b"\1", b"???"), table=TableName("db", "u")) == []
 
 
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (described([types.JSON], b"\4", [], "j"), "column j can't be read from the log: JSON"),
+        (described([codes.JSON], b"\4", [], "j"), "column j can't be read from the log: JSON"),
         (described([242], b"", [], "v"), "column v can't be read from the log: type 242"),
-        (described([types.LONG], b"", [], ""), "binlog_row_metadata = FULL"),
+        (described([codes.LONG], b"", [], ""), "binlog_row_metadata = FULL"),
     ],
 )
 def test_tables_that_can_not_be_read(table: bytes, words: str) -> None:
     with pytest.raises(UnsupportedError, match=words):
-        items((kinds.TABLE_MAP, table), rows(kinds.WRITE_V1, b"\1", b"\xfe????"))
+        items((codes.TABLE_MAP, table), rows(codes.WRITE_V1, b"\1", b"\xfe????"))
 
 
 def test_bytes_that_are_no_text_name_their_column() -> None:
-    table = described([types.VARCHAR] * 3, (40).to_bytes(2, "little") * 3, [UTF8, ASCII, UTF8], "abc")
+    table = described([codes.VARCHAR] * 3, (40).to_bytes(2, "little") * 3, [UTF8, ASCII, UTF8], "abc")
     for nulls in (0xF8, 0xF9):  # both ways through a row
         first = b"" if nulls & 1 else b"\1x"
         with pytest.raises(ReadError, match=r"^db\.t: column b has bytes that are no text: 'ascii'"):
             items(
-                (kinds.TABLE_MAP, table),
-                (kinds.WRITE_V1, WORDS[:8] + b"\3\7" + bytes([nulls]) + first + b"\1\xc3" + b"\1y"),
+                (codes.TABLE_MAP, table),
+                (codes.WRITE_V1, WORDS[:8] + b"\3\7" + bytes([nulls]) + first + b"\1\xc3" + b"\1y"),
             )
 
 
@@ -122,25 +121,25 @@ def test_bytes_that_are_no_text_name_their_column() -> None:
 )
 def test_rows_that_do_not_fill_their_event(data: bytes) -> None:
     with pytest.raises(ReadError, match=r"^db\.t: the log has rows that"):
-        items((kinds.TABLE_MAP, WORDS), rows(kinds.WRITE_V1, b"\3", data))
+        items((codes.TABLE_MAP, WORDS), rows(codes.WRITE_V1, b"\3", data))
 
 
 def test_rows_of_another_width_than_their_table() -> None:
     with pytest.raises(ReadError, match="rows of 3 columns"):
-        items((kinds.TABLE_MAP, WORDS), (kinds.WRITE_V1, WORDS[:8] + b"\3\7\xf8"))
+        items((codes.TABLE_MAP, WORDS), (codes.WRITE_V1, WORDS[:8] + b"\3\7\xf8"))
 
 
 def test_rows_of_no_columns_can_not_be_counted() -> None:
     with pytest.raises(UnsupportedError, match="binlog_row_image"):
-        items((kinds.TABLE_MAP, WORDS), rows(kinds.WRITE_V1, b"\0", b""))
+        items((codes.TABLE_MAP, WORDS), rows(codes.WRITE_V1, b"\0", b""))
 
 
 @pytest.mark.parametrize(
     ("kind", "error", "words"),
     [
-        (kinds.INCIDENT, ReadError, "could not write"),
-        (kinds.PARTIAL_UPDATE, UnsupportedError, "binlog_row_value_options"),
-        (kinds.TRANSACTION_PAYLOAD, UnsupportedError, "binlog_transaction_compression"),
+        (codes.INCIDENT, ReadError, "could not write"),
+        (codes.PARTIAL_UPDATE, UnsupportedError, "binlog_row_value_options"),
+        (codes.TRANSACTION_PAYLOAD, UnsupportedError, "binlog_transaction_compression"),
         (199, UnsupportedError, "not known: 199"),
     ],
 )
@@ -149,7 +148,7 @@ def test_events_that_must_not_be_passed_over(kind: int, error: type[Exception], 
         items((kind, bytes(20)))
 
 
-@pytest.mark.parametrize("kind", sorted(kinds.SILENT - {kinds.ROTATE, kinds.FORMAT}))
+@pytest.mark.parametrize("kind", sorted(codes.SILENT - {codes.ROTATE, codes.FORMAT}))
 def test_events_that_may_be_passed_over(kind: int) -> None:
     assert items((kind, bytes(20))) == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.binlog.kinds import EXECUTE_LOAD, QUERY
+from tieout.connectors.mysql.binlog.codes import EXECUTE_LOAD, QUERY
 from tieout.connectors.mysql.binlog.statements import Meaning, Query, meaning, query_of, truncated
 from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.model.tables import TableName

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tieout.connectors.mysql.binlog.codes import QUERY
 from tieout.connectors.mysql.binlog.ddl_tokens import (
     ANSI_QUOTES,
     NO_BACKSLASH_ESCAPES,
@@ -13,7 +14,6 @@ from tieout.connectors.mysql.binlog.ddl_tokens import (
     words_in,
     words_of,
 )
-from tieout.connectors.mysql.binlog.kinds import QUERY
 from tieout.connectors.mysql.binlog.statements import Meaning, meaning, query_of, savepoint, truncated, xid_of
 from tieout.errors import ReadError
 

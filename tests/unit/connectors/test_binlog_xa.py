@@ -12,13 +12,12 @@ import pytest
 from tests.log_items import only_told
 from tests.unit.connectors.test_binlog_rows import UTF8, WORDS, row, rows
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.dump import Dump, NotThere
 from tieout.connectors.mysql.binlog.events import EventStream
-from tieout.connectors.mysql.binlog.layout import Layouts
 from tieout.connectors.mysql.binlog.log import transaction_ends
 from tieout.connectors.mysql.binlog.reader import Reader
-from tieout.connectors.mysql.binlog.tables import Wanted
+from tieout.connectors.mysql.binlog.tables import Layouts, Wanted
 from tieout.errors import LogLostError
 from tieout.model.positions import Position
 from tieout.model.row_changes import Begin, Commit, LogItem, Rows
@@ -29,19 +28,19 @@ Events = list[tuple[int, bytes]]
 
 
 def begin() -> Events:
-    return [(kinds.MYSQL_GTID, b"\1" + bytes(range(16)) + (5).to_bytes(8, "little"))]
+    return [(codes.MYSQL_GTID, b"\1" + bytes(range(16)) + (5).to_bytes(8, "little"))]
 
 
 def query(text: str) -> tuple[int, bytes]:
-    return kinds.QUERY, bytes(13) + b"\0" + text.encode()
+    return codes.QUERY, bytes(13) + b"\0" + text.encode()
 
 
 def prepared(name: str, number: int, *, one_phase: bool = False) -> Events:
     """A part that inserts one row."""
     xid = f"X'{name.encode().hex()}',X'',1"
     body = bytes([one_phase]) + struct.pack("<III", 1, len(name), 0) + name.encode()
-    inserted = rows(kinds.WRITE_V1, b"\3", row(number, name.encode()))
-    change = [(kinds.TABLE_MAP, WORDS), inserted, query(f"XA END {xid}"), (kinds.XA_PREPARE, body)]
+    inserted = rows(codes.WRITE_V1, b"\3", row(number, name.encode()))
+    change = [(codes.TABLE_MAP, WORDS), inserted, query(f"XA END {xid}"), (codes.XA_PREPARE, body)]
     return [*begin(), query(f"XA START {xid}"), *change]
 
 
@@ -58,7 +57,7 @@ class Log:
 
     def stream(self, after: int) -> EventStream:
         def packets() -> Iterator[bytes]:
-            yield _packet(kinds.ROTATE, 0, after.to_bytes(8, "little") + FILE.encode(), 0x20)
+            yield _packet(codes.ROTATE, 0, after.to_bytes(8, "little") + FILE.encode(), 0x20)
             for end, (kind, body) in enumerate(self.events, start=5):
                 if end > after:
                     yield _packet(kind, end, body, 0)

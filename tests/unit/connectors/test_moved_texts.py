@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.move.addresses import address_text
+from tieout.connectors.mysql.move.copy_values import address_text
 from tieout.connectors.postgres.move.chunks import array_json, clock_text
 from tieout.connectors.sql import copy_text
 from tieout.model.types import LogicalType, TypeName

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tieout.connectors.mysql import quoting as mysql
-from tieout.connectors.mysql.shown import keys_of, parts_of
+from tieout.connectors.mysql.show_create import keys_of, parts_of
 from tieout.connectors.mysql.types import logical_type
 from tieout.connectors.postgres import quoting as postgres
 from tieout.connectors.sql.ddl import TABLE, as_text, spelled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.move.retention import retention
+from tieout.connectors.mysql.move.source import retention_of as retention
 
 LIMITS = {
     "MariaDB 11.4": (

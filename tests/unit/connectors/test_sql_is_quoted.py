@@ -22,13 +22,12 @@ QUOTING = {
     # The modules that do it.
     *(f"connectors/{engine}/quoting.py" for engine in ("mysql", "postgres", "sqlite")),
     "connectors/sql/placeholders.py",
-    "connectors/mysql/shown.py",
+    "connectors/mysql/show_create.py",
     "spark/frames/values.py",
     # No SQL: Python that is generated, patterns, options of Java, what is told of a wrong
     # CHECK statement.
-    "connectors/mysql/binlog/decimals.py",
     "connectors/mysql/binlog/charset_codec.py",
-    "connectors/mysql/binlog/forms.py",
+    "connectors/mysql/binlog/column_forms.py",
     "connectors/sql/ddl.py",
     "checks/language.py",
     "spark/session.py",

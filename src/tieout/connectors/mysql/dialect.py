@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tieout.connectors.mysql import quoting
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.sql.dialect import Dialect
 from tieout.connectors.sql.select import reference
@@ -43,7 +43,7 @@ class MySQLDialect(Dialect):
     for a driver that hands out the bytes that the server sends, however many they are.
     """
 
-    flavour: Flavour
+    server_kind: ServerKind
     safe: bool = False
     raw: bool = False
 
@@ -98,7 +98,7 @@ class MySQLDialect(Dialect):
         return named and column.column.charset in _LOSSLESS
 
     def _text(self, column: Column, reference: str) -> str:
-        if column.type.name is TypeName.JSON and self.flavour is not Flavour.MARIADB and not self.raw:
+        if column.type.name is TypeName.JSON and self.server_kind is not ServerKind.MARIADB and not self.raw:
             # A type of its own, elsewhere. MariaDB's is text with a check.
             return _not_lost(reference, f"CAST({reference} AS CHAR)")
         if column.charset not in _LOSSLESS:
@@ -113,7 +113,7 @@ class MySQLDialect(Dialect):
         return reference
 
     def _time(self, reference: str) -> str:
-        if self.flavour is Flavour.MARIADB:
+        if self.server_kind is ServerKind.MARIADB:
             return f"CAST(TIME_TO_SEC({reference}) * 1000000 AS SIGNED)"
         return f"CAST({reference} AS CHAR)"
 

@@ -11,11 +11,9 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
-from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.explain import plan_of
 from tieout.connectors.mysql.key_sampling import is_worth_it, sampled_keys
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.mysql.snapshot import MySQLReader
 from tieout.connectors.mysql.types import logical_type, order_of
 from tieout.connectors.protocols.endpoint import Capabilities
@@ -57,23 +55,24 @@ _Rows = dict[TableName, list[tuple[Any, ...]]]
 def open_endpoint(url: EndpointUrl) -> MySQLEndpoint:
     if not url.database:
         raise ConfigError(f"{url.redacted()} names no database", "write it as mysql://user@host/database")
-    with translated(url):
-        return MySQLEndpoint(url, connect(url))
+    return MySQLEndpoint(url, MySQLSession(url))
 
 
 class MySQLEndpoint:
-    def __init__(self, url: EndpointUrl, connection: Any) -> None:
+    def __init__(self, url: EndpointUrl, session: MySQLSession) -> None:
         self.url = url
-        self._connection = connection
+        self._session = session
         self.version = str(self.all("SELECT VERSION()", [])[0][0])
-        self.flavour = Flavour.of(self.version)
+        self.server_kind = ServerKind.of(self.version)
         self.capabilities = Capabilities(
-            family=self.flavour.value,
+            family=self.server_kind.value,
             sql_hash=True,
-            sends=f"{self.flavour} packets" if self.flavour is not Flavour.TIDB else None,
-            activity=self.flavour is not Flavour.TIDB,
+            sends=f"{self.server_kind} packets" if self.server_kind is not ServerKind.TIDB else None,
+            activity=self.server_kind is not ServerKind.TIDB,
             writable=True,
-            untested=None if self.flavour is Flavour.MARIADB else f"the {self.flavour} dialect ({self.version})",
+            untested=None
+            if self.server_kind is ServerKind.MARIADB
+            else f"the {self.server_kind} dialect ({self.version})",
         )
 
     def default_schema(self) -> str:
@@ -100,7 +99,7 @@ class MySQLEndpoint:
         return [replace(table, sampled_keys=self._sampled_keys(table)) for table in tables]
 
     def reader(self) -> MySQLReader:
-        return MySQLReader(self.url, self.flavour)
+        return MySQLReader(self.url, self.server_kind)
 
     @cached_property
     def round_trip(self) -> float:
@@ -114,20 +113,19 @@ class MySQLEndpoint:
         return f"{rows[0][0]}:{rows[0][1]}" if rows else None
 
     def close(self) -> None:
-        self._connection.close()
+        self._session.close()
 
     def explain(self, statement: str) -> dict[str, Any]:
         """How the server would go about a statement on one table."""
-        with translated(self.url), self._connection.cursor() as cursor:
-            (step,) = plan_of(cursor, statement)
+        (step,) = self._session.plan(statement)
         return step
 
     def _sampled_keys(self, table: Table) -> tuple[str, ...]:
-        return sampled_keys(self._connection, self.flavour, table, self.round_trip) if is_worth_it(table) else ()
+        return sampled_keys(self._session, self.server_kind, table, self.round_trip) if is_worth_it(table) else ()
 
     def _checks(self, names: Sequence[TableName]) -> _Rows:
         # MySQL 8 keeps the table of a check elsewhere; its JSON is a type, and its checks wait for that dialect.
-        return self._about(_CHECKS, names) if self.flavour is Flavour.MARIADB else defaultdict(list)
+        return self._about(_CHECKS, names) if self.server_kind is ServerKind.MARIADB else defaultdict(list)
 
     def _about(self, statement: str, names: Sequence[TableName]) -> _Rows:
         found: _Rows = defaultdict(list)
@@ -140,12 +138,9 @@ class MySQLEndpoint:
         return found
 
     def all(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
-        with translated(self.url):
-            if not self._connection.open:
-                self._connection = connect(self.url)  # the one before was lost
-            with self._connection.cursor() as cursor:
-                cursor.execute(statement, parameters)
-                return list(cursor.fetchall())
+        if not self._session.connection.open:
+            self._session = MySQLSession(self.url)  # the previous connection was lost
+        return self._session.rows(statement, parameters)
 
     def _table(
         self,
@@ -170,7 +165,7 @@ class MySQLEndpoint:
         kind = logical_type(base, full, _int(precision), _int(scale), _int(size), is_json=is_json)
         generated = "GENERATED" in extra.upper() and "DEFAULT_GENERATED" not in extra.upper()
         release = ".".join(self.version.split(".")[:2])
-        order = order_of(kind, f"{self.flavour} {release}", collation)
+        order = order_of(kind, f"{self.server_kind} {release}", collation)
         return Column(name, kind, nullable == "YES", generated, default, collation, charset, order)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.sql.error_meanings import ErrorMeaning
+from tieout.connectors.sql.session import ServerError
 from tieout.errors import (
     AccessError,
     BusyError,
@@ -21,18 +22,21 @@ from tieout.errors import (
 )
 from tieout.model.server_words import told
 
-TOO_LONG = 1690
-"""The error that the dialect provokes for a value that the server's functions cannot render: "out of range"."""
 SYNTAX = 1064
 NO_SUCH_LOG_POSITION = 1236
 SERVER_LOST = 2013
 _DAMAGED_INDEX = 1034
+_TOO_LONG = 1690
 
 _CHECK_URL = "check host and port in the URL"
 _CHECK_LOGIN = "check user and password in the URL"
 _TOOK_TOO_LONG = "the statement took too long; give ?statement_timeout= more time"
 _NO_SPACE_LEFT = "No space left on device"
 
+VALUE_TOO_LONG = ErrorMeaning(
+    ReadError, "if no SQL of yours computes that: a value is too long; raise max_allowed_packet"
+)
+"""Out of range: the dialect provokes this error for a value that the server's functions cannot render."""
 _UNKNOWN = ErrorMeaning()
 _FULL = ErrorMeaning(
     FullError, "make room on the server's disk, then run again: it goes on where it was", inconclusive=True
@@ -87,9 +91,7 @@ MEANINGS: dict[int, ErrorMeaning] = {
     # Values.
     1062: _COLLISION,
     1586: _COLLISION,
-    TOO_LONG: ErrorMeaning(
-        ReadError, "if no SQL of yours computes that: a value is too long; raise max_allowed_packet"
-    ),
+    _TOO_LONG: VALUE_TOO_LONG,
     _DAMAGED_INDEX: ErrorMeaning(DamagedIndexError, "CHECK TABLE … INDEX tells more; rebuild the index"),
     # Connections.
     1040: ErrorMeaning(UnreachableError, "the server has no connection free; set ?connections= lower"),
@@ -114,34 +116,29 @@ def meaning_of(code: int, text: str) -> ErrorMeaning:
     return MEANINGS.get(code, _UNKNOWN)
 
 
-Face = Callable[[int, ErrorMeaning, str, str], Exception]
-"""Code, meaning, our message and the server's own line, into the exception that one flow expects."""
+def explained(error: Exception, lost: str = _CHECK_URL) -> ServerError:
+    """Looks up an error of the driver. `lost` is the hint for an error of the network, which has no code."""
+    import pymysql
 
-
-def for_reader(_code: int, meaning: ErrorMeaning, message: str, _line: str) -> Exception:
-    return meaning.for_reader(message)
-
-
-def for_mover(_code: int, meaning: ErrorMeaning, message: str, _line: str) -> Exception:
-    return meaning.for_mover(message)
+    if not isinstance(error, pymysql.MySQLError) or isinstance(error, pymysql.err.InterfaceError):
+        return ServerError(ErrorMeaning(UnreachableError, lost), told(scrub(str(error)), type(error).__name__))
+    code, text = code_of(error), str(error.args[1]) if len(error.args) > 1 else str(error)
+    return ServerError(meaning_of(code, text), first_line(code, text))
 
 
 @contextmanager
-def translated(url: EndpointUrl, face: Face = for_reader, *, lost: str = _CHECK_URL) -> Iterator[None]:
-    """Turns driver errors inside into the exceptions of a flow: one line, no password.
+def translated(url: EndpointUrl) -> Iterator[None]:
+    """Turns errors of a driver's connection inside into a reader's EndpointErrors: one line, no password.
 
-    `lost` is the hint for an error of the network, which has no code.
+    For what streams from a bare connection; a MySQLSession does this by itself.
     """
     import pymysql
 
     try:
         yield
-    except (OSError, UnicodeError, pymysql.err.InterfaceError) as error:
-        raise UnreachableError(f"{url.redacted()}: {_words_of(error)}", lost) from None
-    except pymysql.MySQLError as error:
-        code, text = code_of(error), str(error.args[1]) if len(error.args) > 1 else str(error)
-        line = first_line(code, text)
-        raise face(code, meaning_of(code, text), f"{url.redacted()}: {line}", line) from None
+    except (pymysql.MySQLError, OSError, UnicodeError) as error:
+        meaning, said = explained(error)
+        raise meaning.for_reader(f"{url.redacted()}: {said}") from None
 
 
 def code_of(error: Exception) -> int:
@@ -155,10 +152,6 @@ def first_line(code: int, text: str) -> str:
     return told(line, code or None)
 
 
-def _words_of(error: Exception) -> str:
-    return told(scrub(str(error)), type(error).__name__)
-
-
 def translate(url: EndpointUrl, code: int, text: str) -> EndpointError:
     """A server's error as a reader's."""
     return meaning_of(code, text).for_reader(f"{url.redacted()}: {first_line(code, text)}")
@@ -170,7 +163,7 @@ class DriverPanic(Exception):
 
 def is_too_long(text: str) -> bool:
     """Whether connectorx reports a value or a row that is longer than the server's max_allowed_packet."""
-    return f"ERROR {TOO_LONG} " in text or "larger than max_allowed_packet" in text
+    return f"ERROR {_TOO_LONG} " in text or "larger than max_allowed_packet" in text
 
 
 def translate_arrow(url: EndpointUrl, text: str) -> EndpointError:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import accumulate
-from typing import Any
-
-from pymysql import MySQLError
 
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import MySQLSession
+from tieout.errors import EndpointError
 from tieout.model.tables import Table
 from tieout.model.types import TypeName
 
@@ -32,30 +31,27 @@ def is_worth_it(table: Table) -> bool:
     return is_integer and _LEAST_ROWS <= (table.estimated_rows or 0) <= _MOST_ROWS
 
 
-def sampled_keys(connection: Any, flavour: Flavour, table: Table, round_trip: float) -> tuple[str, ...]:
+def sampled_keys(session: MySQLSession, server_kind: ServerKind, table: Table, round_trip: float) -> tuple[str, ...]:
     """Keys of a table that is worth it, in order; none if the server does not dive, or is too far away."""
-    dialect = MySQLDialect(flavour)
+    dialect = MySQLDialect(server_kind)
     column, name = dialect.quote(table.key[0]), dialect.table(table.name)
     index = next((dialect.quote(index.name) for index in table.indexes if index.columns == table.key), None)
-    if index is None or flavour is Flavour.TIDB:
+    if index is None or server_kind is ServerKind.TIDB:
         return ()
-    explain = f"EXPLAIN SELECT 1 FROM {name} FORCE INDEX ({index})"
+    statement = f"SELECT 1 FROM {name} FORCE INDEX ({index})"
+
+    def estimate(low: int, high: int) -> int:
+        (step,) = session.plan(f"{statement} WHERE {column} > {low:d} AND {column} <= {high:d}")
+        return int(step["rows"] or 0)
+
     try:
-        with connection.cursor() as cursor:
-
-            def estimate(low: int, high: int) -> int:
-                cursor.execute(f"{explain} WHERE {column} > {low:d} AND {column} <= {high:d}")
-                place = [field[0] for field in cursor.description].index("rows")
-                return int(cursor.fetchone()[place] or 0)
-
-            cursor.execute(f"SELECT MIN({column}), MAX({column}) FROM {name}")
-            low, high = cursor.fetchone()
-            if low is None:
-                return ()
-            parts = (table.estimated_rows or 0) // _PART_ROWS
-            return tuple(map(str, equal_parts(low - 1, high, parts, estimate, int(_SECONDS / round_trip))))
-    except MySQLError:
-        return ()  # what is wrong is said by who reads it
+        ((low, high),) = session.rows(f"SELECT MIN({column}), MAX({column}) FROM {name}")
+        if low is None:
+            return ()
+        parts = (table.estimated_rows or 0) // _PART_ROWS
+        return tuple(map(str, equal_parts(low - 1, high, parts, estimate, int(_SECONDS / round_trip))))
+    except EndpointError:
+        return ()  # whoever reads the table reports what is wrong
 
 
 def equal_parts(low: int, high: int, parts: int, estimate: Estimate, most_dives: int) -> list[int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Flavour(StrEnum):
+class ServerKind(StrEnum):
     MARIADB = "mariadb"
     MYSQL = "mysql"
     TIDB = "tidb"
 
     @classmethod
-    def of(cls, version: str) -> Flavour:
+    def of(cls, version: str) -> ServerKind:
         lowered = version.lower()
         return cls.TIDB if "tidb" in lowered else cls.MARIADB if "mariadb" in lowered else cls.MYSQL

@@ -1,19 +1,26 @@
-"""Connections to MySQL servers."""
+"""Connections to MySQL servers: `connect` gives the driver's own, with settings that are in force; MySQLSession runs
+statements on one and translates errors, for whatever purpose.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from math import ceil
 from typing import Any
-from urllib.parse import quote
 
-from tieout.config.tls import mysql_tls
-from tieout.config.urls import DEFAULT_PORTS, EndpointUrl
-from tieout.connectors.mysql.in_force import check_settings
-from tieout.connectors.mysql.tls import log_in
+from tieout.config.endpoint_url import DEFAULT_PORTS
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.dialect import MySQLDialect
+from tieout.connectors.mysql.errors import VALUE_TOO_LONG, explained
+from tieout.connectors.mysql.protocol.login import ALL_ROWS, log_in
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.protocols.repair import Refused
+from tieout.connectors.sql.error_meanings import ErrorMeaning
+from tieout.connectors.sql.session import Purpose, ServerError, SqlSession
+from tieout.errors import AccessError
 from tieout.model.defaults import CONNECT_SECONDS
-
-ALL_ROWS = "18446744073709551615"
-"""The sql_select_limit that is none."""
 
 SETTINGS = (
     "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES', "
@@ -46,7 +53,7 @@ def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = No
 
     They are known to be in force.
     """
-    from tieout.connectors.mysql.cursors import NamesCursor
+    from tieout.connectors.mysql.protocol.connections import NamesCursor
 
     given = ", ".join(filter(None, [_INIT, _guards(url), settings]))
     connection = log_in(
@@ -84,16 +91,110 @@ def _guards(url: EndpointUrl) -> str:
     return guards
 
 
-def wants_tls(url: EndpointUrl) -> bool:
-    return mysql_tls(url) != "disabled"
+WRITING_MODE = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+"""An id of 0 stays 0 instead of becoming the next number; the source's invalid dates are stored as they are."""
+
+_MOVING = (
+    # Tables are not written in the order of their foreign keys, and cascades have happened on the source. The server
+    # reports in notes what it cut to size.
+    f"SET SESSION sql_mode = {quoting.text(WRITING_MODE)}, innodb_lock_wait_timeout = 20, foreign_key_checks = 0, "
+    # Progress is worth nothing in an engine without transactions. A merge takes as long as it takes.
+    "sql_notes = 1, default_storage_engine = InnoDB /*M!100101 , max_statement_time = 0 */"
+)
+_REPAIRING = f"SET SESSION sql_mode = {quoting.text(WRITING_MODE)}, innodb_lock_wait_timeout = 5"
 
 
-def arrow_url(url: EndpointUrl) -> str:
-    """The URL that connectorx reads with."""
-    password = f":{quote(url.password, safe='')}" if url.password else ""
-    host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
-    login = f"{quote(url.user or '', safe='')}{password}@"
-    # Left to itself, the driver asks a server on localhost for its socket and goes there: behind a tunnel or a proxy
-    # that is a path of the other machine, where this one may have a server of its own.
-    port = url.port or DEFAULT_PORTS["mysql"]
-    return f"mysql://{login}{host}:{port}/{quote(url.database or '', safe='')}?prefer_socket=false"
+class ValueTooLong(Refused):
+    """The server reported "out of range", which the dialect makes it do for a value that is too long to read."""
+
+
+class MySQLSession(SqlSession):
+    """Runs statements on one connection. `settings` are more settings of a session that reads."""
+
+    grant = "GRANT the user INSERT, UPDATE and DELETE on the tables to be repaired"
+
+    def __init__(
+        self,
+        url: EndpointUrl,
+        purpose: Purpose = Purpose.READ,
+        server_kind: ServerKind = ServerKind.MARIADB,
+        settings: str | None = None,
+    ) -> None:
+        super().__init__(url, MySQLDialect(server_kind), purpose, lambda: _open(url, purpose, settings))
+
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        import pymysql
+
+        return pymysql.MySQLError, OSError, UnicodeError
+
+    def explain(self, error: Exception) -> ServerError:
+        return explained(error) if self.connection is None else explained(error, "the connection was lost")
+
+    def run(self, statement: str, parameters: Sequence[Any]) -> Any:
+        cursor = self.connection.cursor()
+        cursor.execute(statement, list(parameters) if parameters else None)
+        return cursor
+
+    def text(self, value: str) -> str:
+        return quoting.text(value)
+
+    def plan(self, statement: str) -> list[dict[str, Any]]:
+        """The steps of the server's plan for a statement."""
+        with self.translated(), self.connection.cursor() as cursor:
+            return plan_of(cursor, statement)
+
+    def error(self, meaning: ErrorMeaning, said: str) -> Exception:
+        if meaning is VALUE_TOO_LONG and self.purpose is Purpose.REPAIR:
+            return ValueTooLong(said)
+        return super().error(meaning, said)
+
+
+def _open(url: EndpointUrl, purpose: Purpose, settings: str | None) -> Any:
+    from pymysql.constants import CLIENT
+
+    if purpose is Purpose.READ:
+        return connect(url, settings=settings)
+    # FOUND_ROWS: an UPDATE counts the rows that it found, even if they had the values already.
+    if purpose is Purpose.MOVE:
+        connection = connect(url, client_flag=CLIENT.LOCAL_FILES | CLIENT.FOUND_ROWS, settings=PATIENT)
+    else:
+        connection = connect(url, client_flag=CLIENT.FOUND_ROWS)
+    with connection.cursor() as cursor:
+        cursor.execute(_MOVING if purpose is Purpose.MOVE else _REPAIRING)
+    return connection
+
+
+_COMMENT = re.compile(r"/\*.*?\*/")
+_GIVEN = re.compile(r"(\w+) = ('[^']*'|[\w.]+)")
+_ASKED = ("time_zone", "sql_mode", "lock_wait_timeout", "character_set_results", "sql_select_limit")
+# Each server reads its own comments.
+_READ_ONLY = " /*M!100100 , @@SESSION.tx_read_only */ /*!80000 , @@SESSION.transaction_read_only */"
+_QUESTION = f"SELECT {', '.join(f'@@SESSION.{name}' for name in _ASKED)}{_READ_ONLY}"
+
+
+def check_settings(url: EndpointUrl, connection: Any, given: str) -> None:
+    """`given`: the statement that set them; what it sets twice has the last value."""
+    wanted = {name: value.strip("'") for name, value in _GIVEN.findall(_COMMENT.sub("", given))}
+    with connection.cursor() as cursor:
+        cursor.execute(_QUESTION)
+        found = [str(value) for value in cursor.fetchone()]
+    lacking = [
+        f"{name} = {wanted[name]!r}"
+        for name, value in zip(_ASKED, found, strict=False)
+        if not set(wanted[name].split(",")) <= set(value.split(","))
+    ]
+    if url.read_only and found[len(_ASKED) :] not in ([], ["1"]):
+        lacking.append("transaction_read_only = 1")
+    if lacking:
+        raise AccessError(
+            f"{url.redacted()}: the session did not get its settings ({', '.join(lacking)}): "
+            "a proxy may have dropped them",
+            "connect to the server itself",
+        )
+
+
+def plan_of(cursor: Any, statement: str) -> list[dict[str, Any]]:
+    """The steps of the server's plan for a statement, one for each table, by the names of EXPLAIN's columns."""
+    cursor.execute(f"EXPLAIN {statement}")
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tieout.config.endpoint_url import DEFAULT_PORTS
+from tieout.config.tls import mysql_tls
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.errors import DriverPanic, translated
-from tieout.connectors.mysql.raw_rows import sent_rows
-from tieout.connectors.mysql.rows import arrow_batches, batches_by, only_by_rows, row_batches
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.errors import DriverPanic, is_too_long, translate_arrow, translated
+from tieout.connectors.mysql.protocol.raw_rows import sent_rows
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import AT_ONE_MOMENT, SETTINGS, connect
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, StartOver
 from tieout.connectors.sql import select
@@ -36,7 +40,7 @@ class MySQLReader:
     """`safe` reads again what the Arrow driver failed on, in forms that it knows; `by_rows`, without that driver."""
 
     url: EndpointUrl
-    flavour: Flavour
+    server_kind: ServerKind
     safe: bool = False
     by_rows: bool = False
     held: Any = None
@@ -44,7 +48,7 @@ class MySQLReader:
 
     @property
     def _dialect(self) -> MySQLDialect:
-        return MySQLDialect(self.flavour, self.safe)
+        return MySQLDialect(self.server_kind, self.safe)
 
     def cautious(self) -> MySQLReader:
         return replace(self, safe=True, by_rows=self.safe)
@@ -74,8 +78,8 @@ class MySQLReader:
             yield replace(self, held=connection)
 
     def _rows(self, scan: Scan, condition: str) -> Iterator[pa.RecordBatch]:
-        if self.held is not None or self.by_rows or only_by_rows(self.url, self.flavour):
-            statement = select.select(MySQLDialect(self.flavour, safe=True, raw=True), scan, condition)
+        if self.held is not None or self.by_rows or only_by_rows(self.url, self.server_kind):
+            statement = select.select(MySQLDialect(self.server_kind, safe=True, raw=True), scan, condition)
             held = self.held
             batches = row_batches(self.url, statement) if held is None else batches_by(held, self.url, statement)
         else:
@@ -142,3 +146,124 @@ def zero_moments(scan: Scan, batch: pa.RecordBatch) -> pa.RecordBatch:
             moments = columns[place].cast(pa.int64()).cast(pa.timestamp("us")).cast(pa.string())
             columns[place] = pc.if_else(zero, "0000-00-00 00:00:00", moments)
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+BATCH_BYTES = 16 << 20
+
+
+def wants_tls(url: EndpointUrl) -> bool:
+    return mysql_tls(url) != "disabled"
+
+
+def arrow_url(url: EndpointUrl) -> str:
+    """The URL that connectorx reads with."""
+    password = f":{quote(url.password, safe='')}" if url.password else ""
+    host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
+    login = f"{quote(url.user or '', safe='')}{password}@"
+    # Left to itself, the driver asks a server on localhost for its socket and goes there: behind a tunnel or a proxy
+    # that is a path of the other machine, where this one may have a server of its own.
+    port = url.port or DEFAULT_PORTS["mysql"]
+    return f"mysql://{login}{host}:{port}/{quote(url.database or '', safe='')}?prefer_socket=false"
+
+
+def arrow_batches(url: EndpointUrl, statement: str, row_bytes: int | None) -> Iterator[pa.RecordBatch]:
+    """Streams a query. A panic of the driver (zero dates, invalid text) is raised as DriverPanic, and so is what it
+    says of a row that is longer than the server's max_allowed_packet."""
+    import connectorx
+
+    size = max(16, min(65_536, BATCH_BYTES // max(row_bytes or 256, 1)))
+    try:
+        with _muted():
+            stream = connectorx.read_sql(arrow_url(url), statement, return_type="arrow_stream", batch_size=size)
+            batches = iter(stream)
+        while True:
+            with _muted():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+    except RuntimeError as error:
+        raise DriverPanic(str(error)) if is_too_long(str(error)) else translate_arrow(url, str(error)) from None
+    except BaseException as error:
+        # A Rust panic is no Exception; it must not take the worker with it.
+        if type(error).__name__ != "PanicException":
+            raise
+        # That is also how it says that the server hung up, or met something, in the middle of a stream.
+        of_server = any(word in str(error) for word in ("IoError", "MySqlError")) and not is_too_long(str(error))
+        raise translate_arrow(url, str(error)) if of_server else DriverPanic(str(error)) from None
+
+
+@contextmanager
+def _muted() -> Iterator[None]:
+    """A panic prints a page to the process's standard error before it can be caught: keep that from the user."""
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as sink:
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+_BATCH = 10_000
+_BATCH_BYTES = 16 << 20
+
+
+def only_by_rows(url: EndpointUrl, server_kind: ServerKind) -> bool:
+    """connectorx speaks neither TLS nor through a socket of our choice.
+
+    And it can't be kept from encrypting the password by a key that the server sends (caching_sha2_password): it is for
+    MariaDB, which does not log in that way.
+    """
+    return wants_tls(url) or url.socket is not None or server_kind is not ServerKind.MARIADB
+
+
+def row_batches(url: EndpointUrl, statement: str) -> Iterator[pa.RecordBatch]:
+    """Streams a query whose columns are integers, doubles, text and bytes; text comes as its bytes in UTF-8.
+
+    However long a value is: the server's max_allowed_packet is for what it takes, and for its functions.
+    """
+    with translated(url), closing(connect(url)) as connection:
+        yield from batches_by(connection, url, statement)
+
+
+def batches_by(connection: Any, url: EndpointUrl, statement: str) -> Iterator[pa.RecordBatch]:
+    """The same, by a connection that is open."""
+    from pymysql.cursors import SSCursor
+
+    with translated(url), _undecoded(connection), connection.cursor(SSCursor) as cursor:
+        cursor.execute(statement)
+        names = [column[0] for column in cursor.description]
+        while rows := _some(cursor):
+            arrays = [_array(list(values)) for values in zip(*rows, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+@contextmanager
+def _undecoded(connection: Any) -> Iterator[None]:
+    """Text of rows stays bytes: some of it is none in its character set."""
+    connection.use_unicode = False
+    try:
+        yield
+    finally:
+        connection.use_unicode = True
+
+
+def _some(cursor: Any) -> list[Any]:
+    """The next rows, as many as make a batch."""
+    rows: list[Any] = []
+    size = 0
+    while len(rows) < _BATCH and size < _BATCH_BYTES and (row := cursor.fetchone()) is not None:
+        rows.append(row)
+        size += sum(len(value) for value in row if isinstance(value, bytes))
+    return rows
+
+
+def _array(values: list[Any]) -> pa.Array:
+    present = [value for value in values if value is not None]
+    if present and isinstance(present[0], int):
+        return pa.array(values, pa.uint64() if max(present) >= 1 << 63 else pa.int64())
+    if present and isinstance(present[0], bytes):
+        return pa.array(values, pa.large_binary())
+    return pa.array(values)

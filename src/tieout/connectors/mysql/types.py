@@ -60,7 +60,7 @@ def logical_type(
 def order_of(t: LogicalType, server: str, collation: str | None) -> str | None:
     """The name of the order in which the server sorts a type; None where ranges are not to be cut in it.
 
-    `server` is flavour and release: a collation of the same name may sort otherwise in another one.
+    `server` is server_kind and release: a collation of the same name may sort otherwise in another one.
     TIMESTAMP has none: a literal would be read in the session's time zone, with an hour twice a year.
     """
     if t.name in (TypeName.INTEGER, TypeName.DECIMAL):

@@ -6,7 +6,7 @@ Texts that repeat are made once.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,31 +15,8 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
-from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.errors import UnsupportedError
-
-_MOST = 100_000
-
-
-class Texts(dict[int, str]):
-    """Texts of numbers, made when they are first asked for; it forgets them all when there are too many."""
-
-    def __init__(self, make: Callable[[int], str]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, number: int) -> str:
-        if len(self) >= _MOST:
-            self.clear()
-        text = self[number] = self._make(number)
-        return text
-
-
-def set_texts(labels: Sequence[str]) -> Texts:
-    """Of a SET's bits: the labels of those that are set, in the order of their definition, separated by commas."""
-    return Texts(lambda bits: ",".join(label for place, label in enumerate(labels) if bits >> place & 1))
-
 
 _CODECS = {
     "utf8": "utf-8",
@@ -86,52 +63,36 @@ class Charsets:
     @cached_property
     def _names(self) -> dict[int, str]:
         """Since 10.10 MariaDB has collations of many character sets, which have a number for each in one table only."""
-        with closing(_Server(self._url)) as server:
-            rows = server.rows("SELECT id, character_set_name FROM information_schema.collations")
-            if server.rows(
+        with closing(MySQLSession(self._url)) as session:
+            rows = session.rows("SELECT id, character_set_name FROM information_schema.collations")
+            if session.rows(
                 """SELECT 1 FROM information_schema.columns WHERE table_schema = 'information_schema'
                     AND table_name = 'COLLATION_CHARACTER_SET_APPLICABILITY' AND column_name = 'ID'"""
             ):
-                rows += server.rows(
+                rows += session.rows(
                     "SELECT id, character_set_name FROM information_schema.collation_character_set_applicability"
                 )
         return {int(number): name for number, name in rows if number is not None and name is not None}
 
     def _asked(self, charset: str) -> Decoding:
-        with closing(_Server(self._url)) as server:
+        with closing(MySQLSession(self._url)) as session:
             known = "SELECT maxlen FROM information_schema.character_sets WHERE character_set_name"
-            ((longest,),) = server.rows(f"{known} = {quoting.text(charset)}")
-            characters = dict(server.characters(charset, int(longest)))
+            ((longest,),) = session.rows(f"{known} = {quoting.text(charset)}")
+            characters = dict(_characters(session, charset, int(longest)))
         if longest > 1:
             return Decoding(characters=characters)
         return Decoding(table="".join(characters.get(bytes([byte]), _UNDEFINED) for byte in range(256)))
 
 
-class _Server:
-    """A connection to ask with."""
-
-    def __init__(self, url: EndpointUrl) -> None:
-        self._url = url
-        with translated(url):
-            self._connection = connect(url)
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def rows(self, statement: str) -> list[Any]:
-        with translated(self._url), self._connection.cursor() as cursor:
-            cursor.execute(statement)
-            return list(cursor.fetchall())
-
-    def characters(self, charset: str, longest: int) -> Iterator[tuple[bytes, str]]:
-        """The character of each sequence of bytes that is one. The server puts a question mark where it has none."""
-        sequences = _sequences(longest)
-        while some := list(islice(sequences, _AT_ONCE)):
-            columns = (f"CONVERT(CONVERT({quoting.octets(each)} USING {charset}) USING utf8mb4)" for each in some)
-            (texts,) = self.rows(f"SELECT {', '.join(columns)}")
-            for sequence, text in zip(some, texts, strict=True):
-                if text is not None and len(text) == 1 and (text != "?" or sequence == b"?"):
-                    yield sequence, text
+def _characters(session: MySQLSession, charset: str, longest: int) -> Iterator[tuple[bytes, str]]:
+    """The character of each sequence of bytes that is one. The server puts a question mark where it has none."""
+    sequences = _sequences(longest)
+    while some := list(islice(sequences, _AT_ONCE)):
+        columns = (f"CONVERT(CONVERT({quoting.octets(each)} USING {charset}) USING utf8mb4)" for each in some)
+        (texts,) = session.rows(f"SELECT {', '.join(columns)}")
+        for sequence, text in zip(some, texts, strict=True):
+            if text is not None and len(text) == 1 and (text != "?" or sequence == b"?"):
+                yield sequence, text
 
 
 def _sequences(longest: int) -> Iterator[bytes]:

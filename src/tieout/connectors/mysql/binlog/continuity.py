@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.dump import NotThere, dumped
-from tieout.connectors.mysql.binlog.gtids import GtidState, gtid_of, is_mixed, lineage_of, mysql_gtid
 from tieout.connectors.mysql.binlog.server import file_sizes, position
-from tieout.connectors.mysql.binlog.transactions import Groups
+from tieout.connectors.mysql.binlog.transactions import Groups, GtidState, gtid_of, is_mixed, lineage_of, mysql_gtid
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.session import connect
 from tieout.errors import LogLostError
@@ -33,8 +32,8 @@ _BEGIN_ANEW = (
     "and on MySQL need GTIDs to be told apart"
 )
 _PUT_BACK = "it has another transaction of the same GTID: it was put back to an earlier copy"
-_HEADS = frozenset({kinds.GTID_LIST, kinds.PREVIOUS_GTIDS})
-_NAMES = frozenset({kinds.GTID, kinds.MYSQL_GTID})
+_HEADS = frozenset({codes.GTID_LIST, codes.PREVIOUS_GTIDS})
+_NAMES = frozenset({codes.GTID, codes.MYSQL_GTID})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def proven(url: EndpointUrl, place: Position) -> Position:
                 state = _head(kind, body)
             elif kind in _NAMES:
                 moments[lineage_of(kind, body)] = str(when)
-                state.add(gtid_of(server, body).text if kind == kinds.GTID else mysql_gtid(body))
+                state.add(gtid_of(server, body).text if kind == codes.GTID else mysql_gtid(body))
             if end == place.offset:
                 found = position(place.file, end, str(state))
                 return found.of_log(events.log, tail=events.tail, commit=commit_of(moments))
@@ -109,14 +108,14 @@ def head_of(url: EndpointUrl, file: str) -> Head:
         events, log = dump.events, dump.events.log
         for kind, *_, body in events:
             if kind in _HEADS:
-                return Head(log, _head(kind, body), mixed=kind == kinds.GTID_LIST and is_mixed(body))
-            if kind not in kinds.SILENT:
+                return Head(log, _head(kind, body), mixed=kind == codes.GTID_LIST and is_mixed(body))
+            if kind not in codes.SILENT:
                 break
         return Head(log, None)
 
 
 def _head(kind: int, body: bytes) -> GtidState:
-    return GtidState.listed(body) if kind == kinds.GTID_LIST else GtidState.previous(body)
+    return GtidState.listed(body) if kind == codes.GTID_LIST else GtidState.previous(body)
 
 
 def identified(url: EndpointUrl, place: Position) -> Position:

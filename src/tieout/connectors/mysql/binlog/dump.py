@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from random import randrange
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.binlog.codes import FORMAT
 from tieout.connectors.mysql.binlog.events import EventStream
-from tieout.connectors.mysql.binlog.kinds import FORMAT
-from tieout.connectors.mysql.binlog.packets import packets
 from tieout.connectors.mysql.binlog.server import is_mariadb
 from tieout.connectors.mysql.errors import NO_SUCH_LOG_POSITION, code_of, translated
+from tieout.connectors.mysql.protocol.commands import start_log_dump
+from tieout.connectors.mysql.protocol.packets import log_packets
 from tieout.connectors.mysql.session import connect
 from tieout.errors import UnreachableError
 from tieout.model.positions import Position
 
-_UNTIL_ITS_END = 1
 _OFFSETS = 1 << 32
 _SILENCE = 300
 """Seconds after which a server that sends nothing is taken for dead: it has all it is asked for."""
@@ -70,9 +69,8 @@ def _started(stack: ExitStack, url: EndpointUrl, after: Position) -> Dump:
         raise NotThere("its file is longer than a replica can ask for")
     connection = stack.enter_context(closing(connect(url)))
     checksum, folded = _prepared(connection)
-    _ask(connection, after.file, begin)
-    connection._sock.settimeout(url.read_timeout or _SILENCE)
-    events = EventStream(packets(connection), checksums=checksum == "CRC32")
+    start_log_dump(connection, after.file, begin, url.read_timeout or _SILENCE)
+    events = EventStream(log_packets(connection), checksums=checksum == "CRC32")
     try:
         _require(events, after)
     except pymysql.MySQLError as error:
@@ -104,12 +102,3 @@ def _prepared(connection: Any) -> tuple[str, str]:
         cursor.execute("SELECT @@GLOBAL.binlog_checksum, @@GLOBAL.lower_case_table_names")
         checksum, folded = cursor.fetchone()
         return checksum, folded
-
-
-def _ask(connection: Any, file: str, offset: int) -> None:
-    from pymysql.constants.COMMAND import COM_BINLOG_DUMP
-
-    # Two replicas with one number throw each other out; high numbers are nobody's.
-    replica = randrange(1 << 31, (1 << 32) - 1)
-    head = offset.to_bytes(4, "little") + _UNTIL_ITS_END.to_bytes(2, "little") + replica.to_bytes(4, "little")
-    connection._execute_command(COM_BINLOG_DUMP, head + file.encode())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from struct import Struct
 from zlib import crc32
 
-from tieout.connectors.mysql.binlog.kinds import FORMAT, IGNORABLE, ROTATE, TOLD
+from tieout.connectors.mysql.binlog.codes import FORMAT, IGNORABLE, ROTATE, TOLD
 from tieout.failpoints import reach
 from tieout.model.positions import Position
 

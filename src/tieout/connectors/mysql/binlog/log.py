@@ -12,12 +12,10 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.continuity import identified, resumed
 from tieout.connectors.mysql.binlog.dump import dumped, log_behind
 from tieout.connectors.mysql.binlog.events import EventStream
-from tieout.connectors.mysql.binlog.gtids import GtidState
-from tieout.connectors.mysql.binlog.layout import layouts_of
 from tieout.connectors.mysql.binlog.reader import Reader
 from tieout.connectors.mysql.binlog.server import end_of_log, file_sizes, gtids_at, position
-from tieout.connectors.mysql.binlog.tables import Wanted
-from tieout.connectors.mysql.binlog.transactions import Groups
+from tieout.connectors.mysql.binlog.tables import Wanted, layouts_of
+from tieout.connectors.mysql.binlog.transactions import Groups, GtidState
 from tieout.connectors.mysql.binlog.xa import last_read
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.session import connect

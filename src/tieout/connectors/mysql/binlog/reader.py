@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.ddl_effects import redefined, unread
 from tieout.connectors.mysql.binlog.ddl_tokens import Rules, Unreadable
 from tieout.connectors.mysql.binlog.events import Event, EventStream
-from tieout.connectors.mysql.binlog.gtids import lineage_of
-from tieout.connectors.mysql.binlog.layout import Layouts
 from tieout.connectors.mysql.binlog.rollbacks import OpenLog, Rollbacks
 from tieout.connectors.mysql.binlog.statements import Meaning, Query, meaning, query_of, savepoint, truncated
-from tieout.connectors.mysql.binlog.tables import Tables, Wanted
-from tieout.connectors.mysql.binlog.transactions import Groups
+from tieout.connectors.mysql.binlog.tables import Layouts, Tables, Wanted
+from tieout.connectors.mysql.binlog.transactions import Groups, lineage_of
 from tieout.connectors.mysql.binlog.xa import LastRead, TwoParts
 from tieout.errors import ReadError, UnreachableError, UnsupportedError
 from tieout.model.positions import Position, commit_of
@@ -44,13 +42,13 @@ class Until:
 
 
 _REFUSED = {
-    kinds.PARTIAL_UPDATE: ("the log has parts of JSON values", "SET GLOBAL binlog_row_value_options = ''"),
-    kinds.TRANSACTION_PAYLOAD: (
+    codes.PARTIAL_UPDATE: ("the log has parts of JSON values", "SET GLOBAL binlog_row_value_options = ''"),
+    codes.TRANSACTION_PAYLOAD: (
         "the log has compressed transactions",
         "SET GLOBAL binlog_transaction_compression = OFF",
     ),
 }
-_NAMES = frozenset({kinds.GTID, kinds.MYSQL_GTID})
+_NAMES = frozenset({codes.GTID, codes.MYSQL_GTID})
 
 
 class Reader:
@@ -81,13 +79,13 @@ class Reader:
         before = begin = self._events.offset
         for event in self._events:
             kind, when, _, end, body = event
-            if kind == kinds.TABLE_MAP:
+            if kind == codes.TABLE_MAP:
                 self._tables.add(body)
-            elif kind in kinds.ROWS:
+            elif kind in codes.ROWS:
                 if rows := self._rows(kind, body):
                     yield from self._begun(begin)
                     yield rows
-            elif kind == kinds.GTID and until.reached(self._events.file, end):
+            elif kind == codes.GTID and until.reached(self._events.file, end):
                 self._two_parts.leave(begin)
                 yield self._reached(upto, "")  # the next transaction
                 return
@@ -104,7 +102,7 @@ class Reader:
                         raise ReadError(f"{upto} is not the end of a transaction")
                     self._told = False
                     yield Commit(self._events.at(end), groups.name, when * 1_000_000)
-                if kind == kinds.GTID or not groups.open:
+                if kind == codes.GTID or not groups.open:
                     begin = end
                 if not groups.open and until.reached(file, end):
                     self._two_parts.leave(begin)
@@ -134,20 +132,20 @@ class Reader:
         gtid = self._groups.gtid
         if self._groups.query is not None:
             return self._asked(self._groups.query, before, end)
-        if kind == kinds.GTID:
+        if kind == codes.GTID:
             self._rollbacks.begin(end)
             if gtid.prepared:
                 self._two_parts.begin(gtid.xid, self._events.file, before)
-        elif kind == kinds.EXECUTE_LOAD:
+        elif kind == codes.EXECUTE_LOAD:
             self._refuse_changes(query_of(kind, body))
-        elif kind == kinds.XA_PREPARE:
+        elif kind == codes.XA_PREPARE:
             if body[0]:  # in one phase: prepared and committed
                 return self._two_parts.committed(gtid.xid, self._groups.name, self._events.file, before)
-        elif kind == kinds.INCIDENT:
+        elif kind == codes.INCIDENT:
             raise ReadError("the server could not write all changes to its log", "copy the tables again")
         elif kind in _REFUSED:
             raise UnsupportedError(*_REFUSED[kind])
-        elif kind not in kinds.SILENT and kind not in kinds.TOLD:
+        elif kind not in codes.SILENT and kind not in codes.TOLD:
             raise UnsupportedError(f"the log has an event of a kind that is not known: {kind}")
         return ()
 

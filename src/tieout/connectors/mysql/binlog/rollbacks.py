@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import pairwise
 
-from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.dump import Dump
 from tieout.connectors.mysql.binlog.tables import Tables
 from tieout.errors import UnsupportedError
@@ -82,7 +82,7 @@ class Rollbacks:
         with self._open(Position(f"{file}:{begin}")) as dump:
             for kind, _, _, offset, body in dump.events:
                 void = any(low < offset <= high for low, high in self._void)
-                if kind in kinds.ROWS and not void and (rows := self._tables.rows(kind, body)):
+                if kind in codes.ROWS and not void and (rows := self._tables.rows(kind, body)):
                     yield rows
                 if offset >= end:
                     return

@@ -13,11 +13,11 @@ from struct import Struct
 from types import FunctionType
 from typing import Any
 
-from tieout.connectors.mysql.binlog import temporal
+from tieout.connectors.mysql.binlog import value_texts
+from tieout.connectors.mysql.binlog.byte_reader import inflated_value
 from tieout.connectors.mysql.binlog.charset_codec import spelled
-from tieout.connectors.mysql.binlog.compressed import inflated_value
-from tieout.connectors.mysql.binlog.digits import DIGITS
-from tieout.connectors.mysql.binlog.forms import Form
+from tieout.connectors.mysql.binlog.column_forms import Form
+from tieout.connectors.mysql.binlog.value_texts import DIGITS
 from tieout.model.row_changes import KEPT, Image
 
 
@@ -191,15 +191,15 @@ _SHARED = {
     "charmap": codecs.charmap_decode,
     "spelled": spelled,
     "inflated_value": inflated_value,
-    "dates": temporal.dates,
-    "datetime_days": temporal.datetime_days,
-    "clocks": temporal.clocks,
-    "days": temporal.days,
-    "seconds": temporal.seconds,
-    "moment": temporal.moment,
-    "time_text": temporal.time_text,
-    "old_time": temporal.old_time,
-    "old_datetime": temporal.old_datetime,
+    "dates": value_texts.dates,
+    "datetime_days": value_texts.datetime_days,
+    "clocks": value_texts.clocks,
+    "days": value_texts.days,
+    "seconds": value_texts.seconds,
+    "moment": value_texts.moment,
+    "time_text": value_texts.time_text,
+    "old_time": value_texts.old_time,
+    "old_datetime": value_texts.old_datetime,
 }
 
 

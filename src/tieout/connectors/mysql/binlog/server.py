@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tieout.connectors.mysql.binlog.gtids import GtidState
+from tieout.connectors.mysql.binlog.transactions import GtidState
 from tieout.connectors.mysql.errors import SYNTAX, code_of
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.errors import UnsupportedError
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
@@ -16,7 +16,7 @@ _TRIES = 10
 
 
 def is_mariadb(connection: Any) -> bool:
-    return Flavour.of(connection.get_server_info()) is Flavour.MARIADB
+    return ServerKind.of(connection.get_server_info()) is ServerKind.MARIADB
 
 
 def end_of_log(connection: Any) -> Position:

@@ -10,9 +10,9 @@ from enum import Enum, auto
 from itertools import islice
 from struct import Struct
 
-from tieout.connectors.mysql.binlog.compressed import inflated_event
+from tieout.connectors.mysql.binlog.byte_reader import inflated_event
+from tieout.connectors.mysql.binlog.codes import EXECUTE_LOAD, QUERY_COMPRESSED
 from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotUnderstood, Rules, Unreadable, Word, Words, words_in
-from tieout.connectors.mysql.binlog.kinds import EXECUTE_LOAD, QUERY_COMPRESSED
 from tieout.errors import ReadError
 
 _head_of = Struct("<IIBHH").unpack_from

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tieout.connectors.mysql.binlog import types
-from tieout.connectors.mysql.binlog.cursor import Cursor
-from tieout.connectors.mysql.binlog.types import ENUM, SET, metadata_of
+from tieout.connectors.mysql.binlog import codes
+from tieout.connectors.mysql.binlog.byte_reader import Cursor
+from tieout.connectors.mysql.binlog.codes import ENUM, SET, metadata_of
 from tieout.model.tables import TableName
 
 _SIGNEDNESS, _CHARSET, _CHARSETS, _NAMES, _SET_LABELS, _ENUM_LABELS = 1, 2, 3, 4, 5, 6
@@ -92,7 +92,7 @@ class _Told:
     """The optional part: each piece counts only the columns that it is about."""
 
     def __init__(self, reals: Sequence[int], extras: dict[int, bytes], mariadb: bool) -> None:
-        text = types.TEXT | {types.GEOMETRY} if mariadb else types.TEXT
+        text = codes.TEXT | {codes.GEOMETRY} if mariadb else codes.TEXT
         self._reals = reals
         self._extras = extras
         self.names = self._names()
@@ -111,7 +111,7 @@ class _Told:
 
     def _unsigned(self) -> set[int]:
         bits = self._extras.get(_SIGNEDNESS, b"")
-        numeric = self._where(types.NUMERIC)
+        numeric = self._where(codes.NUMERIC)
         return {index for place, index in enumerate(numeric[: len(bits) * 8]) if bits[place // 8] & 0x80 >> place % 8}
 
     def _collations(self, columns: list[int], default: int, each: int) -> dict[int, int]:

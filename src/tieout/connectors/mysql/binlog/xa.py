@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.binlog import kinds
+from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.rollbacks import OpenLog
@@ -148,12 +148,12 @@ class TwoParts:
         with self._open_log(Position(f"{part.file}:{part.begin}")) as dump:
             for event in dump.events:
                 kind, body = event[0], event[4]
-                if kind == kinds.TABLE_MAP:
+                if kind == codes.TABLE_MAP:
                     self._tables.add(body)
-                elif kind in kinds.ROWS:
+                elif kind in codes.ROWS:
                     if rows := self._tables.rows(kind, body):
                         yield rows
-                elif kind == kinds.EXECUTE_LOAD:
+                elif kind == codes.EXECUTE_LOAD:
                     self._refuse(query_of(kind, body))
                 elif groups.ends_with(event):
                     return
@@ -196,7 +196,7 @@ class TwoParts:
                 gtid, asked = groups.gtid, groups.query is not None
                 if asked and gtid.completed:
                     parts.pop(gtid.xid, None)
-                elif gtid.prepared and (event[0] == kinds.GTID or (asked and groups.meant is Meaning.XA_START)):
+                elif gtid.prepared and (event[0] == codes.GTID or (asked and groups.meant is Meaning.XA_START)):
                     parts[gtid.xid] = file, before
                 before = event[3]
         return parts

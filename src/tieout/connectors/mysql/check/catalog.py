@@ -10,8 +10,8 @@ from typing import Any
 
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.shown import keys_of, parts_of
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.show_create import keys_of, parts_of
 from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.model.canonical_kinds import Incomparable, common_kind
@@ -146,7 +146,7 @@ def constraints_of(endpoint: MySQLEndpoint, table: Table) -> list[ConstraintInfo
 def _checks(endpoint: MySQLEndpoint, table: Table) -> Iterator[ConstraintInfo]:
     if endpoint.all(_HAS_CHECKS, []) == [(0,)]:
         return
-    ours = endpoint.flavour is Flavour.MARIADB
+    ours = endpoint.server_kind is ServerKind.MARIADB
     enforced = not ours or endpoint.all("SELECT @@GLOBAL.check_constraint_checks", []) == [(1,)]
     for name, clause, state in _rows(endpoint, _MARIADB_CHECKS if ours else _MYSQL_CHECKS, table):
         # MySQL's own catalog has the quotes of its texts escaped once more.
@@ -172,8 +172,8 @@ def _not_nulls(table: Table) -> Iterator[ConstraintInfo]:
 
 
 def _keys(endpoint: MySQLEndpoint, table: Table) -> Iterator[ConstraintInfo]:
-    dialect = MySQLDialect(endpoint.flavour)
-    statement = _KEYS.format(expression="NULL" if endpoint.flavour is Flavour.MARIADB else "expression")
+    dialect = MySQLDialect(endpoint.server_kind)
+    statement = _KEYS.format(expression="NULL" if endpoint.server_kind is ServerKind.MARIADB else "expression")
     overlapping = _overlapping(endpoint, table)
     for name, parts in groupby(_rows(endpoint, statement, table), key=itemgetter(0)):
         columns, compared = [], []
@@ -195,16 +195,16 @@ def _keys(endpoint: MySQLEndpoint, table: Table) -> Iterator[ConstraintInfo]:
 
 def _overlapping(endpoint: MySQLEndpoint, table: Table) -> set[str]:
     """Keys that also say that periods do not overlap, which only the table's own statement tells."""
-    if endpoint.flavour is not Flavour.MARIADB:
+    if endpoint.server_kind is not ServerKind.MARIADB:
         return set()
-    ((_, statement),) = endpoint.all(f"SHOW CREATE TABLE {MySQLDialect(endpoint.flavour).table(table.name)}", [])
+    ((_, statement),) = endpoint.all(f"SHOW CREATE TABLE {MySQLDialect(endpoint.server_kind).table(table.name)}", [])
     parts, _ = parts_of(str(statement))
     return {name for name, part in keys_of(parts).items() if "WITHOUT OVERLAPS" in _NAME.sub("", part)}
 
 
 def _references(endpoint: MySQLEndpoint, table: Table) -> Iterator[ConstraintInfo]:
     enforced = endpoint.all("SELECT @@GLOBAL.foreign_key_checks", []) == [(1,)]
-    dialect = MySQLDialect(endpoint.flavour)
+    dialect = MySQLDialect(endpoint.server_kind)
     for name, parts in groupby(_rows(endpoint, _REFERENCES, table), key=itemgetter(0)):
         listed = list(parts)
         reference = Reference(TableName(listed[0][2], listed[0][3]), tuple(part[4] for part in listed))

@@ -46,7 +46,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
     own_check_marks = MARKS
 
     def __init__(self, url: EndpointUrl, endpoint: MySQLEndpoint) -> None:
-        super().__init__(str(url.database), endpoint, MySQLDialect(endpoint.flavour), _CATALOG)
+        super().__init__(str(url.database), endpoint, MySQLDialect(endpoint.server_kind), _CATALOG)
         self.url = url
 
     def all_tables(self) -> list[TableName]:
@@ -84,7 +84,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
             len(_address(index.table)),
             words,
             url=self._endpoint.url,
-            flavour=self._endpoint.flavour,
+            server_kind=self._endpoint.server_kind,
             index=index.name,
             descending=tuple(column.descending for column in index.columns),
             behind=_address(index.table) if has_ascending_key(self._endpoint, index.table) else (),
@@ -108,9 +108,12 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
             f"{words}, and every row looked up through it",
             url=self._endpoint.url,
             lookups=PrefixLookups(
-                MySQLDialect(self._endpoint.flavour, safe=True), index, _address(index.table), _rows_alone(index.table)
+                MySQLDialect(self._endpoint.server_kind, safe=True),
+                index,
+                _address(index.table),
+                _rows_alone(index.table),
             ),
-            sees_dangling=fails_at_dangling(self._endpoint.flavour, self._endpoint.version),
+            sees_dangling=fails_at_dangling(self._endpoint.server_kind, self._endpoint.version),
         )
 
     def _explained(self, table: Table, columns: Sequence[ScanColumn], through: str) -> tuple[Scan, dict[str, object]]:
@@ -125,8 +128,8 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
             return Unreadable(f"entries of {table.engine} don't tell their rows' keys: CHECK TABLE checks it whole")
         if not any(index.primary for index in table.indexes):
             return Unreadable("it has no primary key: CHECK TABLE checks it whole")
-        url, flavour = self._endpoint.url, self._endpoint.flavour
-        return MySQLLookup(url, flavour, table, _address(table), tuple(columns), tuple(indexes))
+        url, server_kind = self._endpoint.url, self._endpoint.server_kind
+        return MySQLLookup(url, server_kind, table, _address(table), tuple(columns), tuple(indexes))
 
     def unprobed(self, index: IndexInfo) -> str | None:
         return "it holds only the beginning of columns: CHECK TABLE checks it whole" if index.shortened else None
@@ -166,7 +169,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
         return check_table(self._endpoint.url, self._dialect.table(table.name), seconds)
 
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:
-        return inspect(self.url, self._endpoint.flavour, names)
+        return inspect(self.url, self._endpoint.server_kind, names)
 
 
 def _address(table: Table) -> tuple[ScanColumn, ...]:

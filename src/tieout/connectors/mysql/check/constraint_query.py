@@ -10,8 +10,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import connect, plan_of
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations, exact_columns, exact_key
@@ -66,11 +66,11 @@ class MySQLAsking:
 
 @dataclass(frozen=True)
 class MySQLConstraints(ConstraintDialect):
-    flavour: Flavour
+    server_kind: ServerKind
 
     @property
     def dialect(self) -> MySQLDialect:
-        return MySQLDialect(self.flavour, safe=True)
+        return MySQLDialect(self.server_kind, safe=True)
 
     def source(self, table: TableName, alias: str | None = None) -> str:
         return f"{self.indexed_source(table, alias)} USE INDEX ()"
@@ -111,7 +111,7 @@ def find_violations(
     known = [name for name in names if name in table.column_names]
     asked = ConstraintScan(table, tuple(constraints), (), exact_key(table), tuple(exact_columns(table, known)), only)
     asking = MySQLAsking(endpoint.url, table)
-    dialect = MySQLConstraints(endpoint.flavour)
+    dialect = MySQLConstraints(endpoint.server_kind)
     if reason := refusal(dialect, asked):
         return Unreadable(reason)
     found = queries(dialect, asked)
@@ -138,10 +138,8 @@ def _proven(asking: MySQLAsking, statements: Sequence[str], aliases: Mapping[str
     read: dict[str, None] = {}
     with translated(asking.url), asking.connect() as connection, connection.cursor() as cursor:
         for statement in statements:
-            cursor.execute(f"EXPLAIN {statement}")
-            names = [column[0] for column in cursor.description]
-            for row in cursor.fetchall():
-                read.update(dict.fromkeys(_scans(dict(zip(names, row, strict=True)), aliases)))
+            for step in plan_of(cursor, statement):
+                read.update(dict.fromkeys(_scans(step, aliases)))
     if not read:
         raise _ReadOtherwise("it reads nothing")
     return ", ".join(read)

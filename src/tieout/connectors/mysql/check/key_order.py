@@ -13,9 +13,8 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.explain import plan_of
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import connect, plan_of
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.paths import Disorder
@@ -47,7 +46,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
     """
 
     url: EndpointUrl = field(kw_only=True)
-    flavour: Flavour = field(kw_only=True)
+    server_kind: ServerKind = field(kw_only=True)
     index: str = field(kw_only=True)
     descending: tuple[bool, ...] = field(kw_only=True)
     behind: tuple[ScanColumn, ...] = field(kw_only=True)
@@ -87,7 +86,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
 
     @property
     def _dialect(self) -> MySQLDialect:
-        return MySQLDialect(self.flavour, safe=True)
+        return MySQLDialect(self.server_kind, safe=True)
 
     @property
     def _wires(self) -> list[str]:

@@ -13,9 +13,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.explain import plan_of
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import connect, plan_of
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
@@ -43,7 +42,7 @@ class MySQLLookup:
     old_values: ClassVar[str] = "SET GLOBAL binlog_row_image = FULL has them told"
 
     url: EndpointUrl
-    flavour: Flavour
+    server_kind: ServerKind
     table: Table
     address: tuple[ScanColumn, ...]
     columns: tuple[ScanColumn, ...]
@@ -51,7 +50,7 @@ class MySQLLookup:
 
     @property
     def _dialect(self) -> MySQLDialect:
-        return MySQLDialect(self.flavour, safe=True)
+        return MySQLDialect(self.server_kind, safe=True)
 
     def rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
         columns = (*self.address, *self.columns)

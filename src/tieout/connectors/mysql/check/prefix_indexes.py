@@ -15,9 +15,8 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.explain import plan_of
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.session import AT_ONE_MOMENT, connect
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import AT_ONE_MOMENT, connect, plan_of
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import Unfound, UnfoundRows, Values
@@ -284,10 +283,10 @@ class PrefixPath(ScanPath):
                 raise UnsupportedError(f"the server would not look rows up through it: {words}")
 
 
-def fails_at_dangling(flavour: Flavour, version: str) -> bool:
+def fails_at_dangling(server_kind: ServerKind, version: str) -> bool:
     """Whether a server fails when it goes from an entry to a row that does not exist."""
     numbers = re.findall(r"\d+", version.removeprefix("5.5.5-"))
-    return flavour is Flavour.MARIADB and tuple(map(int, numbers[:3])) >= _FAILS_SINCE
+    return server_kind is ServerKind.MARIADB and tuple(map(int, numbers[:3])) >= _FAILS_SINCE
 
 
 def everything(dialect: MySQLDialect, column: Column) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.check.catalog import is_clustered
-from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.shown import keys_of, parts_of
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.show_create import keys_of, parts_of
 from tieout.connectors.mysql.writer import MySQLWriter, open_writer
 from tieout.connectors.protocols.repair import (
     Parent,
@@ -40,28 +39,24 @@ _INDEXES = "SELECT DISTINCT index_name FROM information_schema.statistics WHERE 
 
 
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> MySQLRepairer:
-    repairer = MySQLRepairer.of(open_writer(url))
+    writer = open_writer(url)
+    repairer = MySQLRepairer(writer.session, writer.server_kind, writer.most_bytes)
     if not lawful:
-        with translated(url):
-            repairer.ask_nothing()
+        repairer.ask_nothing()
     return repairer
 
 
 class MySQLRepairer(MySQLWriter):
     rewritten_by = ("DELETE", "INSERT")
 
-    @classmethod
-    def of(cls, writer: MySQLWriter) -> MySQLRepairer:
-        return cls(writer.url, writer._connection, writer.statements.dialect.flavour, writer._most_bytes)
-
     def ask_nothing(self) -> None:
-        self._run("SET SESSION foreign_key_checks = 0")
-        if self.statements.dialect.flavour is Flavour.MARIADB:
-            self._run("SET SESSION check_constraint_checks = 0")
+        self.session.execute("SET SESSION foreign_key_checks = 0")
+        if self.server_kind is ServerKind.MARIADB:
+            self.session.execute("SET SESSION check_constraint_checks = 0")
 
     def triggers(self, table: Table) -> Sequence[Trigger]:
         """Those that the user may see: it takes the TRIGGER privilege."""
-        return [Trigger(*row) for row in self._all(_TRIGGERS, [table.name.schema, table.name.name])]
+        return [Trigger(*row) for row in self.session.rows(_TRIGGERS, [table.name.schema, table.name.name])]
 
     def place(self, table: Table) -> Column | None:
         return None
@@ -95,7 +90,7 @@ class MySQLRepairer(MySQLWriter):
         if not is_clustered(table):
             self._repair(table)
             return
-        there = {name for (name,) in self._all(_INDEXES, [table.name.schema, table.name.name])}
+        there = {name for (name,) in self.session.rows(_INDEXES, [table.name.schema, table.name.name])}
         alter, own, new = f"ALTER TABLE {self._name(table)}", self._quote(index), self._quote(_REBUILT)
         if _REBUILT in there and index not in there:
             self.run(f"{alter} RENAME INDEX {new} TO {own}")
@@ -111,7 +106,7 @@ class MySQLRepairer(MySQLWriter):
             self.run(f"{alter} FORCE")
 
     def _repair(self, table: Table) -> None:
-        for _, _, kind, text in self._all(f"REPAIR TABLE {self._name(table)}"):
+        for _, _, kind, text in self.session.rows(f"REPAIR TABLE {self._name(table)}"):
             if str(kind).lower() == "error" or (str(kind).lower() == "status" and str(text) != "OK"):
                 raise Refused(f"REPAIR TABLE: {text}")
 
@@ -119,7 +114,7 @@ class MySQLRepairer(MySQLWriter):
         """The index under another name, in the server's own words; None if it can't be made beside the old one."""
         if index == "PRIMARY":
             return None
-        ((_, text),) = self._all(f"SHOW CREATE TABLE {self._name(table)}")
+        ((_, text),) = self.session.rows(f"SHOW CREATE TABLE {self._name(table)}")
         part = keys_of(parts_of(str(text))[0]).get(index)
         if part is None:
             return None
@@ -128,10 +123,10 @@ class MySQLRepairer(MySQLWriter):
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
         statement = duplicates_of(self._dialect, table, columns, self.past_indexes(table))
-        return [tuple(map(str, row)) for row in self._all(statement)]
+        return [tuple(map(str, row)) for row in self.session.rows(statement)]
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
-        found = self._all(_PARENT, [table.name.schema, table.name.name, constraint])
+        found = self.session.rows(_PARENT, [table.name.schema, table.name.name, constraint])
         if not found:
             return None
         return Parent(TableName(*found[0][:2]), tuple(row[2] for row in found), tuple(row[3] for row in found))
@@ -149,7 +144,7 @@ class MySQLRepairer(MySQLWriter):
             # Told less than it may be, the engine goes on behind the highest value.
             return [f"ALTER TABLE {self._name(table)} AUTO_INCREMENT = 1"]
         name = self._dialect.table(named_sequence(str(sequence)))
-        ((step,),) = self._all(f"SELECT increment FROM {name}")
+        ((step,),) = self.session.rows(f"SELECT increment FROM {name}")
         furthest = f"{'MIN' if int(step) < 0 else 'MAX'}({self._quote(column)})"
         return [f"SELECT SETVAL({name}, (SELECT {furthest} FROM {self._name(table)} USE INDEX ()))"]
 
@@ -162,7 +157,7 @@ class MySQLRepairer(MySQLWriter):
 
     def run(self, statement: str) -> None:
         with refused_if_in_the_way():
-            self._run(statement)
+            self.session.execute(statement)
 
     def _name(self, table: Table) -> str:
         return self._dialect.table(table.name)

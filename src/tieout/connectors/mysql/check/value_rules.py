@@ -40,7 +40,7 @@ def rules_of(endpoint: MySQLEndpoint, table: Table) -> tuple[list[ValueRule], li
     """The rules; and the columns that something can't be asked of, with the reason."""
     rows = endpoint.all(_COLUMNS, [table.name.schema, table.name.name])
     natives = {row[0]: _native(row[1:]) for row in rows}
-    judge = _Rules(MySQLDialect(endpoint.flavour))
+    judge = _Rules(MySQLDialect(endpoint.server_kind))
     rules = [rule for column in table.columns for rule in judge.of(column, natives[column.name])]
     unjudged = [
         (column.name, f"whether it is text in {column.charset} is not judged: no other character set holds all of it")

@@ -9,12 +9,12 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.continuity import identified
+from tieout.connectors.mysql.binlog.server import end_of_log
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.move import watermarks
-from tieout.connectors.mysql.move.text_protocol_rows import tab_lines
-from tieout.connectors.mysql.move.texts import rendered, texts_of, unreadable
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.move.copy_values import rendered, texts_of, unreadable
+from tieout.connectors.mysql.protocol.text_rows import tab_lines
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import PATIENT, connect
 from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
 from tieout.connectors.sql import select
@@ -29,21 +29,22 @@ class MySQLChunkSource:
     """`watermarks`: the server does not tell where a snapshot lies in its log."""
 
     url: EndpointUrl
-    flavour: Flavour
+    server_kind: ServerKind
     watermarks: bool
 
     @contextmanager
     def reading(self) -> Iterator[MySQLChunkReader]:
         with translated(self.url), closing(connect(self.url, settings=PATIENT)) as connection:
-            held = _identified(self.url, watermarks.begin(connection) if self.watermarks else _begin(connection))
-            yield MySQLChunkReader(self.url, connection, MySQLDialect(self.flavour), held)
+            begin = _begin_between_watermarks if self.watermarks else _begin
+            held = _identified(self.url, begin(connection))
+            yield MySQLChunkReader(self.url, connection, MySQLDialect(self.server_kind), held)
 
     def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
         return texts_of(transfer)
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
         statement = select.places_among(
-            MySQLDialect(self.flavour), key_scan(transfer), bounds, canonical_keys(transfer, keys)
+            MySQLDialect(self.server_kind), key_scan(transfer), bounds, canonical_keys(transfer, keys)
         )
         with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
@@ -101,3 +102,34 @@ def _begin(connection: Any) -> Held:
     if not file:
         raise UnsupportedError("the server does not tell a snapshot's position in its binary log", "MariaDB does")
     return Held(Position(f"{file}:{offset}"))
+
+
+WATERMARK_TABLE = "tieout_watermark"
+
+
+def _begin_between_watermarks(connection: Any) -> Held:
+    """Begins a snapshot: it sees all that lies before the lower watermark, and nothing behind the upper one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.binlog_order_commits" if _orders(cursor) else "SELECT 1")
+        if not int(cursor.fetchone()[0]):
+            raise UnsupportedError("binlog_order_commits is off: nobody knows what a snapshot sees", "turn it on")
+        low = end_of_log(connection)
+        cursor.execute(
+            f"CREATE TABLE IF NOT EXISTS {WATERMARK_TABLE} (id INT PRIMARY KEY, n BIGINT NOT NULL) ENGINE = InnoDB"
+        )
+        cursor.execute(f"INSERT INTO {WATERMARK_TABLE} VALUES (1, 1) ON DUPLICATE KEY UPDATE n = n + 1")
+        connection.commit()
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        return Held(low, settled=end_of_log(connection))
+
+
+def drop_watermark(connection: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS {WATERMARK_TABLE}")
+
+
+def _orders(cursor: Any) -> bool:
+    """MariaDB always commits in the order of its log, and has no such variable."""
+    cursor.execute("SHOW GLOBAL VARIABLES LIKE 'binlog\\_order\\_commits'")
+    return bool(cursor.fetchall())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tieout.connectors.mysql.shown import NAME, parts_of, unquoted
+from tieout.connectors.mysql.show_create import NAME, parts_of, unquoted
 from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Structure
 from tieout.model.tables import TableName
 

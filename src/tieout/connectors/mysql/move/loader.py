@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.move.building import build
-from tieout.connectors.mysql.move.inserting import insert
-from tieout.connectors.mysql.move.session import MySQLSession
+from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.protocol.commands import load_local, write_rows
+from tieout.connectors.mysql.session import WRITING_MODE, MySQLSession
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
+from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
+from tieout.connectors.sql.session import Purpose
 from tieout.errors import UnsupportedError, WriteError
 from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.server_words import told
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 
-_PACKET = 1 << 20
 _FORM = "CHARACTER SET utf8mb4 FIELDS TERMINATED BY X'09' ENCLOSED BY '' ESCAPED BY X'5C' LINES TERMINATED BY X'0A'"
 _NO_FIT = ("Warning", None, "a value does not fit")
 """What is told if the server tells nothing."""
@@ -32,13 +34,13 @@ class MySQLLoader:
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         # DDL ends the transaction that it is in: the fence is held by another connection meanwhile.
-        with closing(MySQLSession(self.url)) as session:
+        with closing(MySQLSession(self.url, Purpose.MOVE)) as session:
             progress = ProgressTables(session, self.url.database or "", CLOCK)
             with progress.together(fence, "LOCK IN SHARE MODE"):
                 build(self.url, table, statements, parent)
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
-        with closing(MySQLSession(self.url)) as session:
+        with closing(MySQLSession(self.url, Purpose.MOVE)) as session:
             progress = ProgressTables(session, self.url.database or "", CLOCK)
             # With unique_checks, too: without them MariaDB fills an empty table in a way that hangs, for good, when
             # somebody reads it meanwhile (10.11), and is no faster.
@@ -53,7 +55,7 @@ class MySQLLoader:
             )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        with closing(MySQLSession(self.url)) as session, stages_again():
+        with closing(MySQLSession(self.url, Purpose.MOVE)) as session, stages_again():
             if new:
                 assert stage.like is not None
                 session.execute(f"CREATE TABLE {session.table(stage.name)} LIKE {session.table(stage.like)}")
@@ -131,24 +133,106 @@ def _value(column: Column, variable: str) -> str | None:
 
 def _send(session: MySQLSession, statement: str, lines: Iterable[bytes]) -> tuple[int, int, int]:
     """Rows sent, rows written, warnings."""
-    from pymysql.constants.COMMAND import COM_QUERY
-    from pymysql.protocol import OKPacketWrapper
+    with session.translated():
+        answer = load_local(session.connection, statement, lines)
+    if answer is None:
+        raise UnsupportedError(f"{session.url.redacted()}: the server does not accept LOAD DATA LOCAL")
+    return answer
 
-    sent = 0
-    with session.answered():
-        connection = session.connection
-        connection._execute_command(COM_QUERY, statement)
-        if not connection._read_packet().is_load_local_packet():
-            raise UnsupportedError(f"{session.url.redacted()}: the server takes no LOAD DATA LOCAL")
-        try:
-            for block in lines:
-                sent += block.count(b"\n")
-                for start in range(0, len(block), _PACKET):
-                    connection.write_packet(block[start : start + _PACKET])
-        except BaseException:
-            # The server would take what it has for all there is.
-            connection._force_close()
-            raise
-        connection.write_packet(b"")
-        answer = OKPacketWrapper(connection._read_packet())
-    return sent, int(answer.affected_rows), int(answer.warning_count)
+
+_STATEMENT = 1 << 20
+_SLACK = 1 << 10
+"""What a packet has beside a statement, and more."""
+
+_NULL = b"\\N"
+_ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
+# As LOAD DATA takes them; any other letter stands for itself.
+_MEANT = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"b": b"\b", b"0": b"\0", b"Z": b"\x1a"}
+
+_Literal = Callable[[bytes], bytes]
+
+
+def insert(session: MySQLSession, into: TableName, columns: Sequence[Column | str], lines: Iterable[bytes]) -> int:
+    """Rows written: all of the lines, each as it is, or WriteError. A name stands for a column of plain text."""
+    names = [column if isinstance(column, str) else column.name for column in columns]
+    head = f"INSERT INTO {session.table(into)} ({', '.join(map(session.quote, names))}) VALUES ".encode()
+    literals = [_literal_of(column) for column in columns]
+    ((largest,),) = session.rows("SELECT @@SESSION.max_allowed_packet")
+    written = 0
+    for rows in _batches(_rows(lines, literals), min(_STATEMENT, largest) - len(head) - _SLACK):
+        if len(rows[0]) + len(head) + _SLACK > largest:
+            raise WriteError(
+                f"{session.url.redacted()}: a row of {len(rows[0]):,} bytes is larger than max_allowed_packet",
+                "SET GLOBAL local_infile = 1, or max_allowed_packet higher",
+            )
+        written += _send_insert(session, head + b",".join(rows), len(rows))
+    return written
+
+
+def _rows(lines: Iterable[bytes], literals: Sequence[_Literal]) -> Iterator[bytes]:
+    for block in lines:
+        for line in block.split(b"\n")[:-1]:
+            fields = line.split(b"\t")
+            yield b"(" + b",".join(literal(field) for literal, field in zip(literals, fields, strict=True)) + b")"
+
+
+def _batches(rows: Iterable[bytes], most: int) -> Iterator[list[bytes]]:
+    """One row at least, and no more bytes than that, commas included."""
+    batch: list[bytes] = []
+    size = 0
+    for row in rows:
+        if batch and size + len(row) + 1 > most:
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += len(row) + 1
+    if batch:
+        yield batch
+
+
+def _literal_of(column: Column | str) -> _Literal:
+    if isinstance(column, str):
+        return _text
+    if column.type.name in (TypeName.BINARY, TypeName.OPAQUE):
+        return _bytes
+    return _bits if column.type.name is TypeName.BITS else _text
+
+
+def _text(field: bytes) -> bytes:
+    if field == _NULL:
+        return b"NULL"
+    if b"\\" in field:
+        field = _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), field)
+    # The session has NO_BACKSLASH_ESCAPES: a quote alone is special.
+    return b"'" + field.replace(b"'", b"''") + b"'"
+
+
+def _bytes(field: bytes) -> bytes:
+    return b"NULL" if field == _NULL else b"X'" + field.removeprefix(b"\\\\x") + b"'"
+
+
+def _bits(field: bytes) -> bytes:
+    return b"NULL" if field == _NULL else b"b'" + field + b"'"
+
+
+def _send_insert(session: MySQLSession, statement: bytes, rows: int) -> int:
+    with session.translated():
+        written, warnings = write_rows(session.connection, statement)
+    if warnings:
+        said = told(scrub(" ".join(str(warnings[0][2]).split())), warnings[0][1])
+        raise WriteError(f"{session.url.redacted()}: {said}")
+    if written != rows:
+        raise WriteError(f"{session.url.redacted()}: of {rows:,} rows the server took {written:,}")
+    return written
+
+
+# Whatever the sql_mode is, SHOW CREATE TABLE writes a backslash for a backslash, and two of them are one.
+_DDL_MODE = ",".join(mode for mode in WRITING_MODE.split(",") if mode != "NO_BACKSLASH_ESCAPES")
+
+
+def build(url: EndpointUrl, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
+    """In literals a backslash stands for itself only if it is doubled."""
+    with closing(MySQLSession(url, Purpose.MOVE)) as session:
+        session.execute(f"SET SESSION sql_mode = {quoting.text(_DDL_MODE)}")
+        for statement in statements:
+            session.execute(spelled(session, statement, table, parent))

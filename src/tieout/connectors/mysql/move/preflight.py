@@ -19,10 +19,10 @@ from tieout.connectors.mysql.binlog.server import end_of_log, global_variables
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.loader import takes_files
-from tieout.connectors.mysql.move.session import MySQLSession
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.session import connect
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import MySQLSession, connect
 from tieout.connectors.protocols.move import Destination
+from tieout.connectors.sql.session import Purpose
 from tieout.errors import AccessError
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Table
@@ -73,7 +73,7 @@ _WATERMARK_RIGHTS = ("SELECT", "INSERT", "UPDATE", "CREATE", "DROP")
 
 
 def source_problems(
-    url: EndpointUrl, flavour: Flavour, tables: Sequence[Table], *, watermarks: bool = False
+    url: EndpointUrl, server_kind: ServerKind, tables: Sequence[Table], *, watermarks: bool = False
 ) -> list[Problem]:
     """`watermarks`: chunks are read between two of them, which have to be written."""
     with translated(url), closing(connect(url)) as connection:
@@ -84,8 +84,8 @@ def source_problems(
         if settings["log_bin"] == "ON":
             found += _of_rights(url, connection, user, tables)
         for table in tables:
-            statement = f"SELECT * FROM {MySQLDialect(flavour).table(table.name)} LIMIT 0"
-            fix = f"GRANT SELECT ON {MySQLDialect(flavour).table(table.name)} TO {user}"
+            statement = f"SELECT * FROM {MySQLDialect(server_kind).table(table.name)} LIMIT 0"
+            fix = f"GRANT SELECT ON {MySQLDialect(server_kind).table(table.name)} TO {user}"
             found += _refused(url, partial(_rows, connection, statement), fix, str(table.name))
         return found
 
@@ -94,7 +94,7 @@ def _of_watermarks(url: EndpointUrl, settings: dict[str, str], user: str) -> Ite
     if settings.get("binlog_order_commits", "ON") != "ON":
         message = "binlog_order_commits is off: nobody knows what a snapshot sees"
         yield Problem(Severity.PREVENTS, message, "SET GLOBAL binlog_order_commits = ON")
-    with closing(MySQLSession(url)) as session:
+    with closing(MySQLSession(url, Purpose.MOVE)) as session:
         grants = Grants([str(line) for (line,) in session.rows("SHOW GRANTS")])
         schema = url.database or ""
         if lacking := ", ".join(grants.lacking(_WATERMARK_RIGHTS, schema)):
@@ -123,7 +123,9 @@ def _of_log(settings: dict[str, str]) -> Iterator[Problem]:
 def _of_rights(url: EndpointUrl, connection: Any, user: str, tables: Sequence[Table]) -> Iterator[Problem]:
     """What the server answers to the very statements that a mover asks."""
     monitor = (
-        "REPLICATION CLIENT" if Flavour.of(connection.get_server_info()) is not Flavour.MARIADB else "BINLOG MONITOR"
+        "REPLICATION CLIENT"
+        if ServerKind.of(connection.get_server_info()) is not ServerKind.MARIADB
+        else "BINLOG MONITOR"
     )
     blind = [*_refused(url, partial(_rows, connection, "SHOW BINARY LOGS"), f"GRANT {monitor} ON *.* TO {user}")]
     yield from blind

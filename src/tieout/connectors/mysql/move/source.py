@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import ClassVar
+from decimal import Decimal, InvalidOperation
+from typing import Any, ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import BinlogLog
 from tieout.connectors.mysql.binlog.continuity import proven
+from tieout.connectors.mysql.binlog.ddl_tokens import Unreadable, words_of
 from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.binlog.server import global_variables
-from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.move import retention, watermarks
-from tieout.connectors.mysql.move.added_column_defaults import given
-from tieout.connectors.mysql.move.chunks import MySQLChunkSource
+from tieout.connectors.mysql.move.chunks import WATERMARK_TABLE, MySQLChunkSource, drop_watermark
 from tieout.connectors.mysql.move.ddl_same_engine import own_structure
 from tieout.connectors.mysql.move.preflight import source_problems
-from tieout.connectors.mysql.move.wiring import wiring
-from tieout.connectors.mysql.server_kind import Flavour
-from tieout.connectors.mysql.session import connect
-from tieout.connectors.sql.ddl import Structure, Wiring
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import MySQLSession, connect
+from tieout.connectors.sql.ddl import Reference, Structure, Wiring
+from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency
 from tieout.model.positions import Position
 from tieout.model.preflight import Problem, Retention, Severity
@@ -33,9 +32,8 @@ _NO_ROWS = {"RESTRICT", "NO ACTION"}
 
 
 def open_source(url: EndpointUrl) -> MySQLSource:
-    with translated(url), closing(connect(url)) as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT VERSION()")
-        return MySQLSource(url, Flavour.of(str(cursor.fetchone()[0])))
+    with closing(MySQLSession(url)) as session:
+        return MySQLSource(url, ServerKind.of(str(session.rows("SELECT VERSION()")[0][0])))
 
 
 @dataclass(frozen=True)
@@ -46,32 +44,32 @@ class MySQLSource:
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl
-    flavour: Flavour
+    server_kind: ServerKind
 
     def chunk_source(self) -> MySQLChunkSource:
-        return MySQLChunkSource(self.url, self.flavour, self._watermarks)
+        return MySQLChunkSource(self.url, self.server_kind, self._watermarks)
 
     @property
     def _watermarks(self) -> bool:
-        return self.flavour is not Flavour.MARIADB
+        return self.server_kind is not ServerKind.MARIADB
 
     def structure(self, table: Table) -> Structure:
         key = next((index.name for index in table.indexes if index.unique and index.columns == table.key), None)
-        with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
-            cursor.execute(f"SHOW CREATE TABLE {MySQLDialect(self.flavour).table(table.name)}")
-            return own_structure(str(cursor.fetchone()[1]), table.name, key)
+        with closing(MySQLSession(self.url)) as session:
+            ((_, shown),) = session.rows(f"SHOW CREATE TABLE {session.table(table.name)}")
+        return own_structure(str(shown), table.name, key)
 
     def wiring(self, table: Table) -> Wiring:
-        with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
-            return wiring(cursor, table.name)
+        with closing(MySQLSession(self.url)) as session:
+            return wiring_of(session, table.name)
 
     def given(
         self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
     ) -> dict[str, str | None]:
-        return given(table, columns, told)
+        return added_defaults(table, columns, told)
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
-        found = source_problems(self.url, self.flavour, tables, watermarks=self._watermarks)
+        found = source_problems(self.url, self.server_kind, tables, watermarks=self._watermarks)
         reasons = ((table, self.refuses(table)) for table in tables)
         fix = "repair it, or leave the table out"
         return found + [
@@ -80,8 +78,8 @@ class MySQLSource:
 
     def retention(self, task: str) -> Retention:
         with translated(self.url), closing(connect(self.url)) as connection:
-            left = f"the table {watermarks.TABLE}" if self._watermarks else None
-            return retention.retention(global_variables(connection, retention.SETTINGS), left)
+            left = f"the table {WATERMARK_TABLE}" if self._watermarks else None
+            return retention_of(global_variables(connection, _RETENTION), left)
 
     def refuses(self, table: Table) -> str | None:
         if table.engine not in _TRANSACTIONAL:
@@ -109,4 +107,104 @@ class MySQLSource:
     def drop_task(self, task: str) -> None:
         if self._watermarks:
             with translated(self.url), closing(connect(self.url)) as connection:
-                watermarks.drop(connection)
+                drop_watermark(connection)
+
+
+_NUMBERS = """
+SELECT c.column_name, t.auto_increment FROM information_schema.columns c
+JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+WHERE c.table_schema = %s AND c.table_name = %s AND c.extra LIKE '%%auto_increment%%'"""
+
+_REFERENCES = """
+SELECT k.constraint_name, k.column_name, k.referenced_table_schema, k.referenced_table_name, k.referenced_column_name,
+  r.delete_rule, r.update_rule
+FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints r
+  ON r.constraint_schema = k.constraint_schema AND r.constraint_name = k.constraint_name
+  AND r.table_name = k.table_name
+WHERE k.table_schema = %s AND k.table_name = %s AND k.referenced_table_name IS NOT NULL
+ORDER BY k.constraint_name, k.ordinal_position"""
+
+
+def wiring_of(session: MySQLSession, table: TableName) -> Wiring:
+    """The numbered columns and the foreign keys of a table."""
+    wanted = [table.schema, table.name]
+    numbers = {column: int(following or 1) for column, following in session.rows(_NUMBERS, wanted)}
+    grouped: dict[str, list[tuple[Any, ...]]] = {}
+    for name, *rest in session.rows(_REFERENCES, wanted):
+        grouped.setdefault(name, []).append(tuple(rest))
+    return Wiring(numbers, tuple(_reference(name, rows) for name, rows in grouped.items()))
+
+
+def _reference(name: str, rows: list[tuple[Any, ...]]) -> Reference:
+    _, schema, parent, _, on_delete, on_update = rows[0]
+    columns, parent_columns = tuple(row[0] for row in rows), tuple(row[3] for row in rows)
+    return Reference(name, columns, TableName(schema, parent), parent_columns, on_delete, on_update)
+
+
+# The days are of servers that don't know the seconds; the size is of MariaDB 11.4 and later.
+_RETENTION = ("binlog_expire_logs_seconds", "expire_logs_days", "max_binlog_total_size")
+
+_DAY = 24 * 3600
+
+
+def retention_of(settings: Mapping[str, str], left: str | None) -> Retention:
+    """From what the server says of _RETENTION, as far as it knows them."""
+    name = next((name for name in _RETENTION[:2] if name in settings), _RETENTION[0])
+    seconds = float(settings.get(name) or 0) * (_DAY if name == "expire_logs_days" else 1)
+    most = float(settings.get("max_binlog_total_size") or 0)
+    limits = [f"for {_time(seconds)} ({name})"] if seconds else []
+    limits += [f"for {most / (1 << 20):,.0f} MB (max_binlog_total_size)"] if most else []
+    if not limits:
+        return Retention(left, None, f"the server keeps its log until it is purged ({name} = 0)")
+    limit = " and ".join(limits)
+    warning = None
+    if most or seconds < _DAY:
+        wanted = 7 if name == "expire_logs_days" else 7 * _DAY
+        fix = f"SET GLOBAL {name} = {wanted}" + (", max_binlog_total_size = 0" if most else "")
+        message = f"the log is kept {limit}"
+        warning = Problem(Severity.NOTE, message, f"{fix}: a mover that rests for longer has to begin anew")
+    return Retention(left, None, f"the server keeps its log {limit}", seconds or None, warning)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / _DAY:.3g} days" if seconds >= 2 * _DAY else f"{seconds / 3600:.3g} hours"
+
+
+def added_defaults(
+    table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+) -> dict[str, str | None]:
+    """The catalog's defaults, if they are still those that the statement gave."""
+    return {column.name: _added_default(table, column, told) for column in columns}
+
+
+def _added_default(table: Table, column: Column, told: Mapping[str, str | None] | None) -> str | None:
+    name = f"{table.name}: its new column {column.name}"
+    if told is None or column.name not in told:
+        raise UnsupportedError(f"{name} was added by no statement in the log: what its rows got is not known")
+    said = told[column.name]
+    if said is not None and said.startswith("("):
+        raise UnsupportedError(f"{name} has a default that each server computes by itself")
+    if not _is_same(said, _plain(column.default)):
+        raise UnsupportedError(f"{name} has another default by now than the rows got that were there")
+    return None if said is None else column.default
+
+
+def _plain(default: str | None) -> str | None:
+    """A default of the catalog without quotes, which MariaDB has and MySQL has not."""
+    if default is None or default.upper() == "NULL":
+        return None
+    if not default.startswith("'"):
+        return default
+    try:
+        return words_of(default)[0].text
+    except Unreadable:
+        return default
+
+
+def _is_same(said: str | None, known: str | None) -> bool:
+    if said == known or said is None or known is None:
+        return said == known
+    try:
+        return Decimal(said) == Decimal(known)
+    except InvalidOperation:
+        return False

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.move.building import build
 from tieout.connectors.mysql.move.ddl_from_other_engine import structure_of
-from tieout.connectors.mysql.move.loader import CLOCK, MySQLLoader
+from tieout.connectors.mysql.move.loader import CLOCK, MySQLLoader, build
 from tieout.connectors.mysql.move.preflight import target_problems
-from tieout.connectors.mysql.move.session import MySQLSession
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import TABLE, Built, Structure, Unholdable, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.session import Purpose
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import UnsupportedError
 from tieout.model.preflight import Problem, Severity
@@ -39,14 +39,14 @@ def open_target(url: EndpointUrl) -> MySQLTarget:
 
 class MySQLTarget(SqlTarget):
     def __init__(self, url: EndpointUrl) -> None:
-        super().__init__(lambda: MySQLSession(url), url.database or "", CLOCK)
+        super().__init__(lambda: MySQLSession(url, Purpose.MOVE), url.database or "", CLOCK)
         self.url = url
 
     def prepare(self) -> None:
         self.progress.create(_NAME, _LONG, self.tables_like(PREFIX))
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
-        with closing(MySQLSession(self.url)) as session:
+        with closing(MySQLSession(self.url, Purpose.MOVE)) as session:
             return target_problems(session, self.schema, destinations)
 
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:

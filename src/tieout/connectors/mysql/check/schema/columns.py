@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tieout.connectors.mysql.check.schema.objects import Relation
-from tieout.connectors.mysql.check.schema.session import SchemaSession
-from tieout.connectors.mysql.server_kind import Flavour
+from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
+from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.check import Defect, Trouble
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
@@ -35,7 +34,7 @@ def look_at_counters(session: SchemaSession, schemas: Sequence[str], relations: 
         relation.inspection.looked_at["sequences"] += 1
         largest = _largest(session, relation, column, index)
         # The rows first: what a writer takes meanwhile puts the counter further, never back.
-        counter = session.tried(_COUNTER, [schema, table])
+        counter = session.attempt(_COUNTER, [schema, table])
         if isinstance(largest, Trouble) or isinstance(counter, Trouble):
             message = largest.message if isinstance(largest, Trouble) else str(counter)
             relation.inspection.left_out.append(f"column {column}: {message}")
@@ -51,7 +50,7 @@ def _largest(session: SchemaSession, relation: Relation, column: str, index: str
     clustered = index == "PRIMARY" and (relation.engine or "").casefold() == "innodb"
     through = "FORCE INDEX (PRIMARY)" if clustered else "USE INDEX ()"
     quoted = session.dialect.quote(column)
-    rows = session.tried(f"SELECT MAX({quoted}) FROM {session.dialect.table(relation.name)} {through}")
+    rows = session.attempt(f"SELECT MAX({quoted}) FROM {session.dialect.table(relation.name)} {through}")
     if isinstance(rows, Trouble):
         return rows
     return None if rows[0][0] is None else int(rows[0][0])
@@ -62,17 +61,17 @@ def look_at_sequence(session: SchemaSession, relation: Relation, column: str, se
     relation.inspection.looked_at["sequences"] += 1
     quoted, table = session.dialect.quote(column), session.dialect.table(relation.name)
     state = f"{_STATE} {session.dialect.table(sequence)}"
-    before = session.tried(state)
+    before = session.attempt(state)
     if isinstance(before, Trouble):
         relation.inspection.left_out.append(f"sequence {sequence}: {before.message}")
         return
     following, step, cycles, least, most = before[0]
     last = "MIN" if step < 0 else "MAX"
     steps = f" AND ({quoted} - {following}) % {abs(step)} = 0" if abs(step) > 1 else ""
-    rows = session.tried(
+    rows = session.attempt(
         f"SELECT {last}({quoted}) FROM {table} USE INDEX () WHERE {quoted} BETWEEN {least} AND {most}{steps}"
     )
-    after = session.tried(state)
+    after = session.attempt(state)
     if isinstance(rows, Trouble) or isinstance(after, Trouble):
         relation.inspection.left_out.append(f"sequence {sequence}: its column could not be read")
         return
@@ -103,7 +102,7 @@ def look_at_columns(session: SchemaSession, schemas: Sequence[str], relations: M
         relation = relations.get(TableName(schema, table))
         if relation is None or not relation.is_readable:
             continue
-        maria = session.dialect.flavour is Flavour.MARIADB
+        maria = session.server_kind is ServerKind.MARIADB
         # MySQL's catalog has quotes escaped once more; and of defaults that are no expressions it has the bare value.
         text = str(generated or default) if maria else str(generated or default).replace("\\'", "'")
         if generated:

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tieout.connectors.mysql.check.schema.objects import Relation
-from tieout.connectors.mysql.check.schema.session import SchemaSession
+from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
 from tieout.connectors.protocols.check import Defect
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName

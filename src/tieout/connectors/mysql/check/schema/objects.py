@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tieout.connectors.mysql.check.schema.session import SchemaSession
-from tieout.connectors.protocols.check import Defect, Inspection
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import MySQLSession
+from tieout.connectors.protocols.check import Defect, Inspection, Trouble
+from tieout.connectors.sql.session import Purpose
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -15,6 +19,42 @@ SELECT t.table_schema, t.table_name, t.table_type, t.engine, t.table_comment, v.
 FROM information_schema.tables t
 LEFT JOIN information_schema.views v ON v.table_schema = t.table_schema AND v.table_name = t.table_name
 WHERE t.table_schema IN ({}) AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') ORDER BY 1, 2"""
+
+
+_SETTINGS = {
+    ServerKind.MARIADB: "lock_wait_timeout = 5, max_statement_time = 600",
+    ServerKind.MYSQL: "lock_wait_timeout = 5, max_execution_time = 600000, information_schema_stats_expiry = 0",
+    ServerKind.TIDB: "max_execution_time = 600000",
+}
+
+
+class SchemaSession(MySQLSession):
+    """Asks about definitions: changes nothing, and does not wait for locks."""
+
+    def __init__(self, url: EndpointUrl, server_kind: ServerKind) -> None:
+        super().__init__(url, Purpose.READ, server_kind, _SETTINGS[server_kind])
+        self.server_kind = server_kind
+        self.allow("READ ONLY")
+
+    def about(self, statement: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Rows of a statement, with these names in place of {}."""
+        return self.rows(statement.format(", ".join(["%s"] * len(names))), names) if names else []
+
+    def allow(self, access: str) -> None:
+        # TiDB knows the statement, and refuses it.
+        if self.server_kind is not ServerKind.TIDB:
+            self.execute(f"SET SESSION TRANSACTION {access}")
+
+    def fails_to_compile(self, query: str) -> Trouble | None:
+        """PREPARE runs nothing; EXPLAIN would run what it takes for constant, functions of users included.
+
+        A read-only session may not even prepare a query that takes from a sequence.
+        """
+        self.allow("READ WRITE")
+        try:
+            return self.trouble("PREPARE tieout FROM %s", [query])
+        finally:
+            self.allow("READ ONLY")
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from tieout.connectors.mysql.check.schema.objects import Relation
-from tieout.connectors.mysql.check.schema.session import SchemaSession
+from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
 from tieout.connectors.protocols.check import Defect, Inspection
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 
-from tieout.connectors.mysql.binlog.charset_codec import Texts
+_MOST = 100_000
+
+
+class Texts(dict[int, str]):
+    """Texts of numbers, made when they are first asked for; it forgets them all when there are too many."""
+
+    def __init__(self, make: Callable[[int], str]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, number: int) -> str:
+        if len(self) >= _MOST:
+            self.clear()
+        text = self[number] = self._make(number)
+        return text
+
+
+def set_texts(labels: Sequence[str]) -> Texts:
+    """Of a SET's bits: the labels of those that are set, in the order of their definition, separated by commas."""
+    return Texts(lambda bits: ",".join(label for place, label in enumerate(labels) if bits >> place & 1))
+
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400
@@ -71,3 +92,26 @@ def old_datetime(number: int) -> str:
     """DATETIME as it was before fractions: its decimal digits are YYYYMMDDHHMMSS."""
     digits = f"{number:014d}"
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]} {digits[8:10]}:{digits[10:12]}:{digits[12:]}"
+
+
+DIGITS = {f"digits{count}": [f"{number:0{count}d}" for number in range(10**count)] for count in range(1, 5)}
+"""All numbers of so many digits, by names that expressions use."""
+
+
+def digits_of(number: str, count: int) -> str:
+    """A piece of an f-string that prints the number of an expression with so many digits, 9 at most.
+
+    Braces are doubled, as in the value of a Form.
+    """
+    if count <= 4:
+        return f"{{{{digits{count}[{number}]}}}}"
+    if count == 6:
+        return f"{{{{digits3[(u := {number}) // 1000]}}}}{{{{digits3[u % 1000]}}}}"
+    return f"{{{{{number}:0{count}d}}}}"
+
+
+def fraction_of(number: str, count: int) -> str:
+    """The same, with a point, for a fraction that is kept with an even number of digits; nothing for none."""
+    if not count:
+        return ""
+    return "." + (digits_of(f"({number}) // 10", count) if count % 2 else digits_of(number, count))

@@ -2,8 +2,7 @@
 
 A packet is its length, and then for each value its length and its text. Where no text holds a tab, a newline
 or a backslash of its own, a line needs no more than a tab in place of each length: done for all rows of a piece
-at once. Otherwise row by row.
-"""
+at once. Otherwise row by row."""
 
 from __future__ import annotations
 
@@ -14,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tieout.connectors.mysql.packets import FULL, HEADER, Places, row_packets, rows_of, skip_definitions
+from tieout.connectors.mysql.protocol.commands import start_query
+from tieout.connectors.mysql.protocol.packets import FULL, HEADER, Places, row_packets, rows_of
 
 _NULL, _TWO, _THREE, _EIGHT = 0xFB, 0xFC, 0xFD, 0xFE
 _SIZES = {_TWO: 2, _THREE: 3, _EIGHT: 8}
@@ -45,10 +45,7 @@ class Fields:
 
 def tab_lines(connection: Any, statement: str, fields: Fields) -> Iterator[bytes]:
     """Runs a query; blocks of whole lines."""
-    from pymysql.constants.COMMAND import COM_QUERY
-
-    connection._execute_command(COM_QUERY, statement)
-    skip_definitions(connection, connection._read_packet().read_length_encoded_integer())
+    start_query(connection, statement)
     for data, packets in row_packets(connection, _is_row):
         rows = rows_of(packets, len(data))
         try:

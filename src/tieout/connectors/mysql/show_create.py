@@ -1,7 +1,6 @@
 """A table in a server's own words: SHOW CREATE TABLE, taken apart by its commas and not by its lines.
 
-A name may hold any letter, ends of lines and parentheses among them.
-"""
+A name may hold any letter, ends of lines and parentheses among them."""
 
 from __future__ import annotations
 

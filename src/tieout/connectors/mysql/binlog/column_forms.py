@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from struct import calcsize
 from typing import Any
 
-from tieout.connectors.mysql.binlog import types
-from tieout.connectors.mysql.binlog.charset_codec import Decoding, set_texts
-from tieout.connectors.mysql.binlog.decimals import decimal_form_parts
-from tieout.connectors.mysql.binlog.digits import fraction_of
+from tieout.connectors.mysql.binlog import codes
+from tieout.connectors.mysql.binlog.charset_codec import Decoding
 from tieout.connectors.mysql.binlog.table_map import LogColumn
+from tieout.connectors.mysql.binlog.value_texts import digits_of, fraction_of, set_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +39,16 @@ _LITTLE = {1: "B", 2: "H", 3: "HB", 4: "I", 8: "Q"}
 _BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
 
 _SIMPLE: dict[int, Form] = {
-    types.FLOAT: Form("f", order="<"),
-    types.DOUBLE: Form("d", order="<"),
-    types.YEAR: Form("B", "({0} + 1900 if {0} else 0)"),
-    types.DATE: Form("HB", "dates[{1} << 16 | {0}]", "<"),
-    types.NEWDATE: Form("HB", "dates[{1} << 16 | {0}]", "<"),
-    types.TIME: Form("Hb", "old_time({1} << 16 | {0})", "<"),
-    types.DATETIME: Form("Q", "old_datetime({0})", "<"),
-    types.TIMESTAMP: Form("I", "moment({0})", "<"),
+    codes.FLOAT: Form("f", order="<"),
+    codes.DOUBLE: Form("d", order="<"),
+    codes.YEAR: Form("B", "({0} + 1900 if {0} else 0)"),
+    codes.DATE: Form("HB", "dates[{1} << 16 | {0}]", "<"),
+    codes.NEWDATE: Form("HB", "dates[{1} << 16 | {0}]", "<"),
+    codes.TIME: Form("Hb", "old_time({1} << 16 | {0})", "<"),
+    codes.DATETIME: Form("Q", "old_datetime({0})", "<"),
+    codes.TIMESTAMP: Form("I", "moment({0})", "<"),
 }
-_INTEGERS = {types.TINY: "b", types.SHORT: "h", types.LONG: "i", types.LONGLONG: "q"}
+_INTEGERS = {codes.TINY: "b", codes.SHORT: "h", codes.LONG: "i", codes.LONGLONG: "q"}
 
 
 def big_number(size: int, first: int = 0) -> str:
@@ -155,24 +154,95 @@ def _data(prefix: int, decoding: Decoding) -> Form:
 
 
 def _compressed(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form:
-    form = _blob(column, decoding) if column.type == types.BLOB_COMPRESSED else _varchar(column, decoding)
+    form = _blob(column, decoding) if column.type == codes.BLOB_COMPRESSED else _varchar(column, decoding)
     return replace(form, value=form.value.replace("{data}", "inflated_value({data})"))
 
 
 _MAKERS: dict[int, Callable[[LogColumn, Callable[[int], Decoding]], Form]] = {
     **dict.fromkeys(_INTEGERS, _integer),
-    types.INT24: _integer24,
-    types.DECIMAL: _decimal,
-    types.BIT: _bit,
-    types.DATETIME2: _datetime,
-    types.TIMESTAMP2: _timestamp,
-    types.TIME2: _time,
-    types.ENUM: _enum,
-    types.SET: _set,
-    types.VARCHAR: _varchar,
-    types.VAR_STRING: _varchar,
-    types.STRING: _string,
-    **dict.fromkeys(types.BLOBS - {types.JSON, types.BLOB_COMPRESSED}, _blob),
-    types.BLOB_COMPRESSED: _compressed,
-    types.VARCHAR_COMPRESSED: _compressed,
+    codes.INT24: _integer24,
+    codes.DECIMAL: _decimal,
+    codes.BIT: _bit,
+    codes.DATETIME2: _datetime,
+    codes.TIMESTAMP2: _timestamp,
+    codes.TIME2: _time,
+    codes.ENUM: _enum,
+    codes.SET: _set,
+    codes.VARCHAR: _varchar,
+    codes.VAR_STRING: _varchar,
+    codes.STRING: _string,
+    **dict.fromkeys(codes.BLOBS - {codes.JSON, codes.BLOB_COMPRESSED}, _blob),
+    codes.BLOB_COMPRESSED: _compressed,
+    codes.VARCHAR_COMPRESSED: _compressed,
 }
+
+
+_DECIMAL_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
+"""Of so many digits."""
+_DECIMAL_ITEMS = {1: "B", 2: "H", 3: "BH", 4: "I"}
+_ITEM_BITS = {"B": 8, "H": 16, "I": 32}
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Up to nine digits: struct's letters of their bytes, and the number of the first of these items."""
+
+    digits: int
+    letters: str
+    first: int
+
+
+def decimal_form_parts(precision: int, scale: int) -> tuple[str, str]:
+    """Struct's letters, and the expression of the text: all digits of the scale, as the server prints them.
+
+    The first bit is set if the number is not negative; all bits of a negative number are turned around.
+    """
+    groups = _groups(precision, scale)
+    letters = "".join(group.letters for group in groups)
+    whole = [group for group in groups if group.first < _items_before_point(precision - scale, groups)]
+    sign = 1 << _ITEM_BITS[letters[0]] - 1
+    plus, minus = (_printed(whole, groups[len(whole) :], sign, negative) for negative in (False, True))
+    return letters, f"({plus} if {{0}} & {sign:#x} else {minus})"
+
+
+def _groups(precision: int, scale: int) -> list[_Group]:
+    whole = precision - scale
+    sizes = [whole % 9] + [9] * (whole // 9) + [9] * (scale // 9) + [scale % 9]
+    groups: list[_Group] = []
+    first = 0
+    for digits in sizes:
+        if digits:
+            letters = _DECIMAL_ITEMS[_DECIMAL_BYTES[digits]]
+            groups.append(_Group(digits, letters, first))
+            first += len(letters)
+    return groups
+
+
+def _items_before_point(whole: int, groups: list[_Group]) -> int:
+    count = (whole + 8) // 9
+    return sum(len(group.letters) for group in groups[:count])
+
+
+def _printed(whole: list[_Group], fraction: list[_Group], sign: int, negative: bool) -> str:
+    numbers = [f"({_number(group, sign, negative)})" for group in whole]
+    # The highest group comes first; each group behind it moves it up by nine digits.
+    integer = " + ".join(
+        number if place == 0 else f"{number} * {10 ** (9 * place)}" for place, number in enumerate(numbers[::-1])
+    )
+    printed = ("-" if negative else "") + (f"{{{{{integer}}}}}" if integer else "0")
+    decimals = "".join(digits_of(_number(group, sign, negative), group.digits) for group in fraction)
+    return f"f'{printed}.{decimals}'" if fraction else f"f'{printed}'"
+
+
+def _number(group: _Group, sign: int, negative: bool) -> str:
+    parts = []
+    shift = 0
+    for place in reversed(range(len(group.letters))):
+        item, letter = group.first + place, group.letters[place]
+        turned = (1 << _ITEM_BITS[letter]) - 1 if negative else 0
+        if item == 0:
+            turned ^= sign
+        part = f"({{{item}}} ^ {turned:#x})" if turned else f"{{{item}}}"
+        parts.append(f"({part} << {shift})" if shift else part)
+        shift += _ITEM_BITS[letter]
+    return " | ".join(parts)

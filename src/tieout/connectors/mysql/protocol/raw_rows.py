@@ -3,21 +3,20 @@
 A row's packet is a NULL bitmap and the values in forms that follow from their types alone. Two servers that
 send the same columns of the same types send the same bytes for the same row, and only for it, so a digest
 needs no more: less than half the work of a decoder. pymysql connects; what it does not speak is the
-binary protocol, which leaves numbers as they are instead of printing them.
-"""
+binary protocol, which leaves numbers as they are instead of printing them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.packets import Places, row_packets, rows_of, skip_definitions
+from tieout.connectors.mysql.protocol.commands import start_prepared_query
+from tieout.connectors.mysql.protocol.packets import Places, row_packets, rows_of
 from tieout.connectors.mysql.session import connect
 
 _ROW = 0x00
@@ -26,23 +25,9 @@ _ROW = 0x00
 def sent_rows(url: EndpointUrl, statement: str) -> Iterator[pa.Array]:
     """The packets of a query's rows, one for each row, in arrays of bytes."""
     with translated(url), closing(connect(url)) as connection:
-        _execute(connection, statement)
+        start_prepared_query(connection, statement)
         for data, packets in row_packets(connection, lambda first, _: first == _ROW):
             yield _array(data, packets)
-
-
-def _execute(connection: Any, statement: str) -> None:
-    """Prepares and executes; what follows on the connection are the rows."""
-    from pymysql.constants.COMMAND import COM_STMT_EXECUTE, COM_STMT_PREPARE
-
-    connection._execute_command(COM_STMT_PREPARE, statement)
-    prepared = connection._read_packet().get_all_data()
-    columns, parameters = (int.from_bytes(prepared[at : at + 2], "little") for at in (5, 7))
-    for count in (parameters, columns):
-        skip_definitions(connection, count)
-    no_cursor, once = b"\0", (1).to_bytes(4, "little")
-    connection._execute_command(COM_STMT_EXECUTE, prepared[1:5] + no_cursor + once)
-    skip_definitions(connection, connection._read_packet().read_length_encoded_integer())
 
 
 def _array(data: bytearray, packets: Places) -> pa.Array:
