@@ -11,7 +11,7 @@ import sqlglot
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tieout.connectors.mysql.literals import MySQLChangeDialect
+from tieout.connectors.mysql.dialect import MySQLDialect as MySQLChangeDialect
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.postgres.dialect import PostgresChangeDialect
 from tieout.connectors.postgres.literals import array_literal, from_postgres, to_postgres

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
-from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql import literals, quoting
+from tieout.connectors.mysql.literals import NUMERIC
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
 from tieout.connectors.sql.dialect import Dialect
@@ -17,15 +17,13 @@ from tieout.model.types import TypeName
 _LOSSLESS = {"utf8mb4", "utf8mb3", "utf8", "latin1", None}
 """Character sets of which every byte string turns into utf8mb4 and back (latin1 is cp1252, all 256 of it)."""
 
-_NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.YEAR}
-
 # Not: a FLOAT, which no decimal literal equals; a SET or JSON, whose canonical text is not the server's; text
 # beside another type, which may spell a value in several ways.
 _FOUND = {
-    Form.INTEGER: _NUMERIC | {TypeName.BITS},
-    Form.DECIMAL: _NUMERIC,
-    Form.NUMBER: _NUMERIC,
-    Form.SCALED_NUMBER: _NUMERIC,
+    Form.INTEGER: NUMERIC | {TypeName.BITS},
+    Form.DECIMAL: NUMERIC,
+    Form.NUMBER: NUMERIC,
+    Form.SCALED_NUMBER: NUMERIC,
     Form.FLOAT64: {TypeName.FLOAT64},
     Form.TEXT: {TypeName.TEXT, TypeName.CHAR, TypeName.ENUM},
     Form.BYTES: {TypeName.BINARY},
@@ -78,20 +76,10 @@ class MySQLDialect(Dialect):
         return reference
 
     def literal(self, column: Column, text: str) -> str:
-        if column.type.name in _NUMERIC and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit():
-            return text
-        if column.type.name is TypeName.BINARY:
-            return quoting.octets(bytes.fromhex(text.removeprefix("0x").replace("-", "")))
-        if column.type.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIME) and _is_plain(text):
-            return quoting.text(text)
-        if column.type.name is TypeName.INSTANT and (seconds := _unix_seconds(text)):
-            # A literal would be read in the session's time zone, which is the server's own choice.
-            return f"FROM_UNIXTIME({seconds})"
-        if column.type.name is TypeName.BITS and text.isascii() and text.isdigit():
-            # All its bits, or the number, for a column that is compared with integers.
-            whole = len(text) == (column.type.precision or 1) and not text.strip("01")
-            return quoting.bits(text) if whole else text
-        return quoting.hex_text(text)
+        return literals.compared(column, text)
+
+    def value(self, column: Column, text: str) -> str:
+        return literals.assigned(column, text)
 
     def finds(self, column: ScanColumn) -> bool:
         named = column.column.type.name in _FOUND.get(column.kind.form, ())
@@ -162,19 +150,7 @@ def _not_lost(reference: str, rendered: str) -> str:
     return f"IF({reference} IS NULL, NULL, COALESCE({rendered}, CAST(~0 + LENGTH({reference}) AS CHAR)))"
 
 
-def _unix_seconds(text: str) -> str | None:
-    try:
-        micros = (datetime.fromisoformat(text) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-    except ValueError:
-        return None
-    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
-
-
 def _may_be_long(column: Column) -> bool:
     """Whether a value may have more than 64 kB."""
     name, length = column.type.name, column.type.precision
     return name is TypeName.JSON or (name in (TypeName.TEXT, TypeName.BINARY) and (length is None or length > 65_535))
-
-
-def _is_plain(text: str) -> bool:
-    return all(character in "0123456789-:. " for character in text)

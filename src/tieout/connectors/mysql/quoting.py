@@ -65,3 +65,17 @@ def account(user: str) -> str:
     """A user as CURRENT_USER() tells it, for statements that people run."""
     who, _, host = user.rpartition("@")
     return f"{backslashed(who)}@{backslashed(host)}"
+
+
+def raw_text(value: bytes) -> bytes:
+    """A text as its bytes in UTF-8, for a session with NO_BACKSLASH_ESCAPES: only a quote is special."""
+    return b"'" + value.replace(b"'", b"''") + b"'"
+
+
+def raw_octets(digits: bytes) -> bytes:
+    """Bytes, from their hexadecimal digits."""
+    return b"X'" + digits + b"'"
+
+
+def raw_bits(digits: bytes) -> bytes:
+    return b"b'" + digits + b"'"

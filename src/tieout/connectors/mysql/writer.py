@@ -12,7 +12,6 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.literals import MySQLChangeDialect
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import WRITING_MODE, MySQLSession, ValueTooLong
 from tieout.connectors.mysql.snapshot import zero_moments
@@ -52,7 +51,7 @@ def open_writer(url: EndpointUrl) -> MySQLWriter:
 
 @dataclass(frozen=True)
 class MySQLStatements:
-    dialect: MySQLChangeDialect
+    dialect: MySQLDialect
 
     def opening(self) -> Sequence[str]:
         return _OPENING
@@ -81,7 +80,7 @@ class MySQLWriter(SqlWriter):
 
     def __init__(self, session: MySQLSession, server_kind: ServerKind, most_bytes: int) -> None:
         """`most_bytes`: the server's max_allowed_packet."""
-        super().__init__(session, MySQLStatements(MySQLChangeDialect(server_kind)))
+        super().__init__(session, MySQLStatements(MySQLDialect(server_kind)))
         self.url = session.url
         self.server_kind = server_kind
         self.most_bytes = most_bytes

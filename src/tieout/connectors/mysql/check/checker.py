@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql import literals
 from tieout.connectors.mysql.check.catalog import (
     constraints_of,
     has_ascending_key,
@@ -16,7 +17,7 @@ from tieout.connectors.mysql.check.catalog import (
 from tieout.connectors.mysql.check.constraint_query import find_violations
 from tieout.connectors.mysql.check.engine_checker import MARKS, check_table
 from tieout.connectors.mysql.check.key_order import KeyOrderPath
-from tieout.connectors.mysql.check.lookup import MySQLLookup, literal
+from tieout.connectors.mysql.check.lookup import MySQLLookup
 from tieout.connectors.mysql.check.prefix_indexes import PrefixLookups, PrefixPath, everything, fails_at_dangling
 from tieout.connectors.mysql.check.schema.inspector import inspect
 from tieout.connectors.mysql.check.value_rules import rules_of
@@ -138,7 +139,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
         return is_clustered(table)
 
     def literal(self, column: Column, value: object) -> str | None:
-        return literal(self._dialect, column, value)
+        return literals.logged(column, value)
 
     def canonical(self, column: Column, value: object) -> str | None:
         return canonical_text(column, batch_of([[value]], 1).column(0))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from uuid import UUID
 
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.server_kind import ServerKind
@@ -22,14 +20,11 @@ from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
 from tieout.connectors.sql.rows_to_arrow import batch_of
 from tieout.errors import UnsupportedError
-from tieout.model.tables import Column, Table
-from tieout.model.types import TypeName
+from tieout.model.tables import Table
 
 _AT_ONCE = 100
 """Of the parts of a UNION."""
 _PRIMARY = "FORCE INDEX (PRIMARY)"
-_NOT_FOUND = {TypeName.FLOAT32, TypeName.JSON, TypeName.OPAQUE}
-"""What no literal equals, or no index has."""
 _LOOKED_UP = {"eq_ref", "ref", "range"}
 
 
@@ -126,19 +121,6 @@ class MySQLLookup:
 
     def _connection(self) -> Any:
         return lease(("lookup", self.url), lambda: connect(self.url))
-
-
-def literal(dialect: MySQLDialect, column: Column, value: object) -> str | None:
-    """A value of the binary log; None if no literal equals it."""
-    if value is None:
-        return "NULL"
-    if column.type.name in _NOT_FOUND or column.type.native.lower() in ("inet4", "inet6"):
-        return None
-    if isinstance(value, bytes):
-        return quoting.text(str(UUID(bytes=value))) if column.type.name is TypeName.UUID else quoting.octets(value)
-    if isinstance(value, int | float):
-        return repr(value)
-    return dialect.literal(column, str(value))
 
 
 def _require(connection: Any, index: IndexInfo, statement: str) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql import literals, quoting
 from tieout.connectors.mysql.protocol.commands import load_local, write_rows
 from tieout.connectors.mysql.session import WRITING_MODE, MySQLSession
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
@@ -144,22 +143,15 @@ _STATEMENT = 1 << 20
 _SLACK = 1 << 10
 """What a packet has beside a statement, and more."""
 
-_NULL = b"\\N"
-_ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
-# As LOAD DATA takes them; any other letter stands for itself.
-_MEANT = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"b": b"\b", b"0": b"\0", b"Z": b"\x1a"}
-
-_Literal = Callable[[bytes], bytes]
-
 
 def insert(session: MySQLSession, into: TableName, columns: Sequence[Column | str], lines: Iterable[bytes]) -> int:
     """Rows written: all of the lines, each as it is, or WriteError. A name stands for a column of plain text."""
     names = [column if isinstance(column, str) else column.name for column in columns]
     head = f"INSERT INTO {session.table(into)} ({', '.join(map(session.quote, names))}) VALUES ".encode()
-    literals = [_literal_of(column) for column in columns]
+    writers = [literals.copied(column) for column in columns]
     ((largest,),) = session.rows("SELECT @@SESSION.max_allowed_packet")
     written = 0
-    for rows in _batches(_rows(lines, literals), min(_STATEMENT, largest) - len(head) - _SLACK):
+    for rows in _batches(_rows(lines, writers), min(_STATEMENT, largest) - len(head) - _SLACK):
         if len(rows[0]) + len(head) + _SLACK > largest:
             raise WriteError(
                 f"{session.url.redacted()}: a row of {len(rows[0]):,} bytes is larger than max_allowed_packet",
@@ -169,11 +161,11 @@ def insert(session: MySQLSession, into: TableName, columns: Sequence[Column | st
     return written
 
 
-def _rows(lines: Iterable[bytes], literals: Sequence[_Literal]) -> Iterator[bytes]:
+def _rows(lines: Iterable[bytes], writers: Sequence[Callable[[bytes], bytes]]) -> Iterator[bytes]:
     for block in lines:
         for line in block.split(b"\n")[:-1]:
             fields = line.split(b"\t")
-            yield b"(" + b",".join(literal(field) for literal, field in zip(literals, fields, strict=True)) + b")"
+            yield b"(" + b",".join(write(field) for write, field in zip(writers, fields, strict=True)) + b")"
 
 
 def _batches(rows: Iterable[bytes], most: int) -> Iterator[list[bytes]]:
@@ -188,31 +180,6 @@ def _batches(rows: Iterable[bytes], most: int) -> Iterator[list[bytes]]:
         size += len(row) + 1
     if batch:
         yield batch
-
-
-def _literal_of(column: Column | str) -> _Literal:
-    if isinstance(column, str):
-        return _text
-    if column.type.name in (TypeName.BINARY, TypeName.OPAQUE):
-        return _bytes
-    return _bits if column.type.name is TypeName.BITS else _text
-
-
-def _text(field: bytes) -> bytes:
-    if field == _NULL:
-        return b"NULL"
-    if b"\\" in field:
-        field = _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), field)
-    # The session has NO_BACKSLASH_ESCAPES: a quote alone is special.
-    return b"'" + field.replace(b"'", b"''") + b"'"
-
-
-def _bytes(field: bytes) -> bytes:
-    return b"NULL" if field == _NULL else b"X'" + field.removeprefix(b"\\\\x") + b"'"
-
-
-def _bits(field: bytes) -> bytes:
-    return b"NULL" if field == _NULL else b"b'" + field + b"'"
 
 
 def _send_insert(session: MySQLSession, statement: bytes, rows: int) -> int:
