@@ -1,4 +1,7 @@
-"""Reading a body from its beginning to its end."""
+"""Reads the body of an event from start to end, and inflates what MariaDB compresses.
+
+MariaDB compresses events (log_bin_compress) and columns (COMPRESSED).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ _WIDER = {0xFC: 2, 0xFD: 3, 0xFE: 8}
 
 
 class Cursor:
-    """A place in bytes that moves behind what was taken. IndexError: there is no more."""
+    """Bytes, and how far they have been read. IndexError: there are no more."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data = data
@@ -29,16 +32,16 @@ class Cursor:
         return self.data[self.at - count : self.at]
 
     def number(self) -> int:
-        """One of as many bytes as it needs, which the first one tells."""
+        """A number of variable length, which its first byte tells."""
         first = self.byte()
         return first if first < 0xFB else int.from_bytes(self.take(_WIDER[first]), "little")
 
     def string(self) -> bytes:
-        """Bytes behind their length."""
+        """Bytes with their length in front."""
         return self.take(self.number())
 
     def numbers(self) -> list[int]:
-        """All that are left."""
+        """All remaining numbers."""
         found = []
         while self:
             found.append(self.number())
@@ -49,12 +52,12 @@ _RAW = -zlib.MAX_WBITS
 
 
 def inflated_event(data: bytes) -> bytes:
-    """A byte that says how long the length is, the length, and zlib's data."""
+    """Inflates an event: a byte that says how long the length is, the length, and zlib's data."""
     return zlib.decompress(data[1 + (data[0] & 7) :], bufsize=int.from_bytes(data[1 : 1 + (data[0] & 7)], "big") or 1)
 
 
 def inflated_value(data: bytes) -> bytes:
-    """A value of a compressed column: empty, as it is behind a zero, or in zlib's format with or without its header."""
+    """Inflates a value of a compressed column: empty, plain behind a zero, or in zlib's format with or without its header."""
     if not data:
         return data
     method = data[0] >> 4

@@ -1,7 +1,4 @@
-"""Ways of turning bytes into text: the character sets of a server, by the numbers of their collations.
-
-Texts that repeat are made once.
-"""
+"""Turns bytes into text: the character sets of a server, by the numbers of their collations."""
 
 from __future__ import annotations
 
@@ -33,23 +30,23 @@ _CODECS = {
     "gb18030": "gb18030",
     "euckr": "cp949",
 }
-"""Where Python's codec says the same as MariaDB for every character: it does not for big5, sjis, ujis and eucjpms."""
+"""Character sets for which Python's codec agrees with MariaDB in every character: big5, sjis, ujis and eucjpms differ."""
 
 _AT_ONCE = 4096
-"""Columns of a query."""
+"""Columns of one query."""
 _UNDEFINED = "\ufffe"
-"""What Python's charmap_decode refuses."""
+"""A character that Python's charmap_decode refuses."""
 
 
 class Charsets:
-    """What the collations of one server stand for; asks it when the first text comes by that needs it."""
+    """The collations of one server; asks it for them when the first text needs one."""
 
     def __init__(self, url: EndpointUrl) -> None:
         self._url = url
         self._decodings: dict[str, Decoding] = {"binary": BINARY}
 
     def decoding(self, collation: int) -> Decoding:
-        """0 is no collation at all: bytes."""
+        """How to decode text of a collation. 0 stands for bytes, which have none."""
         if not collation:
             return BINARY
         charset = self._names.get(collation)
@@ -62,7 +59,7 @@ class Charsets:
 
     @cached_property
     def _names(self) -> dict[int, str]:
-        """Since 10.10 MariaDB has collations of many character sets, which have a number for each in one table only."""
+        """Since 10.10, MariaDB has collations that serve many character sets; only one table has their number for each set."""
         with closing(MySQLSession(self._url)) as session:
             rows = session.rows("SELECT id, character_set_name FROM information_schema.collations")
             if session.rows(
@@ -85,7 +82,7 @@ class Charsets:
 
 
 def _characters(session: MySQLSession, charset: str, longest: int) -> Iterator[tuple[bytes, str]]:
-    """The character of each sequence of bytes that is one. The server puts a question mark where it has none."""
+    """Each sequence of bytes that is a character, with the character. The server returns a question mark for others."""
     sequences = _sequences(longest)
     while some := list(islice(sequences, _AT_ONCE)):
         columns = (f"CONVERT(CONVERT({quoting.octets(each)} USING {charset}) USING utf8mb4)" for each in some)
@@ -96,7 +93,7 @@ def _characters(session: MySQLSession, charset: str, longest: int) -> Iterator[t
 
 
 def _sequences(longest: int) -> Iterator[bytes]:
-    """All that may be a character: those of three bytes begin with 8F, in the sets that have any."""
+    """All byte sequences that may be a character: those of three bytes start with 8F, in the sets that have any."""
     yield from (bytes([one]) for one in range(256))
     if longest >= 2:
         yield from (bytes([one, two]) for one in range(0x80, 0x100) for two in range(0x100))
@@ -106,9 +103,9 @@ def _sequences(longest: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Text by one of Python's codecs, by a table of 256 characters, or spelled out; by none: bytes stay bytes.
+    """Decodes text by one of Python's codecs, by a table of 256 characters, or by a mapping; without any, bytes stay bytes.
 
-    Of two bytes or more to a character: `characters` has all that there are.
+    `characters` maps all byte sequences of a set whose characters have one to three bytes.
     """
 
     codec: str = ""
@@ -121,12 +118,12 @@ class Decoding:
 
     @property
     def value(self) -> str:
-        """The expression of a value whose bytes are {data}, as in Form."""
+        """The Python expression for a value whose bytes are {data}, as in Form."""
         if self.table:
             return "charmap({data}, 'strict', table{own})[0]"
         if self.characters:
             return "spelled({data}, table{own})"
-        # Without a name, decode() takes the shortest way there is.
+        # Without a name, decode() takes its fastest path.
         name = "" if self.codec == "utf-8" else f"'{self.codec}'"
         return f"{{data}}.decode({name})" if self.codec else "{data}"
 
@@ -143,7 +140,7 @@ class Decoding:
 
     @property
     def keeps_ascii(self) -> bool:
-        """Whether a byte of ASCII is always a character of its own, and never the second half of another one."""
+        """Whether an ASCII byte is always a character of its own, and never the second half of another one."""
         return self.binary or bool(self.table) or self.codec in ("utf-8", "ascii", "gb2312")
 
 
@@ -151,7 +148,7 @@ BINARY = Decoding()
 
 
 def spelled(data: bytes, characters: Mapping[bytes, str]) -> str:
-    """Text by its characters, of one to three bytes each."""
+    """Decodes text whose characters have one to three bytes each."""
     if data.isascii():
         return data.decode("ascii")
     text, at = [], 0

@@ -22,7 +22,7 @@ SILENT = frozenset(
         *(ANNOTATE_ROWS, CHECKPOINT, GTID_LIST, START_ENCRYPTION),
     }
 )
-"""Those that change nothing by themselves. What a statement in the log was given (INTVAR …) is as silent as it is."""
+"""Events that change nothing by themselves. INTVAR and the like only set values for a statement in the log."""
 
 ROWS = frozenset(
     {
@@ -36,7 +36,7 @@ TOLD = ROWS | {
     *(QUERY, QUERY_COMPRESSED, XID, EXECUTE_LOAD, TABLE_MAP, INCIDENT, MYSQL_GTID, MYSQL_ANONYMOUS, XA_PREPARE),
     *(PARTIAL_UPDATE, TRANSACTION_PAYLOAD, GTID),
 }
-"""Those that a reader must not pass over."""
+"""Events that a reader must not skip."""
 
 
 TINY, SHORT, LONG, FLOAT, DOUBLE, TIMESTAMP, LONGLONG, INT24 = 1, 2, 3, 4, 5, 7, 8, 9
@@ -47,14 +47,14 @@ JSON, DECIMAL, ENUM, SET = 245, 246, 247, 248
 TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, VAR_STRING, STRING, GEOMETRY = 249, 250, 251, 252, 253, 254, 255
 
 NUMERIC = frozenset({TINY, SHORT, LONG, FLOAT, DOUBLE, LONGLONG, INT24, YEAR, DECIMAL})
-"""Those whose sign the description tells."""
+"""Types for which the table map says whether they are signed."""
 
 BLOBS = frozenset({TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, BLOB_COMPRESSED, GEOMETRY, JSON})
 TEXT = frozenset({VARCHAR, VARCHAR_COMPRESSED, VAR_STRING, STRING, *BLOBS} - {GEOMETRY, JSON})
-"""Those whose collation it tells; that of binary strings is 63. MariaDB tells one of GEOMETRY too."""
+"""Types for which it names a collation; binary strings have 63. MariaDB names one for GEOMETRY too."""
 
 OLD_TEMPORAL = frozenset({TIMESTAMP, TIME, DATETIME})
-"""Those of tables that were made without mysql56_temporal_format."""
+"""Types of tables that were created without mysql56_temporal_format."""
 
 _ONE_BYTE = frozenset({FLOAT, DOUBLE, TIMESTAMP2, DATETIME2, TIME2, *BLOBS})
 _TWO_BYTES = frozenset({VARCHAR, VARCHAR_COMPRESSED})

@@ -1,4 +1,4 @@
-"""How each type of column lies in a row, and the Python expression of its value."""
+"""How a row stores each type of column, and the Python expression that decodes it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tieout.connectors.mysql.binlog.value_texts import digits_of, fraction_of, s
 class Form:
     """A column's bytes: numbers of fixed width (`items`, struct's letters, in this byte `order`), then perhaps data.
 
-    `value` is the expression: {0}, {1} … are the items, {data} is the data, whose `length` is an expression of
-    the items too. `{own}` makes a name in it the column's own: `names` are what they stand for.
+    `value` is the expression: {0}, {1} … are the items, {data} is the data, whose `length` is also an expression of
+    the items. `{own}` makes a name in it the column's own: `names` maps these names to objects.
     """
 
     items: str
@@ -29,12 +29,12 @@ class Form:
 
     @property
     def size(self) -> int:
-        """Bytes of the items."""
+        """How many bytes the items have."""
         return calcsize("<" + self.items)
 
 
 _BIG = {1: "B", 2: "H", 3: "BH", 4: "I", 5: "BI", 6: "HI", 7: "BHI", 8: "Q"}
-"""Struct's letters of a big-endian number of so many bytes."""
+"""Struct's letters for a big-endian number, by its bytes."""
 _LITTLE = {1: "B", 2: "H", 3: "HB", 4: "I", 8: "Q"}
 _BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
 
@@ -52,7 +52,7 @@ _INTEGERS = {codes.TINY: "b", codes.SHORT: "h", codes.LONG: "i", codes.LONGLONG:
 
 
 def big_number(size: int, first: int = 0) -> str:
-    """The expression of a big-endian number in the items from `first` on."""
+    """The expression for a big-endian number in the items from `first` on."""
     return _joined([*enumerate(_BIG[size], first)][::-1])
 
 
@@ -70,7 +70,7 @@ def _joined(items: list[tuple[int, str]]) -> str:
 
 
 def form_of(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form | None:
-    """None: a type that is not known here."""
+    """The form of a column; None if its type is unknown."""
     if column.type in _SIMPLE:
         return _SIMPLE[column.type]
     make = _MAKERS.get(column.type)
@@ -145,7 +145,7 @@ def _string(column: LogColumn, decoding: Callable[[int], Decoding]) -> Form:
     form = _varchar(column, decoding)
     if not decoding(column.collation).binary:
         return form
-    # The log leaves out zeros at the end, as it leaves out spaces at the end of text; those belong to the value.
+    # The log omits trailing zeros, as it omits trailing spaces of text; the zeros belong to the value.
     return replace(form, value=f"{{data}}.ljust({column.size}, b'\\0')")
 
 

@@ -1,13 +1,12 @@
-"""Proves that a server's log goes on where another look at it ended: the same file, or the same transactions.
+"""Proves that a server's log continues where an earlier read of it ended: the same file, or the same transactions.
 
-A file's name and an offset mean something in one log alone. After a failover, a RESET MASTER or a restored copy the
-server may have a file of this name that is another one. So a position that is taken up again is looked for: first
-in its file, if that was begun by the same server at the same moment and the same events lie before the place; then by
-its GTIDs, whatever the files are called. The last transaction of each domain must then be of the same moment too: a
-server that was put back to an earlier copy gives out numbers a second time. It may do so within the same second: a
-transaction that the same server has in a file of the same name, and not in the file that was read, is another one. And
-none may be missing before it: whoever recovers a server from its own log leaves out what was a mistake, and the target
-has it.
+A file's name and an offset mean something in one log only. After a failover, a RESET MASTER or a restored copy, the
+server may have another file of this name. So a position is searched for before it is used again: first in its file, if
+the same server started that file at the same moment and the same events lie before the position; then by its GTIDs,
+whatever the files are called. The last transaction of each domain must then have the same timestamp too: a server that
+was restored from an earlier copy hands out numbers a second time. It may do so within the same second: a transaction
+that the same server has in a file of the same name, but not in the file that was read, is another one. And none may be
+missing before it: somebody who recovers a server from its own log leaves out what was a mistake, and the target has it.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ from tieout.errors import LogLostError
 from tieout.model.positions import Position, commit_of, moments_of
 
 _FIRST = 4
-_BEGIN_ANEW = (
-    "drop the task, empty its tables and begin anew; servers keep their logs for binlog_expire_logs_seconds, "
-    "and on MySQL need GTIDs to be told apart"
+_START_OVER = (
+    "drop the task, empty its tables and start over; servers keep their logs for binlog_expire_logs_seconds, "
+    "and MySQL needs GTIDs to tell logs apart"
 )
-_PUT_BACK = "it has another transaction of the same GTID: it was put back to an earlier copy"
+_RESTORED = "it has another transaction with the same GTID: it was restored from an earlier copy"
 _HEADS = frozenset({codes.GTID_LIST, codes.PREVIOUS_GTIDS})
 _NAMES = frozenset({codes.GTID, codes.MYSQL_GTID})
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How a file begins: what tells it from others of its name, and the transactions that lie before it.
+    """How a file starts: what distinguishes it from others of its name, and the transactions that lie before it.
 
-    `mixed`: several servers wrote to one domain, perhaps side by side: its last number does not tell which are there.
+    `mixed`: several servers wrote to one domain, perhaps side by side: its last number does not say which are there.
     """
 
     log: str
@@ -49,7 +48,7 @@ class Head:
 
 
 def resumed(url: EndpointUrl, after: Position) -> Position:
-    """The place behind the same transactions in the log that the server has now. LogLostError if it can't be proven."""
+    """The position after the same transactions in the server's present log. LogLostError if nothing proves it."""
     if not after.log:
         return _upgraded(url, after)
     try:
@@ -66,17 +65,17 @@ def resumed(url: EndpointUrl, after: Position) -> Position:
 
 
 def _upgraded(url: EndpointUrl, after: Position) -> Position:
-    """Of a position that an older version kept: all that it says must be so of this log."""
+    """The position that an older version stored, if everything in it is true of this log."""
     found = None
     with suppress(NotThere):
         found = proven(url, after)
     if found is None or not after.gtids or found.gtids != after.gtids:
-        raise _lost(url, after, "it was kept by an older version, which did not tell logs apart")
+        raise _lost(url, after, "an older version stored it, which could not tell logs apart")
     return found
 
 
 def proven(url: EndpointUrl, place: Position) -> Position:
-    """A transaction's end that the server has just told, with what proves it later. Reads the file from its beginning.
+    """The end of a transaction that the server has just reported, with what proves it later. Reads the file from its start.
 
     NotThere if no event of the file ends there.
     """
@@ -99,11 +98,11 @@ def proven(url: EndpointUrl, place: Position) -> Position:
 
 
 def _lost(url: EndpointUrl, after: Position, why: str) -> LogLostError:
-    return LogLostError(f"{url.redacted()}: the log does not go on behind {after}: {why}", _BEGIN_ANEW)
+    return LogLostError(f"{url.redacted()}: the log does not continue after {after}: {why}", _START_OVER)
 
 
 def head_of(url: EndpointUrl, file: str) -> Head:
-    """How a file of the log begins. NotThere if the server has none of this name."""
+    """How a file of the log starts. NotThere if the server has no file of this name."""
     with dumped(url, Position(f"{file}:{_FIRST}")) as dump:
         events, log = dump.events, dump.events.log
         for kind, *_, body in events:
@@ -119,11 +118,11 @@ def _head(kind: int, body: bytes) -> GtidState:
 
 
 def identified(url: EndpointUrl, place: Position) -> Position:
-    """A position of a server's log, as the server just told it, with the identity of its file."""
+    """A position that the server has just reported, with the identity of its file."""
     try:
         return place.of_log(head_of(url, place.file).log)
     except NotThere as lost:
-        raise LogLostError(f"{url.redacted()}: {place.file} is gone: {lost}", "the log was begun anew") from None
+        raise LogLostError(f"{url.redacted()}: {place.file} is gone: {lost}", "the server started a new log") from None
 
 
 def _by_gtids(url: EndpointUrl, after: Position) -> Position:
@@ -137,12 +136,12 @@ def _by_gtids(url: EndpointUrl, after: Position) -> Position:
         found = _reached(dump.events, wanted)
     _require_moments(url, files[: files.index(begin)], moments_of(after.commit), moments_of(found.commit))
     if found.file == after.file and found.server == after.server:
-        raise NotThere(_PUT_BACK)  # the file is another one, or it would have been found without GTIDs
+        raise NotThere(_RESTORED)  # it is another file, or it would have been found without GTIDs
     return found.with_commit_of(after)
 
 
 def _next_file(url: EndpointUrl, file: str, after: Position) -> Position | None:
-    """Where the oldest file begins, if it follows the one that was read to its end, and which is gone since."""
+    """The start of the oldest file, if it follows the file that was read to its end and has gone since."""
     head = head_of(url, file)
     if head.gtids is None or head.mixed:
         return None
@@ -152,14 +151,14 @@ def _next_file(url: EndpointUrl, file: str, after: Position) -> Position | None:
 
 
 def _first_file(url: EndpointUrl, files: list[str], wanted: GtidState) -> str:
-    """The last file that begins before the end of these transactions, so it has the last one of them."""
+    """The last file that starts before the end of these transactions, so that it has the last one of them."""
     for file in reversed(files):
         found = head_of(url, file).gtids
         if found is None or not found.is_within(wanted):
             continue
         if str(found) != str(wanted):
             return file
-    raise NotThere(f"no file of it begins before {wanted}")
+    raise NotThere(f"none of its files starts before {wanted}")
 
 
 def _reached(events: Any, wanted: GtidState) -> Position:
@@ -172,24 +171,24 @@ def _reached(events: Any, wanted: GtidState) -> Position:
             moments[lineage_of(kind, body)] = str(when)
         if groups.ends_with(event):
             if not state.is_next(groups.gtid.text):
-                raise NotThere(f"it leaves out what lies between {state} and {groups.gtid.text}")
+                raise NotThere(f"it lacks the transactions between {state} and {groups.gtid.text}")
             state.add(groups.gtid.text or groups.mysql_gtid)
             if str(state) == goal:
                 found = position(events.file, end, goal)
                 return found.of_log(events.log, tail=events.tail, commit=commit_of(moments))
             if not state.is_within(wanted):
-                raise NotThere(f"it comes to {state}, and never to {wanted} alone")
-    raise NotThere(f"it has come to {state or 'no transaction'}, and {wanted} was reached before")
+                raise NotThere(f"it reaches {state}, and never exactly {wanted}")
+    raise NotThere(f"it ends at {state or 'no transaction'}, before {wanted}")
 
 
 def _require_moments(url: EndpointUrl, files: list[str], wanted: dict[str, str], found: dict[str, str]) -> None:
-    """NotThere unless the last transactions are those that were read before: each domain, each server has its own.
+    """Raises NotThere unless the last transaction of each domain (or server) is the one that was read before.
 
-    `files` lie before those in which the moments were found. What none of them has is long ago, and was purged.
+    `files` lie before those in which the moments were found. What none of them has was purged long ago.
     """
     if not wanted:
-        raise NotThere("nothing tells whether its last transaction is the same one, or has the same GTID")
-    if "" in wanted:  # an earlier version kept the last one alone
+        raise NotThere("nothing proves that its last transaction is the same one, and not another with the same GTID")
+    if "" in wanted:  # an earlier version stored only the last one
         wanted = {max(found, key=lambda lineage: int(found[lineage])): wanted[""]}
     found = dict(found)
     for file in reversed(files):
@@ -198,11 +197,11 @@ def _require_moments(url: EndpointUrl, files: list[str], wanted: dict[str, str],
         found = {**_moments(url, file), **found}
     for lineage, moment in wanted.items():
         if found.get(lineage, moment) != moment:
-            raise NotThere(_PUT_BACK)
+            raise NotThere(_RESTORED)
 
 
 def _moments(url: EndpointUrl, file: str) -> dict[str, str]:
-    """When the last transaction of each lineage in a file was written."""
+    """When the server wrote the last transaction of each lineage in a file."""
     moments = {}
     with dumped(url, Position(f"{file}:{_FIRST}")) as dump:
         events = dump.events

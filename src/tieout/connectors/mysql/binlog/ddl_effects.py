@@ -1,4 +1,4 @@
-"""What a statement does to the definitions of tables that are followed: ALTER TABLE, action by action."""
+"""What a statement does to the definitions of wanted tables: ALTER TABLE action by action, DROP, RENAME and others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAME_ROWS = frozenset(
         *("ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "REORGANIZE", "COALESCE", "REMOVE", "PARTITION"),
     ]
 )
-"""Partitions that are cut in another way hold the rows that they held before."""
+"""Actions that change no row. Reorganized partitions hold the same rows."""
 _OPTIONS = frozenset(
     [
         *("AUTO_INCREMENT", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "COMMENT", "COMPRESSION", "CONNECTION"),
@@ -38,9 +38,9 @@ _NUMBERED = "(numbered)"
 
 @dataclass
 class Alters:
-    """Collects what the actions of one ALTER TABLE do; `schema` is that of names without one.
+    """Collects what the actions of one ALTER TABLE do; names without a schema belong to `schema`.
 
-    `ignores`: rows that would be duplicates were deleted on the way, which the log does not tell.
+    `ignores`: ALTER IGNORE deleted rows that would have been duplicates, and the log does not have them.
     """
 
     table: TableName
@@ -54,7 +54,7 @@ class Alters:
     _others: list[Redefined] = field(default_factory=list)
 
     def changes(self, at: Words) -> Iterator[Redefined]:
-        """Of the table itself, and of others that got its rows or its name."""
+        """Changes of the table itself, and of others that got its rows or its name."""
         at.skip_waiting()
         if self.ignores:
             self._reason = "ALTER IGNORE TABLE may have deleted rows of it"
@@ -94,7 +94,7 @@ class Alters:
         if at.key in _CONSTRAINTS or at.key == "PARTITION":
             return
         if at.skip("SYSTEM", "VERSIONING") or at.skip("PERIOD", "FOR"):
-            self._reason = "it keeps earlier rows by itself now"
+            self._reason = "it is system-versioned now"
             return
         at.skip("COLUMN")
         at.skip("IF", "NOT", "EXISTS")
@@ -113,7 +113,7 @@ class Alters:
         elif at.skip("PARTITION"):
             self._reason = "a partition was dropped"
         elif at.skip("SYSTEM", "VERSIONING") or at.skip("PERIOD", "FOR"):
-            self._reason = "the rows that it kept by itself are gone"
+            self._reason = "it is no longer system-versioned, and its history is gone"
         elif at.key not in ("FOREIGN", "CHECK"):
             at.skip("COLUMN")
             at.skip("IF", "EXISTS")
@@ -122,7 +122,7 @@ class Alters:
     def _rename(self, at: Words) -> None:
         if at.key in ("INDEX", "KEY"):
             at.take()
-            self._unindexed.append(at.part())  # under this name nobody will find it again
+            self._unindexed.append(at.part())  # nothing will find it under this name again
         elif at.skip("COLUMN"):
             at.skip("IF", "EXISTS")
             self._dropped.append(at.part())
@@ -140,7 +140,7 @@ class Alters:
                 at.skip("=")
                 engine = at.take()
                 if engine.text.upper() not in _ENGINES:
-                    self._reason = f"it is kept by {engine.text} now"
+                    self._reason = f"its storage engine is {engine.text} now"
             elif verb == "WITH" and at.key == "SYSTEM":
                 self._refuse(verb, at)
             if at.is_over:
@@ -148,7 +148,7 @@ class Alters:
             verb = at.take().key
 
     def _refuse(self, verb: str, at: Words) -> None:
-        """EXCHANGE PARTITION … WITH TABLE t, CONVERT TABLE t TO …, CONVERT PARTITION … TO TABLE t; what is new here."""
+        """EXCHANGE PARTITION … WITH TABLE t, CONVERT TABLE t TO …, CONVERT PARTITION … TO TABLE t; and unknown actions."""
         self._reason = f"ALTER TABLE … {verb} {at.key} changed it".replace("  ", " ")
         while not at.is_over:
             if at.take().key == "TABLE":
@@ -157,8 +157,8 @@ class Alters:
 
 
 def _default(at: Words) -> str | None:
-    """What a column's definition gives to rows that are there: a literal without quotes, or what is none."""
-    given: str | None = None
+    """What existing rows get in a new column: a literal without quotes, or a mark for a computed value."""
+    default: str | None = None
     depth = 0
     while not at.is_over:
         word = at.take()
@@ -167,8 +167,8 @@ def _default(at: Words) -> str | None:
         elif depth == 0 and word.key in ("AUTO_INCREMENT", "SERIAL"):
             return _NUMBERED
         elif depth == 0 and word.key == "DEFAULT":
-            given = _literal(at)
-    return given
+            default = _literal(at)
+    return default
 
 
 def _literal(at: Words) -> str | None:
@@ -204,10 +204,10 @@ _BEFORE_OBJECT = ("OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE", "UNIQUE", "FUL
 
 
 def redefined(text: str, schema: str, wanted: Wanted, rules: Rules = USUAL) -> tuple[Redefined, ...]:
-    """What becomes of wanted tables; `schema` is the one that the statement was run in.
+    """What becomes of wanted tables; `schema` is the one that the statement ran in.
 
-    Only what is known to leave rows as they are, or to be told with rows, is left out: of a statement that is not
-    understood each table is taken to be changed whose name is in it.
+    Omits only what is known to leave rows as they are, or to be in the log as rows: a statement that is not understood
+    counts as a change of every table that it names.
     """
     try:
         words = whole_statement(text, rules)
@@ -222,8 +222,8 @@ def redefined(text: str, schema: str, wanted: Wanted, rules: Rules = USUAL) -> t
 
 
 def unread(text: str, wanted: Wanted) -> tuple[Redefined, ...]:
-    """Of a text that can't be cut into words."""
-    reason = "a statement that can't be read names it"
+    """What becomes of tables by a text that cannot be split into words: it counts as a change of each that it may name."""
+    reason = "a statement that cannot be parsed names it"
     return tuple(Redefined(table, reason=reason) for table in wanted.perhaps_in(text))
 
 
@@ -248,7 +248,7 @@ def _of_objects(verb: str, at: Words, schema: str, wanted: Wanted) -> Iterator[R
     temporary = at.skip("TEMPORARY")
     what = at.take().key
     if what in _HAVE_BODIES:
-        return  # its statements are run later, if at all
+        return  # its statements run later, if at all
     at.refuse_several()
     if what in ("TABLE", "TABLES") or (what == "SEQUENCE" and verb == "CREATE"):  # a sequence may replace a table
         if temporary:
@@ -281,14 +281,16 @@ def _of_tables(verb: str, at: Words, schema: str, *, replaces: bool, ignores: bo
             part.end()
         at.end()
     elif not at.skip("IF", "NOT", "EXISTS") or replaces:
-        yield Redefined(at.name(schema), reason="it was made anew")
+        yield Redefined(at.name(schema), reason="it was created anew")
 
 
 def _temporary(verb: str, at: Words, schema: str) -> Iterator[Redefined]:
-    """Only sessions that log statements log these, too, and then what they do to the temporary table by its name."""
+    """Only sessions that log statements log temporary tables, and then log changes of them under the same name."""
     if verb == "CREATE":
         at.skip("IF", "NOT", "EXISTS")
-        yield Redefined(at.name(schema), reason="the log does not tell it from a temporary table that got its name")
+        yield Redefined(
+            at.name(schema), reason="the log does not distinguish it from a temporary table of the same name"
+        )
 
 
 def _of_index(verb: str, at: Words, schema: str, *, replaces: bool) -> Iterator[Redefined]:
@@ -318,11 +320,11 @@ def _renamed(at: Words, schema: str) -> Iterator[Redefined]:
 
 
 def _named(words: list[Word], schema: str, wanted: Wanted) -> Iterator[Redefined]:
-    """Every table that a statement may be about which nobody here knows: all of a schema that it names alone."""
+    """Every table that an unknown statement may be about: all tables of a schema that it names alone."""
     texts = [word.text for word in words]
     names = {TableName(schema, text) for text in texts}
     names |= {TableName(a, b) for a, dot, b in zip(texts, texts[1:], texts[2:], strict=False) if dot == "."}
     alone = (text for text, behind in zip(texts, [*texts[1:], ""], strict=True) if behind != ".")
     names |= {table for text in alone for table in wanted.in_schema(text)}
     for name in sorted(names, key=str):
-        yield Redefined(name, reason="it was changed by a statement that is not known")
+        yield Redefined(name, reason="an unknown statement changed it")

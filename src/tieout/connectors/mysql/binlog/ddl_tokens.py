@@ -1,7 +1,7 @@
-"""A statement's text as words. All that is read of a statement in the log is read through this one tokenizer.
+"""Splits a statement's text into words. Everything that reads statements of the log uses this one tokenizer.
 
-It cuts a text where the server's own lexer does (sql/sql_lex.cc). What that lexer would refuse is never logged; such a
-text is Unreadable here, rather than cut in some other way.
+It splits a text where the server's own lexer does (sql/sql_lex.cc). Servers never log what their lexer refuses; such a
+text is Unreadable here, rather than split in some other way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tieout.model.tables import TableName
 
 ANSI_QUOTES, NO_BACKSLASH_ESCAPES = 1 << 2, 1 << 20
-"""Bits of sql_mode that change where a text is cut."""
+"""Bits of sql_mode that change how a text is split."""
 
 _NAME = r"[0-9A-Za-z_$\x80-\x9f\xa1-\U0010ffff]"  # U+00A0 is space to some character sets, and part of a name to others
 _name = re.compile(rf"{_NAME}+").match
@@ -37,16 +37,16 @@ _ESCAPING = {quote: _in_quotes(quote, quote, escapes=True) for quote in "'\""}
 
 
 class Unreadable(Exception):
-    """A text that can't be cut into words for certain."""
+    """A text that cannot be split into words with certainty."""
 
 
 class NotUnderstood(Exception):
-    """Words that are none of the statements that are known here."""
+    """Words that are not one of the known statements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a server cuts a text. `sql_mode` is None if nobody knows the one that it was cut with."""
+    """How a server splits a text. `sql_mode` is None if unknown."""
 
     sql_mode: int | None = 0
     mariadb: bool = True
@@ -57,7 +57,7 @@ USUAL = Rules()
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """`key` is a plain word in capitals, or "" for what stands in quotes. `literal`: a text or a number."""
+    """`key` is a plain word in capitals, or "" if the word is quoted. `literal`: a text or a number."""
 
     text: str
     key: str
@@ -65,17 +65,17 @@ class Word:
 
     @property
     def is_name(self) -> bool:
-        """Whether a table can be called so: a text too, where nobody knows if double quotes are those of names."""
+        """Whether it can be the name of a table: a text can, too, where double quotes may or may not quote names."""
         return not self.key or (not self.literal and _name(self.key) is not None)
 
 
 def words_of(text: str, rules: Rules = USUAL) -> list[Word]:
-    """All words, without comments; code for some versions is none. Unreadable if a quote or a comment has no end."""
+    """All words, without comments; code for some versions is not a comment. Unreadable if a quote or a comment has no end."""
     return list(words_in(text, rules))
 
 
 def words_in(text: str, rules: Rules = USUAL) -> Iterator[Word]:
-    """One after another: of a long text only as much is read as is taken."""
+    """The words one after another: reads only as much of a long text as the caller takes."""
     at, code = 0, False
     while (at := _behind_space(text, at)) < len(text):
         here = text[at]
@@ -90,7 +90,7 @@ def words_in(text: str, rules: Rules = USUAL) -> Iterator[Word]:
         elif found := _name(text, at):
             word, at = _plain(text, found[0], found.end())
             yield word
-            while text.startswith(".", at) and (part := _name(text, at + 1)):  # behind a name, .5 is no number
+            while text.startswith(".", at) and (part := _name(text, at + 1)):  # after a name, .5 is not a number
                 yield Word(".", ".")
                 yield Word(part[0], _key(part[0]))
                 at = part.end()
@@ -104,13 +104,13 @@ def words_in(text: str, rules: Rules = USUAL) -> Iterator[Word]:
 
 
 def _behind_mark(text: str, at: int, code: bool, rules: Rules) -> tuple[int, bool] | None:
-    """Behind a comment, or what begins or ends code for some versions, and whether it is such code from there on."""
+    """Where a comment, or a mark that starts or ends code for some versions, ends; and whether such code follows."""
     if code and text.startswith("*/", at):
-        return at + 2, False  # of the code inside the code, too
+        return at + 2, False  # also ends code inside the code
     if text.startswith("/*", at):
         begin = _code_for(text, at)
         if begin and (rules.mariadb or text[at + 2] == "!"):
-            # The server ran it: of what it skips it makes a comment before it logs a text.
+            # The server ran it: code that it skips, it turns into a comment before it logs a text.
             return begin.end(), True
         if comment := _comment(text, at):
             return comment.end(), code
@@ -126,7 +126,7 @@ def _behind_space(text: str, at: int) -> int:
 
 
 def _plain(text: str, word: str, end: int) -> tuple[Word, int]:
-    """A word without quotes; x'41' and b'1' are one."""
+    """A word without quotes; x'41' and b'1' are one word."""
     if word in ("x", "X", "b", "B") and (digits := _PLAIN["'"].match(text, end)):
         return Word(digits[1], "?"), digits.end()
     if _whole_number(word):
@@ -135,7 +135,7 @@ def _plain(text: str, word: str, end: int) -> tuple[Word, int]:
 
 
 def _key(word: str) -> str:
-    """No keyword has other letters than those of ASCII, although some of them have such capitals."""
+    """Keywords are ASCII, although capitals of some other letters are ASCII, too."""
     return word.upper() if word.isascii() else word
 
 
@@ -147,11 +147,11 @@ def _quoted(text: str, at: int, rules: Rules) -> tuple[Word, int]:
     if found is None:
         raise Unreadable(f"{quote} has no end")
     if mode is None and (quote == '"' or "\\" in found[0]) and not named:
-        raise Unreadable("nobody knows the sql_mode that it was read with")
+        raise Unreadable("the sql_mode that the server read it with is unknown")
     end = "]" if quote == "[" else quote
     inside = found[1].replace(end * 2, end)
     if escapes and "\\" in found[1]:
-        # A quote may be doubled or escaped, and a backslash before it too: one after another.
+        # A quote may be doubled or escaped, and so may a backslash before it: handle them in order.
         inside = re.sub(rf"{quote}{quote}|\\.", lambda two: _meant(two[0]), found[1], flags=re.DOTALL)
     return Word(inside, "", literal=not named), found.end()
 
@@ -161,7 +161,7 @@ def _meant(two: str) -> str:
 
 
 class Words:
-    """Reads words from left to right; past the end there are empty ones."""
+    """Reads words from left to right; past the end, words are empty."""
 
     def __init__(self, words: list[Word]) -> None:
         self._words = words
@@ -181,7 +181,7 @@ class Words:
         return word
 
     def skip(self, *keys: str) -> bool:
-        """Goes past these words, if they stand here in this order."""
+        """Skips these words, if they are next, in this order."""
         here = self._words[self._at : self._at + len(keys)]
         if tuple(word.key for word in here) != keys:
             return False
@@ -189,12 +189,12 @@ class Words:
         return True
 
     def skip_any(self, *keys: str) -> None:
-        """Goes past whichever of these words stand here."""
+        """Skips any of these words that are next."""
         while self.key in keys and not self.is_over:
             self._at += 1
 
     def skip_waiting(self) -> None:
-        """Goes past how long a statement waits for its tables."""
+        """Skips how long a statement waits for its tables."""
         if self.skip("WAIT"):
             self.take()
         self.skip("NOWAIT")
@@ -203,12 +203,12 @@ class Words:
         """A name without a schema."""
         word = self.take()
         if not word.is_name or self._at > len(self._words):
-            raise NotUnderstood(f"{word.text!r} is no name")
+            raise NotUnderstood(f"{word.text!r} is not a name")
         return word.text
 
     def name(self, schema: str) -> TableName:
-        """A table's name; `schema` is that of a name without one."""
-        if self.skip("."):  # there may be a dot before it all the same
+        """A table's name; without a schema, it belongs to `schema`."""
+        if self.skip("."):  # a dot may precede it all the same
             return TableName(schema, self.part())
         first = self.part()
         name = TableName(first, self.part()) if self.skip(".") else TableName(schema, first)
@@ -217,17 +217,17 @@ class Words:
         return name
 
     def refuse_several(self) -> None:
-        """NotUnderstood if another statement follows."""
+        """Raises NotUnderstood if another statement follows."""
         if any(word.key == ";" for word in self._words):
             raise NotUnderstood("several statements")
 
     def end(self) -> None:
-        """NotUnderstood if there is more."""
+        """Raises NotUnderstood if words are left."""
         if not self.is_over:
             raise NotUnderstood(f"{self._word.text!r} is too much")
 
     def parts(self) -> Iterator[Words]:
-        """What commas separate from here on; those in parentheses don't."""
+        """The parts between commas from here on; commas in parentheses do not count."""
         depth, part = 0, list[Word]()
         while not self.is_over and not (self.key == ")" and depth == 0):
             word = self.take()

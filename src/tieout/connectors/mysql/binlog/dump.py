@@ -1,4 +1,4 @@
-"""Dumps: the log as a server sends it to its replicas."""
+"""Reads the log as a server sends it to its replicas (COM_BINLOG_DUMP)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tieout.model.positions import Position
 
 _OFFSETS = 1 << 32
 _SILENCE = 300
-"""Seconds after which a server that sends nothing is taken for dead: it has all it is asked for."""
+"""Seconds after which a server that sends nothing counts as dead: it has everything that it was asked for."""
 
 _SETTINGS = """SET @master_binlog_checksum = @@GLOBAL.binlog_checksum, @mariadb_slave_capability = 4,
     SESSION net_write_timeout = 86400"""
-"""Events as they are in the files, with GTIDs. And the reader may pause as long as it has to."""
+"""Asks for events as they are in the files, with GTIDs, and lets the reader pause as long as it has to."""
 
 
 class NotThere(Exception):
-    """The server has no such file, no such place in it, or something else there."""
+    """The server has no such file, no such position in it, or other events there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """`folded`: the server takes names in any case for the same table."""
+    """`folded`: the server ignores case in table names."""
 
     events: EventStream
     mariadb: bool
@@ -42,10 +42,10 @@ class Dump:
 
 @contextmanager
 def log_behind(url: EndpointUrl, after: Position) -> Iterator[Dump]:
-    """The log from a transaction's end to where it ends by now.
+    """The log from the end of a transaction to its present end.
 
-    UnreachableError if the server does not have this place any more, or it is of another log: perhaps its
-    transactions can be found in another place (continuity.resumed).
+    UnreachableError if the server no longer has this position, or it belongs to another log: continuity.resumed may
+    find its transactions at another position.
     """
     try:
         with dumped(url, after) as dump:
@@ -56,7 +56,7 @@ def log_behind(url: EndpointUrl, after: Position) -> Iterator[Dump]:
 
 @contextmanager
 def dumped(url: EndpointUrl, after: Position) -> Iterator[Dump]:
-    """Like log_behind. NotThere unless the server's file is the one that the position is of, as far as that tells."""
+    """Like log_behind. NotThere unless the server's file is the one of the position, as far as the position tells."""
     with translated(url), ExitStack() as stack:
         yield _started(stack, url, after)
 
@@ -66,7 +66,7 @@ def _started(stack: ExitStack, url: EndpointUrl, after: Position) -> Dump:
 
     begin = int(after.tail.partition(".")[0]) if after.tail else after.offset
     if begin >= _OFFSETS:
-        raise NotThere("its file is longer than a replica can ask for")
+        raise NotThere("its file is longer than a replica can request")
     connection = stack.enter_context(closing(connect(url)))
     checksum, folded = _prepared(connection)
     start_log_dump(connection, after.file, begin, url.read_timeout or _SILENCE)
@@ -81,18 +81,18 @@ def _started(stack: ExitStack, url: EndpointUrl, after: Position) -> Dump:
 
 
 def _require(events: EventStream, after: Position) -> None:
-    """Takes what goes before the place. What is left of the events begins behind it."""
+    """Reads the events before the position; the next event is the first one after it."""
     for kind, *_ in events:
         if kind == FORMAT:
             if after.log and events.log != after.log:
-                raise NotThere("its file of this name is another one")
+                raise NotThere("its file of this name is another file")
             if not after.tail:
                 return
         elif events.tail:
             if events.tail == after.tail:
                 return
             if events.offset >= after.offset:
-                raise NotThere("another event lies before this place")
+                raise NotThere("another event lies before this position")
     raise NotThere("the log ends before it")
 
 

@@ -1,4 +1,4 @@
-"""The events of a dump, and the places they end at."""
+"""The events of a dump, and the positions where they end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tieout.failpoints import reach
 from tieout.model.positions import Position
 
 Event = tuple[int, int, int, int, bytes]
-"""Kind, seconds since 1970, the server that first wrote it, where it ends in its file, and its body."""
+"""Kind, seconds since 1970, the server that first wrote it, the offset in its file where it ends, and its body."""
 
 HEADER = 19
 _header_of = Struct("<IBIIIH").unpack_from
@@ -21,15 +21,14 @@ _OFFSETS = 1 << 32
 
 
 class EventStream:
-    """The events in the packets of a dump. `file` is the one that the last event ended in.
+    """The events in the packets of a dump. `file` and `offset` are where the last event ended.
 
-    A rotation ends where the next file begins: at its offset 4. That is the place where the file before it ended.
-    `offset` is where it ended. `log` tells the file from others of its name: the id of the server that wrote it, and
-    when it was begun.
+    A rotation ends where the next file starts: at its offset 4. `log` distinguishes the file from others of its name: the
+    id of the server that wrote it, and when it was started.
     """
 
     def __init__(self, packets: Iterator[bytes], checksums: bool) -> None:
-        """`checksums`: whether the first event, which no format goes before, has one."""
+        """`checksums`: whether the first event, which precedes the format event, has a checksum."""
         self.file = ""
         self.log = ""
         self._last: tuple[int, bytes] | None = None
@@ -44,7 +43,7 @@ class EventStream:
             when, kind, server, size, end, flags = _header_of(packet, 1)
             if kind == FORMAT:
                 self.log = f"{server}.{when}"
-                # Its own checksum is always there; what goes before it says whether the others have one.
+                # It always has a checksum itself; the byte before that says whether the others have one.
                 self._trailer = _CHECKSUM if packet[-5] == 1 else 0
                 body = packet[1 + HEADER : -5]
             else:
@@ -57,7 +56,7 @@ class EventStream:
                     reach("log-rotation")
             elif end and not flags & _ARTIFICIAL:
                 self.offset = _reached(self.offset, end)
-                # A format event is not one to prove anything by: the server changes it when it closes the file.
+                # A format event proves nothing: the server changes it when it closes the file.
                 self._before_last = None if self._format else self._last
                 self._last = self.offset - size, packet
                 self._format = kind == FORMAT
@@ -66,15 +65,15 @@ class EventStream:
             yield kind, when, server, self.offset, body
 
     def at(self, offset: int) -> Position:
-        """A place in the file."""
+        """A position in the file."""
         return Position(f"{self.file}:{offset}#{self.log}" if self.log else f"{self.file}:{offset}")
 
     @property
     def tail(self) -> str:
-        """Where the last two events begin, and their checksum; "" if the file has none yet.
+        """Where the last two events start, and their checksum; "" if the file has none yet.
 
-        Two, because the last one only says that a transaction ends: a server that was put back to an earlier copy may
-        write the same one again. The one before it has rows. A position of an older version has the last one alone.
+        Two, because the last one only says that a transaction ends: a server that was restored from an earlier copy may
+        write the same one again. The event before it has rows. A position of an older version has only the last one.
         """
         if self._last is None:
             return ""
@@ -87,6 +86,6 @@ class EventStream:
 
 
 def _reached(before: int, end: int) -> int:
-    """The offset whose last 32 bits are `end`: a log has no more room for it, and a file may be longer."""
+    """The offset whose last 32 bits are `end`: an event has no more room for it, and a file may be longer."""
     offset = before - before % _OFFSETS + end
     return offset if offset >= before else offset + _OFFSETS

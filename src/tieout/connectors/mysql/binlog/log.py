@@ -1,4 +1,4 @@
-"""The binary log as a change log. Ends of transactions are found without decoding a row."""
+"""The binary log as a change log. It finds the ends of transactions without decoding a row."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tieout.model.tables import TableName
 
 
 def transaction_ends(events: EventStream, gtids: str | None, most_bytes: int, most: int) -> list[Position]:
-    """Up to `most` ends, each so many bytes behind the last or a little more; the very last may be nearer.
+    """Up to `most` ends, each at least `most_bytes` after the one before; the very last may be nearer.
 
-    `gtids` are those reached where the events begin; None if nobody knows.
+    `gtids` are those reached where the events start; None if unknown.
     """
     groups, reached = Groups(), GtidState.of(gtids or "")
 
@@ -41,7 +41,7 @@ def transaction_ends(events: EventStream, gtids: str | None, most_bytes: int, mo
     size, before, last = 0, events.offset, None
     for event in events:
         end = event[3]
-        size += max(end - before, 0) if before else 0  # nothing, where a file begins
+        size += max(end - before, 0) if before else 0  # nothing where a file starts
         before = end
         if not groups.ends_with(event):
             continue
@@ -64,11 +64,11 @@ class BinlogLog:
     """The binary log of a MariaDB or MySQL server, of all its schemas. A ChangeLog.
 
     It needs binlog_format = ROW and binlog_row_metadata = FULL. With another binlog_row_image than FULL, KEPT in an
-    inserted row stands for the column's default. What a foreign key's ON DELETE or ON UPDATE does to other tables is
-    not in the log.
+    inserted row stands for the column's default. The log does not have what a foreign key's ON DELETE or ON UPDATE does
+    to other tables.
 
-    Values are int, float, str, bytes or None; texts are what Python has no exact form for: dates and times
-    (TIMESTAMP in UTC), DECIMAL with all its digits, BIT as 0 and 1, labels. The log does not tell UUID, INET6 and
+    Values are int, float, str, bytes or None; what Python has no exact form for is text: dates and times
+    (TIMESTAMP in UTC), DECIMAL with all its digits, BIT as 0 and 1, labels. The log does not distinguish UUID, INET6 and
     INET4 from BINARY: their values are bytes, in the order that their text shows.
     """
 
@@ -86,8 +86,8 @@ class BinlogLog:
             for place in held:
                 if place.offset > sizes.get(place.file, 0):
                     raise LogLostError(
-                        f"{self.url.redacted()}: rows were copied at {place}, and the log does not come so far",
-                        "the server was put back to an earlier copy: drop the task, empty its tables and begin anew",
+                        f"{self.url.redacted()}: rows were copied at {place}, but the log ends before that",
+                        "the server was restored from an earlier copy: drop the task, empty its tables and start over",
                     )
         return found
 
@@ -99,11 +99,11 @@ class BinlogLog:
                 return [self._of_file(now, after)] if rest else []
             gtids = after.gtids or gtids_at(connection, after)
         with log_behind(self.url, after) as dump:
-            # What is left may be long and without a transaction, after many restarts.
+            # After many restarts, the rest may be long and hold no transaction.
             return transaction_ends(dump.events, gtids, most_bytes, most) or [self._of_file(now, after)]
 
     def _of_file(self, now: Position, after: Position) -> Position:
-        """With the identity of its file. That of a file which goes on is looked at when it is read."""
+        """The position with the identity of its file. If the file is the same, whoever reads it checks its identity."""
         return now.of_log(after.log) if now.file == after.file else identified(self.url, now)
 
     def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
@@ -124,17 +124,17 @@ class BinlogLog:
         return Watched()
 
     def confirm(self, position: Position) -> None:
-        """The server keeps its log for as long as it is set to, for all."""
+        """Does nothing: how long the server keeps its log is a setting, the same for all readers."""
 
     def _bytes_between(self, connection: Any, after: Position, now: Position) -> int:
-        """What the log has behind a position. UnreachableError if the server can't have it in this place."""
+        """Bytes of the log after a position. UnreachableError if the server cannot have this position."""
         if after.file == now.file:
             rest = now.offset - after.offset
         else:
             sizes = file_sizes(connection)
             names = list(sizes)
             if after.file not in sizes or now.file not in sizes:
-                raise UnreachableError(f"{self.url.redacted()}: the log has no file {after.file} any more")
+                raise UnreachableError(f"{self.url.redacted()}: the log no longer has the file {after.file}")
             later = names[names.index(after.file) + 1 : names.index(now.file)]
             rest = sizes[after.file] - after.offset + sum(sizes[name] for name in later) + now.offset
         if rest < 0:

@@ -1,4 +1,4 @@
-"""Events of a log as changes, up to where a reader is to stop."""
+"""Turns the events of a log into changes, up to a given position."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEVER = 1 << 64
 
 
 class Until:
-    """Compares places with the one to stop at. Only the file's first event costs a look at its name."""
+    """Compares positions with the one to stop at. Only the first event of a file costs a look at its name."""
 
     def __init__(self, position: Position) -> None:
         self._number, self._offset = position.place
@@ -37,7 +37,7 @@ class Until:
         return end >= self._least
 
     def passed(self, file: str, end: int) -> bool:
-        """Whether the place lies behind it."""
+        """Whether the position lies after it."""
         return self.reached(file, end - 1)
 
 
@@ -52,7 +52,7 @@ _NAMES = frozenset({codes.GTID, codes.MYSQL_GTID})
 
 
 class Reader:
-    """Turns the events behind a transaction's end into items. `open_log` is for what has to be read again."""
+    """Turns the events after the end of a transaction into items. `open_log` is for events that have to be read again."""
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class Reader:
         self._groups = Groups()
         self._rollbacks = Rollbacks(open_log, self._tables)
         self._two_parts = TwoParts(events, open_log, self._tables, self._refuse_changes, last or LastRead())
-        self._told = False
+        self._announced = False
         self._moments: dict[str, str] = {}
 
     def items(self, upto: Position) -> Iterator[LogItem]:
-        """Ends with the transaction that reaches `upto`, and with the place that was reached."""
+        """Ends with the transaction that reaches `upto`, and with the position that was reached."""
         until, groups = Until(upto), self._groups
         before = begin = self._events.offset
         for event in self._events:
@@ -97,10 +97,10 @@ class Reader:
                     yield from self._begun(begin)
                     yield item
                 file = self._events.file
-                if ended and self._told:
+                if ended and self._announced:
                     if until.passed(file, end):
                         raise ReadError(f"{upto} is not the end of a transaction")
-                    self._told = False
+                    self._announced = False
                     yield Commit(self._events.at(end), groups.name, when * 1_000_000)
                 if kind == codes.GTID or not groups.open:
                     begin = end
@@ -109,15 +109,15 @@ class Reader:
                     yield self._reached(upto, self._events.tail)
                     return
             before = end
-        raise UnreachableError(f"the server's log ends before {upto}: it has lost its end, or was begun anew")
+        raise UnreachableError(f"the server's log ends before {upto}: it lost its end, or the server started a new log")
 
     def _reached(self, upto: Position, tail: str) -> Reached:
         return Reached(upto.of_log(self._events.log, tail=tail, commit=commit_of(self._moments)))
 
     def _begun(self, begin: int) -> Iterator[LogItem]:
         """A transaction's Begin, before the first of its items."""
-        if not self._told:
-            self._told = True
+        if not self._announced:
+            self._announced = True
             yield Begin(self._events.at(begin), self._groups.name, late=self._groups.gtid.completed)
 
     def _rows(self, kind: int, body: bytes) -> Rows | None:
@@ -127,7 +127,7 @@ class Reader:
         return self._tables.rows(kind, body)
 
     def _others(self, event: Event, before: int) -> Iterable[LogItem]:
-        """What is neither rows nor their tables. `before` is where the event begins."""
+        """Items of an event that holds neither rows nor a table map. `before` is where the event starts."""
         kind, *_, end, body = event
         gtid = self._groups.gtid
         if self._groups.query is not None:
@@ -146,7 +146,7 @@ class Reader:
         elif kind in _REFUSED:
             raise UnsupportedError(*_REFUSED[kind])
         elif kind not in codes.SILENT and kind not in codes.TOLD:
-            raise UnsupportedError(f"the log has an event of a kind that is not known: {kind}")
+            raise UnsupportedError(f"the log has an event of an unknown kind: {kind}")
         return ()
 
     def _asked(self, query: Query, before: int, end: int) -> Iterable[LogItem]:
@@ -154,7 +154,7 @@ class Reader:
             text = self._text(query)
         except Unreadable:
             return self._unread(query)
-        # In most character sets a text is what its ASCII says; where it is not, Groups may have been mistaken.
+        # In most character sets the ASCII bytes of a text are ASCII; where they are not, Groups may have misread it.
         rules = Rules(query.sql_mode, self._mariadb)
         meant = self._groups.meant if query.raw.isascii() and self._mariadb else meaning(text, rules)
         if meant is Meaning.TRUNCATE:
@@ -185,9 +185,9 @@ class Reader:
             self._rollbacks.savepoint(savepoint(text, rules), end)
         elif meant is Meaning.ROLLBACK_TO and self._groups.gtid.prepared:
             self._two_parts.undo()
-        elif meant is Meaning.ROLLBACK_TO and self._told:
+        elif meant is Meaning.ROLLBACK_TO and self._announced:
             return self._rollbacks.undo_to(savepoint(text, rules), self._events.file, before)
-        elif meant is Meaning.ROLLBACK and self._told:
+        elif meant is Meaning.ROLLBACK and self._announced:
             return self._rollbacks.undo(self._events.file, before)
         return ()
 
@@ -212,12 +212,12 @@ class Reader:
         if self._wanted.concerns(query, text):
             shown = query.raw.decode(errors="replace") if text is None else text
             raise UnsupportedError(
-                f"the log has a statement that changes rows instead of the rows: {shown[:100]}",
+                f"the log has a statement that changes rows, and not the changed rows: {shown[:100]}",
                 "SET GLOBAL binlog_format = ROW; what was logged before can't be read",
             )
 
     def _text(self, query: Query) -> str:
-        """Unreadable if some of it is no text, and nobody knows which of its bytes are characters of their own."""
+        """The text of a statement. Unreadable if some of it is invalid, and its ASCII bytes may be parts of characters."""
         if query.raw.isascii():
             return query.text
         decoding = self._charsets.decoding(query.collation)
@@ -225,5 +225,5 @@ class Reader:
             return decoding.text(query.raw)
         except UnicodeDecodeError:
             if not decoding.keeps_ascii:
-                raise Unreadable("it is no text in the character set of its client") from None
+                raise Unreadable("it is not valid text in the character set of its client") from None
             return decoding.text(query.raw, "replace")

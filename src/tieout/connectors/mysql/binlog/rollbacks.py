@@ -1,8 +1,8 @@
-"""Changes in the log that their own transaction took back.
+"""Undoes changes in the log that their own transaction rolled back.
 
-A server leaves them out of its log, except when a transaction also did what can't be taken back (it changed a table
-without transactions, or made a temporary one): then SAVEPOINT, ROLLBACK TO and ROLLBACK stand in the log too. By then
-the changes have been handed on, so their opposites follow them, last ones first.
+A server leaves such changes out of its log, except when the transaction also did what cannot be rolled back (it changed
+a table without transactions, or created a temporary one): then the log has SAVEPOINT, ROLLBACK TO and ROLLBACK, too. By
+then the reader has passed the changes on, so it sends their opposites, last ones first.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tieout.model.positions import Position
 from tieout.model.row_changes import KEPT, ChangeKind, Redefined, Rows, Statement
 
 _PART = 4 << 20
-"""Bytes of the log to hold at once."""
+"""Bytes of the log to hold in memory at a time."""
 
 OpenLog = Callable[[Position], AbstractContextManager[Dump]]
 
 
 class Rollbacks:
-    """Follows the savepoints of one transaction after another."""
+    """Tracks the savepoints of one transaction after another."""
 
     def __init__(self, open_log: OpenLog, tables: Tables) -> None:
         self._open = open_log
@@ -35,7 +35,7 @@ class Rollbacks:
         self._void: list[tuple[int, int]] = []
 
     def begin(self, end: int) -> None:
-        """A transaction begins behind the event that ends here."""
+        """A transaction starts after the event that ends here."""
         self._begin = end
         self._savepoints.clear()
         self._void.clear()
@@ -45,17 +45,17 @@ class Rollbacks:
             self._savepoints[name] = end
 
     def undo(self, file: str, end: int) -> Iterator[Rows]:
-        """The opposites of what lies between the transaction's beginning and this place."""
+        """The opposites of the changes between the start of the transaction and this offset."""
         yield from self._undone(file, self._begin, end)
 
     def undo_to(self, name: str | None, file: str, end: int) -> Iterator[Rows | Statement]:
-        """The opposites of what lies between a savepoint and this place."""
+        """The opposites of the changes between a savepoint and this offset."""
         begin = None if name is None else self._savepoints.get(name)
         if begin is not None:
             yield from self._undone(file, begin, end)
             return
         tables = {rows.table.name for rows in self._rows(file, self._begin, end)}
-        reason = "changes of it were taken back to a savepoint that the log does not tell"
+        reason = "a transaction rolled changes of it back to a savepoint that the log does not have"
         stopped = (Redefined(table, reason=reason) for table in sorted(tables, key=str))
         yield Statement("", "ROLLBACK TO SAVEPOINT", tuple(stopped))
 
@@ -78,7 +78,7 @@ class Rollbacks:
         return [*cuts, end]
 
     def _rows(self, file: str, begin: int, end: int) -> Iterator[Rows]:
-        """Without what was taken back before."""
+        """Rows in between, without those that were rolled back before."""
         with self._open(Position(f"{file}:{begin}")) as dump:
             for kind, _, _, offset, body in dump.events:
                 void = any(low < offset <= high for low, high in self._void)
@@ -92,7 +92,7 @@ def _opposite(rows: Rows) -> Rows:
     images = [*rows.rows, *(rows.before or ())]
     if any(KEPT in image for image in images if image):
         raise UnsupportedError(
-            f"{rows.table.name}: a transaction took back changes whose rows the log has in part only",
+            f"{rows.table.name}: a transaction rolled back changes of rows that the log has only in part",
             "SET GLOBAL binlog_row_image = FULL",
         )
     if rows.before is not None:

@@ -1,6 +1,6 @@
-"""Decoders of rows: Python source that is written for one table, compiled once.
+"""Generates decoders of rows: Python source for one table, compiled once.
 
-The source reads one image of a row: `b` are the bytes, `p` is where the image begins.
+The source reads one image of a row: `b` are the bytes, `p` is where the image starts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tieout.model.row_changes import KEPT, Image
 
 
 class Source:
-    """Lines of a function and what its names stand for. `columns` tells the column that a line is about."""
+    """The lines of a function, and the objects of its names. `columns` maps a line to the column that it reads."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
@@ -39,7 +39,7 @@ class Source:
             self.columns[len(self._lines)] = column
 
     def unpacking(self, pattern: str) -> str:
-        """A name for the function that unpacks this pattern."""
+        """The name of the function that unpacks this pattern."""
         name = f"unpack_{'little' if pattern[0] == '<' else 'big'}_{pattern[1:]}"
         self.names[name] = Struct(pattern).unpack_from
         return name
@@ -47,7 +47,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A column of an image. `form` is None if the image is without it."""
+    """A column of an image. `form` is None if the image lacks it."""
 
     name: str
     form: Form | None
@@ -55,10 +55,12 @@ class Slot:
 
 
 Place = tuple[str, int]
-"""Of a byte: a variable, and how far behind it."""
+"""The offset of a byte: a variable, and a number to add."""
 
 
 class ImageWriter:
+    """Writes the source that reads one image."""
+
     def __init__(self, source: Source, slots: Sequence[Slot], add: str) -> None:
         """`add` is the name of the function that takes the row."""
         self._source = source
@@ -81,14 +83,14 @@ class ImageWriter:
         self._write_straight(depth + 1)
 
     def _write_straight(self, depth: int) -> None:
-        """All columns have a value: they lie one behind another."""
+        """For images without NULL: the columns lie one after another."""
         values: dict[int, str] = {}
         end = self._write_reads(list(self._present), ("p", self._bitmap), depth, values)
         self._write_row(values, depth)
         self._source.add(depth, f"p = {_at(end)}")
 
     def _write_careful(self, depth: int) -> None:
-        """Asks for each column that may be NULL whether it is."""
+        """For images with NULLs: checks each column that may be NULL."""
         values: dict[int, str] = {}
         if never := [index for index in self._present if not self._slots[index].nullable]:
             self._source.add(depth, f"if {self._any_null(never)}:")
@@ -115,7 +117,7 @@ class ImageWriter:
         self._source.add(depth + 1, f"q = {_at(end)}")
 
     def _write_reads(self, indexes: list[int], place: Place, depth: int, values: dict[int, str]) -> Place:
-        """Reads columns that lie one behind another from `place` on; returns where they end."""
+        """Reads columns that lie one after another from `place` on; returns where they end."""
         for run in self._runs(indexes):
             place = self._write_unpack(run, place, depth)
             for index in run:
@@ -128,7 +130,7 @@ class ImageWriter:
         return place
 
     def _runs(self, indexes: Iterable[int]) -> Iterator[list[int]]:
-        """Columns up to the next that has data behind its items."""
+        """Groups of columns, each up to the next column that has data after its items."""
         run: list[int] = []
         for index in indexes:
             run.append(index)
@@ -139,7 +141,7 @@ class ImageWriter:
             yield run
 
     def _write_unpack(self, run: list[int], place: Place, depth: int) -> Place:
-        """One call for each byte order, which passes over the columns of the other one."""
+        """One call for each byte order, which skips the columns of the other one."""
         forms = [self._present[index] for index in run]
         end = place[0], place[1] + sum(form.size for form in forms)
         if [form.items for form in forms] == ["B"]:
@@ -183,7 +185,7 @@ def _at(place: Place) -> str:
 
 
 Decoded = tuple[int, list[Image], list[Image | None]]
-"""Where the last row ends, the rows, and what they were before; the latter is empty if there is one image a row."""
+"""Where the last row ends, the rows, and their old images; these are empty if there is one image for each row."""
 
 _SHARED = {
     **DIGITS,
@@ -205,13 +207,13 @@ _SHARED = {
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """`run(data, at, end)` decodes; `columns` tells the column whose value a line of it reads."""
+    """`run(data, at, end)` decodes; `columns` maps a line of it to the column that it reads."""
 
     run: FunctionType
     columns: dict[int, str]
 
     def column_of(self, error: BaseException) -> str:
-        """The column that the decoder was at when it raised; "" if that can't be told."""
+        """The column that the decoder was reading when it raised; "" if unknown."""
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code is self.run.__code__:
@@ -221,7 +223,7 @@ class Decoder:
 
 
 def decoder(images: Sequence[Sequence[Slot]]) -> Decoder:
-    """For rows of one image, or of two: the old one and the new one."""
+    """Makes a decoder for rows with one image, or with two: the old one and the new one."""
     source = Source()
     source.add(0, "def decode(b, p, end):")
     source.add(1, "before, rows = [], []")

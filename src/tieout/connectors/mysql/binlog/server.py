@@ -1,4 +1,4 @@
-"""What a server says of its log."""
+"""What a server reports about its log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_mariadb(connection: Any) -> bool:
 
 
 def end_of_log(connection: Any) -> Position:
-    """Where the log ends, with the GTIDs that it had reached there. Nothing tells its file from others of its name."""
+    """Where the log ends, with the GTIDs that it had reached there; without the identity of its file."""
     file, offset, gtids = _end(connection)
     if not is_mariadb(connection):
         return position(file, offset, gtids)
@@ -29,21 +29,21 @@ def end_of_log(connection: Any) -> Position:
         before, (file, offset, _) = (file, offset), _end(connection)
         if before == (file, offset):
             return position(file, offset, gtids)
-    # Others write all the time; the server can tell for each place, but reads its file from the beginning for it.
+    # Others write all the time. The server knows the GTIDs at any position, but reads its file from the start for it.
     return position(file, offset, gtids_at(connection, Position(f"{file}:{offset}")) or "")
 
 
 def position(file: str, offset: int, gtids: str) -> Position:
-    """With the GTIDs in the order of their domains, which servers don't care about."""
+    """A position with its GTIDs in the order of their domains; servers list them in any order."""
     try:
         known = str(GtidState.of("".join(gtids.split())))
     except ValueError:
-        known = ""  # MySQL's have tags, of which nothing is known here
+        known = ""  # MySQL's may have tags, which are not supported
     return Position(f"{file}:{offset}@{known}" if known else f"{file}:{offset}")
 
 
 def gtids_at(connection: Any, place: Position) -> str | None:
-    """The GTIDs reached at a place; None if the server can't tell."""
+    """The GTIDs reached at a position; None if the server does not know."""
     if not is_mariadb(connection):
         return None
     (gtids,) = _row(connection, "SELECT BINLOG_GTID_POS(%s, %s)", place.file, place.offset)
@@ -58,7 +58,7 @@ def file_sizes(connection: Any) -> dict[str, int]:
 
 
 def global_variables(connection: Any, names: Sequence[str]) -> dict[str, str]:
-    """Those of them that the server knows."""
+    """The values of these variables, as far as the server has them."""
     with connection.cursor() as cursor:
         wanted = ", ".join(["%s"] * len(names))
         cursor.execute(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({wanted})", list(names))
@@ -66,7 +66,7 @@ def global_variables(connection: Any, names: Sequence[str]) -> dict[str, str]:
 
 
 def fraction_digits(connection: Any, table: TableName) -> dict[str, int]:
-    """How many digits the fractions of a table's times have, by column."""
+    """The number of fractional digits of a table's temporal columns."""
     with connection.cursor() as cursor:
         cursor.execute(
             """SELECT column_name, datetime_precision FROM information_schema.columns
@@ -77,7 +77,7 @@ def fraction_digits(connection: Any, table: TableName) -> dict[str, int]:
 
 
 def _end(connection: Any) -> tuple[str, int, str]:
-    """File, offset, and the GTIDs if they are told with them (MySQL)."""
+    """File, offset, and the GTIDs if the server reports them with it (MySQL)."""
     import pymysql
 
     try:

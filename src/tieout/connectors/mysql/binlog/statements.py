@@ -1,4 +1,4 @@
-"""Statements in the log: the schema they were run in, their text, and what it means."""
+"""Statements in the log: the schema they ran in, their text, and what it means."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tieout.errors import ReadError
 _head_of = Struct("<IIBHH").unpack_from
 _HEAD, _LOAD_HEAD = 13, 26
 
-# Of the variables before a text: how long the values are that may stand before the client's character set.
+# Variables before a text: the lengths of the values that may precede the client's character set.
 _FLAGS, _SQL_MODE, _AUTO_INCREMENT, _CHARSET, _CATALOG = 0, 1, 3, 4, 6
 _LENGTHS = {_FLAGS: 4, _SQL_MODE: 8, _AUTO_INCREMENT: 4}
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`raw` is in the character set of its client: `collation` names it by number, 0 if it is not told.
+    """`raw` is in the character set of its client: `collation` is its number, 0 if the log does not have it.
 
-    `sql_mode` is that of the session, in bits; None if it is not told.
+    `sql_mode` is that of the session, in bits; None if the log does not have it.
     """
 
     schema: str
@@ -47,7 +47,7 @@ def query_of(kind: int, body: bytes) -> Query:
     schema_at = head + variables_length
     text_at = schema_at + schema_length + 1
     raw = body[text_at:]
-    sql_mode, collation = _told(body[head:schema_at])
+    sql_mode, collation = _session_variables(body[head:schema_at])
     return Query(
         body[schema_at : text_at - 1].decode(),
         inflated_event(raw) if kind == QUERY_COMPRESSED else raw,
@@ -56,7 +56,7 @@ def query_of(kind: int, body: bytes) -> Query:
     )
 
 
-def _told(variables: bytes) -> tuple[int | None, int]:
+def _session_variables(variables: bytes) -> tuple[int | None, int]:
     """The session's sql_mode, and the collation of its character set."""
     at, sql_mode = 0, None
     while at < len(variables):
@@ -82,7 +82,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 class Meaning(Enum):
-    """OTHER is what is no change of rows: DDL, and all that is like it or not understood."""
+    """OTHER does not change rows: DDL, and everything similar or unknown."""
 
     BEGIN = auto()
     COMMIT = auto()
@@ -100,7 +100,7 @@ class Meaning(Enum):
 
 
 _WHOLE = {"BEGIN": Meaning.BEGIN, "COMMIT": Meaning.COMMIT, "ROLLBACK": Meaning.ROLLBACK}
-"""What servers write by themselves, millions of times: these texts are one word under all rules."""
+"""Texts that servers write by themselves, millions of times: one word under all rules."""
 
 _XA = {
     "START": Meaning.XA_START,
@@ -111,7 +111,7 @@ _XA = {
 
 
 def meaning(text: str, rules: Rules = USUAL) -> Meaning:
-    """By its first words; no more of a text is read."""
+    """Judges a statement by its first words, and reads no more of it."""
     if (known := _WHOLE.get(text)) is not None:
         return known
     try:
@@ -142,7 +142,7 @@ def _meaning(keys: Iterator[str]) -> Meaning:
 
 
 def statement_words(text: str, rules: Rules = USUAL) -> Iterator[Word]:
-    """The words of the statement itself, behind the settings that it has of its own (SET STATEMENT … FOR)."""
+    """The words of the statement itself, after its own settings (SET STATEMENT … FOR)."""
     words = words_in(text, rules)
     first = next((word for word in words if word.key not in (";", "(")), None)
     if first is None:
@@ -154,7 +154,7 @@ def statement_words(text: str, rules: Rules = USUAL) -> Iterator[Word]:
             yield second
         yield from words
     elif rules.sql_mode is not None and "SQL_MODE" in text.upper():
-        # The log has the sql_mode that is set here; the text was cut with the one before.
+        # The log has the sql_mode that is set here; the server read the text with the one before.
         yield from statement_words(text, replace(rules, sql_mode=None))
     else:
         yield from _behind_settings(words)
@@ -171,7 +171,7 @@ def _behind_settings(words: Iterator[Word]) -> Iterator[Word]:
 
 
 def whole_statement(text: str, rules: Rules = USUAL) -> list[Word]:
-    """All its words, without the semicolons behind them."""
+    """All words of a statement, without trailing semicolons."""
     words = list(statement_words(text, rules))
     while words and words[-1].key == ";":
         words.pop()
@@ -179,7 +179,7 @@ def whole_statement(text: str, rules: Rules = USUAL) -> list[Word]:
 
 
 def truncated(text: str, rules: Rules = USUAL) -> tuple[str | None, str] | None:
-    """Schema, if it is named, and table of a TRUNCATE; None if they can't be told."""
+    """Schema (None if not named) and table of a TRUNCATE; None if the statement is not understood."""
     try:
         at = Words(whole_statement(text, rules))
         if not at.skip("TRUNCATE"):
@@ -196,7 +196,7 @@ def truncated(text: str, rules: Rules = USUAL) -> tuple[str | None, str] | None:
 
 
 def savepoint(text: str, rules: Rules = USUAL) -> str | None:
-    """The name in a SAVEPOINT or a ROLLBACK TO, one for all spellings that are the same to a server; None if not told.
+    """The name in a SAVEPOINT or a ROLLBACK TO, the same for all spellings that are equal to a server; None if unknown.
 
     Servers compare these names without case and accents (utf8_general_ci).
     """
@@ -214,7 +214,7 @@ def savepoint(text: str, rules: Rules = USUAL) -> str | None:
 
 
 def xid_of(text: str) -> bytes:
-    """The name in an XA statement, in the form that MariaDB's GTIDs have it in."""
+    """The name in an XA statement, in the form that MariaDB's GTID events use."""
     try:
         at = Words(list(words_in(text)))
         at.take(), at.take()
@@ -224,4 +224,4 @@ def xid_of(text: str) -> bytes:
         form = int(words[2].text) if len(words) > 2 else 1
         return form.to_bytes(4, "little") + bytes([len(gtrid), len(bqual)]) + gtrid + bqual
     except (Unreadable, ValueError, OverflowError):
-        raise ReadError(f"the log has an XA transaction whose name can't be read: {text[:100]}") from None
+        raise ReadError(f"the log has an XA transaction with an unreadable name: {text[:100]}") from None

@@ -1,4 +1,4 @@
-"""What a log says of a table before the changes of its rows."""
+"""Reads table maps: the descriptions of tables that precede their rows in the log."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LABEL_CHARSET, _LABEL_CHARSETS = 10, 11
 class LogColumn:
     """A column as the log describes it. `type` is the real one: an ENUM is one, although the log calls it a string.
 
-    `size` is what its type needs to know: bytes at most, bytes of a length, digits of a fraction, bits.
-    `collation` is a number, 0 for what is no text; `labels` are those of ENUM and SET, in that collation.
+    `size` depends on the type: the most bytes, the bytes of a length, the digits of a fraction, bits.
+    `collation` is a number, 0 for other types than text; `labels` are those of ENUM and SET, in that collation.
     """
 
     name: str
@@ -34,7 +34,7 @@ class LogColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """A table whose rows are next. `named`: the log tells the columns' names (binlog_row_metadata=FULL)."""
+    """A table whose rows follow. `named`: the log has the columns' names (binlog_row_metadata=FULL)."""
 
     name: TableName
     columns: tuple[LogColumn, ...]
@@ -46,7 +46,7 @@ def table_id(body: bytes) -> int:
 
 
 def table_name(body: bytes) -> TableName:
-    """The name alone."""
+    """Reads only the name."""
     return _name(Cursor(body, 8))
 
 
@@ -57,24 +57,24 @@ def table_map(body: bytes, mariadb: bool) -> TableMap:
     sizes = Cursor(cursor.string())
     nulls = int.from_bytes(cursor.take((len(codes) + 7) // 8), "little")
     forms = [metadata_of(code, sizes) for code in codes]
-    told = _Told([real for real, _, _ in forms], _extras(cursor), mariadb)
+    metadata = _Metadata([real for real, _, _ in forms], _extras(cursor), mariadb)
     columns = tuple(
         LogColumn(
-            told.names[index] if told.names else str(index + 1),
+            metadata.names[index] if metadata.names else str(index + 1),
             *form,
             nullable=bool(nulls >> index & 1),
-            unsigned=index in told.unsigned,
-            collation=told.collations.get(index, 0),
-            labels=told.labels.get(index, ()),
+            unsigned=index in metadata.unsigned,
+            collation=metadata.collations.get(index, 0),
+            labels=metadata.labels.get(index, ()),
         )
         for index, form in enumerate(forms)
     )
-    return TableMap(name, columns, named=bool(told.names) or not columns)
+    return TableMap(name, columns, named=bool(metadata.names) or not columns)
 
 
 def _name(cursor: Cursor) -> TableName:
     schema = cursor.take(cursor.byte()).decode()
-    cursor.byte()  # a zero behind each name
+    cursor.byte()  # a zero after each name
     table = cursor.take(cursor.byte()).decode()
     cursor.byte()
     return TableName(schema, table)
@@ -88,8 +88,8 @@ def _extras(cursor: Cursor) -> dict[int, bytes]:
     return found
 
 
-class _Told:
-    """The optional part: each piece counts only the columns that it is about."""
+class _Metadata:
+    """The optional part of a table map: each field counts only the columns that it is about."""
 
     def __init__(self, reals: Sequence[int], extras: dict[int, bytes], mariadb: bool) -> None:
         text = codes.TEXT | {codes.GEOMETRY} if mariadb else codes.TEXT

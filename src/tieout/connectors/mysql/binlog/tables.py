@@ -1,4 +1,4 @@
-"""The tables that a log's rows belong to, while it is being read: those that are asked for, and their rows events."""
+"""The tables of a log while it is read: those that are wanted, their layouts, and the rows of their events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tieout.model.tables import TableName
 
 
 class Wanted:
-    """`folded`: the server takes names in any case for the same table (lower_case_table_names)."""
+    """The tables whose changes are wanted. `folded`: the server ignores case in table names (lower_case_table_names)."""
 
     def __init__(self, tables: frozenset[TableName], folded: bool) -> None:
         self._folded = folded
@@ -36,7 +36,7 @@ class Wanted:
         self._schemas = {table.schema for table in tables}
 
     def named(self, name: TableName) -> TableName | None:
-        """The table of this name, if it is wanted."""
+        """The wanted table of this name, if there is one."""
         return self._tables.get(self._key(name))
 
     @property
@@ -48,12 +48,12 @@ class Wanted:
         return [table for key, table in self._tables.items() if key.schema == wanted]
 
     def concerns(self, query: Query, text: str | None = None) -> bool:
-        """Whether a statement could change their rows: it runs in their schema, or names it."""
+        """Whether a statement could change rows of wanted tables: it runs in their schema, or names it."""
         where = f"{query.schema} {query.raw.decode(errors='replace') if text is None else text}"
         return any(_may_name(where, schema) for schema in self._schemas)
 
     def perhaps_in(self, text: str) -> list[TableName]:
-        """Those whose names may be in a text that nobody can cut into words."""
+        """The tables whose names may occur in a text that cannot be split into words."""
         return [table for table in self.tables if _may_name(text, table.name)]
 
     def _key(self, name: TableName) -> TableName:
@@ -61,11 +61,11 @@ class Wanted:
 
 
 def _may_name(text: str, name: str) -> bool:
-    """Whether a name may stand in a text, in any case and any quotes."""
+    """Whether a name may occur in a text, in any case and any quotes."""
     if "\ufffd" in text and not name.isascii():
-        return True  # some of its characters could not be read
+        return True  # some of its characters are unreadable
     spellings = {name.replace(quote, quote * 2) for quote in '\0`"]'}
-    # Digits may stand before it: those of a version whose code it is.
+    # Digits may precede it: the version in a comment with code for some versions.
     return any(
         re.search(rf"(?<![A-Za-z_$\x80-\x9f\xa1-\ufffc]){re.escape(spelling)}(?![\w$])", text, re.IGNORECASE)
         for spelling in spellings
@@ -97,13 +97,13 @@ _SHAPES = {
 
 
 def rows_of(layout: Layout, kind: int, body: bytes) -> Rows:
-    """The event's rows. Their table's number is in its first six bytes, flags in the next two."""
+    """Decodes an event with rows. Its first six bytes are the number of the table, the next two are flags."""
     shape = _SHAPES[kind]
     at = 8 + (int.from_bytes(body[8:10], "little") if shape.extended else 0)
     cursor = Cursor(body, at)
     width = cursor.number()
     if width != layout.width:
-        raise ReadError(f"{layout.table.name}: the log has rows of {width} columns, and described {layout.width}")
+        raise ReadError(f"{layout.table.name}: the log has rows of {width} columns, but described {layout.width}")
     bitmap = (width + 7) // 8
     present = [cursor.take(bitmap) for _ in range(2 if shape.kind is _UPDATE else 1)]
     data, at = (inflated_event(body[cursor.at :]), 0) if shape.compressed else (body, cursor.at)
@@ -118,20 +118,22 @@ def _decoded(layout: Layout, decoder: Decoder, data: bytes, at: int) -> Decoded:
         decoded: Decoded = decoder.run(data, at, len(data))
     except UnicodeDecodeError as error:
         column = decoder.column_of(error)
-        raise ReadError(f"{layout.table.name}: column {column} has bytes that are no text: {told_of(error)}") from None
+        raise ReadError(
+            f"{layout.table.name}: column {column} has bytes that are not valid text: {told_of(error)}"
+        ) from None
     except (ValueError, LookupError, struct.error, zlib.error) as error:
-        raise ReadError(f"{layout.table.name}: the log has rows that can't be decoded: {told_of(error)}") from None
+        raise ReadError(f"{layout.table.name}: rows of the log cannot be decoded: {told_of(error)}") from None
     if decoded[0] != len(data):
-        raise ReadError(f"{layout.table.name}: the log has rows that end elsewhere than their event")
+        raise ReadError(f"{layout.table.name}: rows of the log do not end where their event ends")
     return decoded
 
 
 _NO_TABLE = 0xFFFFFF
-"""The number in an event that only ends a statement."""
+"""The table number in an event that only ends a statement."""
 
 
 class Tables:
-    """Remembers what the log said of tables; the numbers it gives them are good until it gives them again."""
+    """Remembers the table maps of a log; a table number is valid until the log uses it again."""
 
     def __init__(self, wanted: Wanted, layouts: Layouts) -> None:
         self._wanted = wanted
@@ -140,24 +142,26 @@ class Tables:
         self._judged: dict[bytes, bool] = {}
 
     def add(self, body: bytes) -> None:
-        """Takes a table map in."""
+        """Adds a table map."""
         wanted = self._judged.get(body)
         if wanted is None:
             wanted = self._judged[body] = self._wanted.named(table_name(body)) is not None
         self._bodies[table_id(body)] = body if wanted else None
 
     def rows(self, kind: int, body: bytes) -> Rows | None:
-        """The rows of an event; None if nobody wants them."""
+        """The rows of an event; None if its table is not wanted."""
         described = self.described(body)
         return None if described is None else self.decoded(described, kind, body)
 
     def described(self, body: bytes) -> bytes | None:
-        """The table map of an event with rows; None if nobody wants them."""
+        """The table map of an event with rows; None if the table is not wanted."""
         number = table_id(body)
         if number not in self._bodies:
             if number == _NO_TABLE:
                 return None
-            raise ReadError("the log has rows of a table that it did not describe", "is this the end of a transaction?")
+            raise ReadError(
+                "the log has rows of a table that it did not describe", "is the position the end of a transaction?"
+            )
         return self._bodies[number]
 
     def decoded(self, described: bytes, kind: int, body: bytes) -> Rows:
@@ -165,17 +169,17 @@ class Tables:
 
 
 _MOST = 1_000
-"""Descriptions to remember: a table has a new one whenever it is altered."""
+"""Table maps to remember: a table has a new one whenever it is altered."""
 
 
 class Layout:
-    """A table with the decoders of its rows: one for each choice of columns that an event has."""
+    """A table, and the decoders of its rows: one for each combination of columns that events have."""
 
     def __init__(self, described: TableMap, charsets: Charsets) -> None:
         if not described.named:
             raise UnsupportedError(
                 f"{described.name}: the log does not name its columns",
-                "SET GLOBAL binlog_row_metadata = FULL; what was logged before can't be read",
+                "SET GLOBAL binlog_row_metadata = FULL; earlier events cannot be read",
             )
         self.table = LogTable(described.name, tuple(column.name for column in described.columns))
         self.width = len(described.columns)
@@ -184,7 +188,7 @@ class Layout:
         self._decoders: dict[tuple[bytes, ...], Decoder] = {}
 
     def decoder(self, *present: bytes) -> Decoder:
-        """For one image or two, each with the columns whose bits are set."""
+        """The decoder for one image or two, each with the columns whose bits are set."""
         found = self._decoders.get(present)
         if found is None:
             if not any(map(any, present)):
@@ -203,12 +207,12 @@ def _form(described: TableMap, column: LogColumn, charsets: Charsets) -> Form:
     form = form_of(column, charsets.decoding)
     if form is None:
         kind = "JSON in MySQL's binary form" if column.type == codes.JSON else f"type {column.type}"
-        raise UnsupportedError(f"{described.name}: column {column.name} can't be read from the log: {kind}")
+        raise UnsupportedError(f"{described.name}: column {column.name} cannot be read from the log: {kind}")
     return form
 
 
 class Layouts:
-    """The layouts of one server's tables, by their descriptions."""
+    """The layouts of one server's tables, by their table maps."""
 
     def __init__(self, url: EndpointUrl, mariadb: bool) -> None:
         self.charsets = Charsets(url)
@@ -217,7 +221,7 @@ class Layouts:
         self._known: dict[bytes, Layout] = {}
 
     def of(self, body: bytes) -> Layout:
-        """That of a table map. Its first bytes are a number that the table has for a while only."""
+        """The layout for a table map. The first bytes, a number that the table has only for a while, do not count."""
         description = body[8:]
         found = self._known.get(description)
         if found is None:
@@ -231,10 +235,10 @@ class Layouts:
         try:
             return Layout(described, self.charsets)
         except UnicodeDecodeError as error:
-            raise ReadError(f"{described.name}: has labels that are no text: {error}") from None
+            raise ReadError(f"{described.name}: labels are not valid text: {error}") from None
 
     def _check_old_times(self, described: TableMap) -> None:
-        """The log does not tell how long the fraction of an old DATETIME is; without one it is what it seems to be."""
+        """Refuses old temporal types with fractions, whose length the log does not have; without fractions they are readable."""
         old = [column.name for column in described.columns if column.type in codes.OLD_TEMPORAL]
         if not old:
             return
@@ -250,5 +254,5 @@ class Layouts:
 
 @lru_cache(maxsize=8)
 def layouts_of(url: EndpointUrl, mariadb: bool) -> Layouts:
-    """Kept from one read to the next: a decoder takes longer to write than a small read takes."""
+    """Cached from one read to the next: making a decoder takes longer than a small read."""
     return Layouts(url, mariadb)

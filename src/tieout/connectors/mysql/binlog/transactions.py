@@ -1,4 +1,4 @@
-"""Where transactions begin and end among the events of a log."""
+"""Transactions in a log: their names (GTIDs), how far a log has come by them, where they start and end."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _listed_of = Struct("<IIQ").iter_unpack
 _STANDALONE, _COMMIT_ID, _PREPARED_XA, _COMPLETED_XA = 1, 2, 64, 128
 _START_ALTER, _ROLLBACK_ALTER = 2, 8
 _LISTED = (1 << 28) - 1
-"""The bits of a list's head that count its GTIDs."""
+"""The bits in the head of a list that count its GTIDs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gtid:
-    """What MariaDB says of a transaction before its events.
+    """MariaDB's event before a transaction.
 
-    `standalone`: the next statement is all of it. `prepared`, `completed`: the two halves of an XA transaction,
-    whose name is `xid`. `undone`: an ALTER TABLE that only begins here, or that failed in the end.
+    `standalone`: the transaction is just the next statement. `prepared`, `completed`: the two halves of an XA
+    transaction, whose name is `xid`. `undone`: an ALTER TABLE that only starts here, or that failed in the end.
     """
 
     domain: int
@@ -59,26 +59,26 @@ def gtid_of(server: int, body: bytes) -> Gtid:
 
 
 def mysql_gtid(body: bytes) -> str:
-    """MySQL's name of a transaction: server and number."""
+    """MySQL's name for a transaction: server and number."""
     return f"{uuid.UUID(bytes=body[1:17])}:{int.from_bytes(body[17:25], 'little')}"
 
 
 def lineage_of(kind: int, body: bytes) -> str:
-    """Whose numbers a GTID event's is one of: a domain (MariaDB), or a server (MySQL)."""
+    """The series that the number of a GTID event belongs to: a domain (MariaDB), or a server (MySQL)."""
     return str(int.from_bytes(body[8:12], "little")) if kind == codes.GTID else body[1:17].hex()
 
 
 def is_mixed(body: bytes) -> bool:
-    """Whether the event with which MariaDB begins a file has GTIDs of several servers in one domain."""
+    """Whether the event that starts a MariaDB file has GTIDs of several servers in one domain."""
     count = int.from_bytes(body[:4], "little") & _LISTED
     return len({domain for domain, *_ in _listed_of(body[4 : 4 + 16 * count])}) != count
 
 
 @dataclass
 class GtidState:
-    """The transactions that a log has come to: the last one of each domain (MariaDB), or a set of them (MySQL).
+    """The transactions that a log has reached: the last one of each domain (MariaDB), or a set of them (MySQL).
 
-    Of a domain, a server has each number once; whatever has a lower one lies before it.
+    In a domain, a server uses each number once; a transaction with a lower number lies before.
     """
 
     domains: dict[int, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class GtidState:
 
     @classmethod
     def of(cls, text: str) -> GtidState:
-        """ValueError for what is neither."""
+        """Parses either form. ValueError for anything else."""
         state = cls()
         for part in filter(None, text.split(",")):
             if ":" not in part:
@@ -100,17 +100,17 @@ class GtidState:
 
     @classmethod
     def listed(cls, body: bytes) -> GtidState:
-        """From the event with which MariaDB begins a file."""
+        """From the event that starts a MariaDB file."""
         count = int.from_bytes(body[:4], "little") & _LISTED
         state = cls()
-        # Of one domain there may be one for each server that wrote to it; the last one is the highest.
+        # A domain may have one for each server that wrote to it; the last one is the highest.
         for domain, server, number in sorted(_listed_of(body[4 : 4 + 16 * count]), key=lambda each: each[2]):
             state.domains[domain] = f"{domain}-{server}-{number}"
         return state
 
     @classmethod
     def previous(cls, body: bytes) -> GtidState:
-        """From the event with which MySQL begins a file."""
+        """From the event that starts a MySQL file."""
         cursor, state = Cursor(body), cls()
 
         def number() -> int:
@@ -132,7 +132,7 @@ class GtidState:
             self.domains[int(domain)] = gtid
 
     def is_next(self, gtid: str) -> bool:
-        """Whether no number is left out before a MariaDB GTID, as far as its domain is known."""
+        """Whether no number is missing before a MariaDB GTID, as far as its domain is known."""
         before = self.domains.get(int(gtid.partition("-")[0])) if gtid else None
         return before is None or _number(gtid) <= _number(before) + 1
 
@@ -146,7 +146,7 @@ class GtidState:
         self.servers[server] = merged
 
     def is_within(self, other: GtidState) -> bool:
-        """Whether a log that has come to `other` has all of these transactions, by their numbers."""
+        """Whether a log that has reached `other` has all of these transactions, by their numbers."""
         return all(
             domain in other.domains and _number(gtid) <= _number(other.domains[domain])
             for domain, gtid in self.domains.items()
@@ -185,10 +185,10 @@ _MARKS = frozenset(
 
 
 class Groups:
-    """Follows a log from the end of one transaction on.
+    """Tracks transactions in a log, from the end of one on.
 
-    `gtid` names the transaction that the last event belongs to (MariaDB; `mysql_gtid` does on MySQL), `open` is
-    whether more of it follows, `query` the text in the last event and `meant` what it means, if it had one.
+    `gtid` names the transaction of the last event (MariaDB; `mysql_gtid` does on MySQL), `open` says whether more of it
+    follows. `query` is the text in the last event, if it has one, and `meant` what it means.
     """
 
     def __init__(self) -> None:
@@ -225,7 +225,7 @@ class Groups:
         if self.meant is Meaning.BEGIN:
             self.open = True
             return False
-        if self.meant is Meaning.XA_START:  # MariaDB says all this of an XA transaction with its GTID
+        if self.meant is Meaning.XA_START:  # MariaDB has all this in the GTID event of an XA transaction
             self.gtid, self.open = Gtid(0, "", standalone=False, prepared=True, xid=xid_of(query.text)), True
             return False
         if self.meant in (Meaning.XA_COMMIT, Meaning.XA_ROLLBACK) and not self.gtid.completed:

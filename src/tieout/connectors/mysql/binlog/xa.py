@@ -1,7 +1,7 @@
-"""XA transactions that the log has in two parts: what was prepared, and later, perhaps far away, how it ended.
+"""XA transactions, which the log has in two parts: the prepared changes, and later, perhaps far away, their outcome.
 
-What was prepared counts where it is committed. Its rows wait in memory for that, if they are few; others are read again
-from where they are. A part that lies before all that a reader has read is looked for backwards, file by file.
+Prepared changes take effect where they are committed. Few rows wait in memory for that; many are read again from the
+log. A part that lies before everything that a reader has read is searched for backwards, file by file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tieout.model.row_changes import Redefined, Rows, Statement
 from tieout.model.tables import TableName
 
 _MOST_HELD = 16 << 20
-"""Bytes of events that wait in memory, of all open transactions together."""
+"""Most bytes of events that wait in memory, of all open transactions together."""
 _FIRST = 4
 
 Waiting = tuple[bytes, int, bytes]
@@ -33,9 +33,9 @@ Waiting = tuple[bytes, int, bytes]
 
 @dataclass
 class Prepared:
-    """A prepared part: where it begins, and the rows in it that are wanted; None if they are to be read again.
+    """A prepared part: where it starts, and its wanted rows; None if they have to be read again.
 
-    `undone`: it took back some of its own changes.
+    `undone`: it rolled back some of its own changes.
     """
 
     file: str
@@ -50,7 +50,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
-    """Where a read ended, and the prepared parts that it knows to be open there.
+    """Where a read ended, and the prepared parts that are open there.
 
     `log` is the identity of the file: another one may have its name.
     """
@@ -63,19 +63,19 @@ class ReadEnd:
 
 @dataclass
 class LastRead:
-    """Where the last read ended: from there on, a later one need not look for parts from a file's beginning."""
+    """Where the last read ended: a later read searches for parts from there, not from the start of a file."""
 
     end: ReadEnd = field(default_factory=ReadEnd)
 
 
 @lru_cache(maxsize=8)
 def last_read(url: EndpointUrl) -> LastRead:
-    """In this process: if there is none, or one that is far behind, looking takes longer and finds the same."""
+    """The last read in this process: without it, or far from it, a search takes longer and finds the same."""
     return LastRead()
 
 
 class TwoParts:
-    """Follows the XA transactions of one read."""
+    """Tracks the XA transactions of one read."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class TwoParts:
         refuse: Callable[[Query], None],
         last: LastRead,
     ) -> None:
-        """`refuse` raises if a statement that changes rows concerns a table that is wanted."""
+        """`refuse` raises if a statement that changes rows concerns a wanted table."""
         self._events = events
         self._open_log = open_log
         self._tables = tables
@@ -96,11 +96,11 @@ class TwoParts:
         self._held = 0
 
     def begin(self, xid: bytes, file: str, offset: int) -> None:
-        """A part is prepared from here on."""
+        """A prepared part starts here."""
         self._part = self._open[xid] = Prepared(file, offset, [])
 
     def add(self, kind: int, body: bytes) -> None:
-        """Rows of the part that is being prepared."""
+        """Adds rows to the part that is being prepared."""
         described = self._tables.described(body)
         if described is None or self._part.waiting is None:
             return
@@ -111,18 +111,18 @@ class TwoParts:
             self._part.waiting = None
 
     def undo(self) -> None:
-        """The part that is being prepared takes back some of what it did."""
+        """The part that is being prepared rolls back some of its changes."""
         self._part.undone = True
 
     def committed(self, xid: bytes, name: str, file: str, begin: int) -> Iterator[Rows | Statement]:
-        """What was prepared, where its commit begins."""
+        """The prepared changes, where their commit starts."""
         part = self._ended(xid) or self._looked_up(xid, name, file, begin)
         touched: set[TableName] = set()
         for rows in self._rows(part):
             touched.add(rows.table.name)
             yield rows
         if part.undone and touched:
-            reason = f"XA transaction {name} took back changes before it was prepared, which can't be followed"
+            reason = f"XA transaction {name} rolled back changes before it was prepared, which is not supported"
             stopped = (Redefined(table, reason=reason) for table in sorted(touched, key=str))
             yield Statement("", "XA COMMIT", tuple(stopped))
 
@@ -163,7 +163,7 @@ class TwoParts:
                     part.undone = True
 
     def _looked_up(self, xid: bytes, name: str, file: str, end: int | None) -> Prepared:
-        """The last part of this name before a place."""
+        """The last part of this name before an offset."""
         last, base, number = self._last.end, file.rpartition(".")[0], int(file.rpartition(".")[2])
         if end is not None and last.file == file and last.offset <= end and last.log == self._events.log:
             self._note(self._open_at(file, last.offset, end, dict(last.parts)))
@@ -172,8 +172,8 @@ class TwoParts:
                 self._note(self._open_at(file, _FIRST, end, {}))
             except NotThere:
                 raise LogLostError(
-                    f"XA transaction {name} was prepared in no part of the log that is left: nobody knows its changes",
-                    "drop the task, empty its tables and begin anew",
+                    f"XA transaction {name} was prepared in a part of the log that is gone: its changes are unknown",
+                    "drop the task, empty its tables and start over",
                 ) from None
             number -= 1
             file, end = f"{base}.{number:06}", None
@@ -186,7 +186,7 @@ class TwoParts:
     def _open_at(
         self, file: str, begin: int, end: int | None, parts: dict[bytes, tuple[str, int]]
     ) -> dict[bytes, tuple[str, int]]:
-        """The transactions that are open at a place in a file, or at its end, if `parts` are open where it begins."""
+        """The transactions that are open at an offset of a file, or at its end, if `parts` are open where it starts."""
         groups, before = Groups(), begin
         with self._open_log(Position(f"{file}:{begin}")) as dump:
             for event in dump.events:
