@@ -11,7 +11,7 @@ import pytest
 from tests.integration.repairing import Pair
 from tests.servers.pooler import dropping_options, dropping_sets
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql import session as mysql
+from tieout.connectors.mysql import connection as mysql
 from tieout.connectors.postgres import connection as postgres
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import AccessError

@@ -11,7 +11,7 @@ import pytest
 from tests.servers.certificates import Authority
 from tests.servers.rogue import rogue_mysql, rogue_postgres
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql import session as mysql
+from tieout.connectors.mysql import connection as mysql
 from tieout.connectors.mysql import snapshot
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.postgres import connection as postgres

@@ -15,8 +15,8 @@ from tests.servers.mariadb import MariaDB, start_mariadb
 from tests.servers.postgres import Postgres, start_postgres
 from tests.servers.server import Database
 from tieout.config.urls import parse_url
+from tieout.connectors.mysql import connection as mysql
 from tieout.connectors.mysql import errors as mysql_errors
-from tieout.connectors.mysql import session as mysql
 from tieout.connectors.postgres import connection as postgres
 from tieout.connectors.postgres import errors as postgres_faults
 from tieout.errors import AccessError, ConfigError, TieoutError

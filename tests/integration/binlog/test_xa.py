@@ -120,7 +120,7 @@ def test_a_prepared_part_that_took_something_back(followed: Followed) -> None:
     for found in (followed.items("t", "u"), followed.items("t", "u", after=after)):
         stopped = [change for item in found if isinstance(item, Statement) for change in item.redefined]
         assert [change.table.name for change in stopped] == ["t"]
-        assert "took back changes" in (stopped[0].reason or "")
+        assert "rolled back changes" in (stopped[0].reason or "")
 
 
 def test_in_one_phase_it_is_a_transaction_like_others(followed: Followed) -> None:

@@ -9,9 +9,9 @@ from tests.integration.matrix.columns import MARIADB
 from tests.integration.matrix.engines import TestDatabase
 from tests.integration.matrix.pairs import How
 from tieout.config.urls import parse_url
+from tieout.connectors.mysql.connection import connect as connect_mysql
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.mysql.session import connect as connect_mysql
 from tieout.connectors.postgres.connection import connect as connect_postgres
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.protocols.endpoint import HashSpec, Scan

@@ -121,7 +121,7 @@ MORE_THAN_IS_TOLD = {
     "dropped": (["DROP TABLE dropped", ONE.replace("one", "dropped")], "it was dropped"),
     "replaced": (
         [ONE.replace("CREATE TABLE one", "CREATE OR REPLACE TABLE replaced"), "UPDATE replaced SET a = 5 WHERE id = 4"],
-        "it was made anew",
+        "it was created anew",
     ),
     "anew": (["ALTER TABLE anew DROP COLUMN a, ADD COLUMN a INT DEFAULT 3"], "no column a any more"),
     "later": (["ALTER TABLE later DROP COLUMN a", "ALTER TABLE later ADD COLUMN a INT"], "no column a any more"),

@@ -44,7 +44,7 @@ def fill(database: Database, rows: range, length: int = 20) -> None:
 @pytest.mark.parametrize(
     ("moving", "lose", "words"),
     [
-        ("mariadb-postgres", troubles.forget_binlog, "the log does not go on"),
+        ("mariadb-postgres", troubles.forget_binlog, "the log does not continue"),
         ("postgres-mariadb", troubles.drop_slot, "does not exist"),
         ("postgres-mariadb", troubles.outgrow_slot, "was removed"),
     ],

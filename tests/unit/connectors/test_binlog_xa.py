@@ -115,5 +115,5 @@ def test_a_transaction_is_not_cut_where_it_is_prepared() -> None:
 
 def test_a_first_part_that_is_gone() -> None:
     log = Log(ended("ROLLBACK", "a"), ended("COMMIT", "a"))
-    with pytest.raises(LogLostError, match="prepared in no part of the log"):
+    with pytest.raises(LogLostError, match="prepared in a part of the log that is gone"):
         log.read(log.ends[0], log.ends[-1])

@@ -1,95 +1,19 @@
-"""Connections to MySQL servers: `connect` gives the driver's own, with settings that are in force; MySQLSession runs
-statements on one and translates errors, for whatever purpose.
-"""
+"""Runs statements on a MySQL server, for whatever purpose, and translates errors."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from math import ceil
 from typing import Any
 
-from tieout.config.endpoint_url import DEFAULT_PORTS
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.connection import PATIENT, connect, plan_of
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import VALUE_TOO_LONG, explained
-from tieout.connectors.mysql.protocol.login import ALL_ROWS, log_in
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.repair import Refused
 from tieout.connectors.sql.error_meanings import ErrorMeaning
 from tieout.connectors.sql.session import Purpose, ServerError, SqlSession
-from tieout.errors import AccessError
-from tieout.model.defaults import CONNECT_SECONDS
-
-SETTINGS = (
-    "time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES', "
-    # Of a server or a user for whom these are set, all sessions would read fewer rows, or those of another day, and
-    # nothing would say so.
-    f"sql_select_limit = {ALL_ROWS}, max_join_size = {ALL_ROWS}, sql_big_selects = 1 "
-    "/*M!100304 , system_versioning_asof = DEFAULT */"
-)
-"""What a user's SQL and our literals may depend on."""
-
-PATIENT = "net_read_timeout = 86400, net_write_timeout = 86400"
-"""For a mover, which rests in the middle of a statement if it is to be slow: servers hang up after 30 s or 60."""
-
-AT_ONE_MOMENT = (
-    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-    "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-)
-"""Where a server's own level is READ COMMITTED, each statement would see another moment, and nothing says so."""
-
-_INIT = (
-    f"SET SESSION {SETTINGS}, character_set_results = 'utf8mb4', sql_quote_show_create = 1, "
-    # A COMMIT ends a transaction, and neither the session nor in another transaction; what we change, we mean to.
-    "completion_type = 0, sql_safe_updates = 0 /*M!100502 , sql_if_exists = 0 */"
-)
-_LOCK_SECONDS = 30
-
-
-def connect(url: EndpointUrl, *, client_flag: int = 0, settings: str | None = None) -> Any:
-    """A pymysql connection in autocommit mode, in UTC, with more settings of the session if they are given.
-
-    They are known to be in force.
-    """
-    from tieout.connectors.mysql.protocol.connections import NamesCursor
-
-    given = ", ".join(filter(None, [_INIT, _guards(url), settings]))
-    connection = log_in(
-        url,
-        host=url.host or "localhost",
-        port=url.port or DEFAULT_PORTS["mysql"],
-        user=url.user or "",
-        password=url.password or "",
-        database=url.database,
-        unix_socket=url.params.get("socket"),
-        charset="utf8mb4",
-        autocommit=True,
-        cursorclass=NamesCursor,
-        init_command=given,
-        connect_timeout=max(1, ceil(url.connect_timeout or CONNECT_SECONDS)),
-        read_timeout=url.read_timeout,
-        client_flag=client_flag,
-    )
-    try:
-        check_settings(url, connection, given)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _guards(url: EndpointUrl) -> str:
-    """What keeps a session out of others' way. Each server reads its own comments, and leaves out the other's."""
-    guards = f"lock_wait_timeout = {ceil(url.lock_timeout or _LOCK_SECONDS)}"
-    if url.statement_timeout is not None:
-        guards += f" /*M!100100 , max_statement_time = {url.statement_timeout:f} */"
-        guards += f" /*!80000 , max_execution_time = {ceil(url.statement_timeout * 1000)} */"
-    if url.read_only:
-        guards += " /*M!100100 , tx_read_only = 1 */ /*!80000 , transaction_read_only = 1 */"
-    return guards
-
 
 WRITING_MODE = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 """An id of 0 stays 0 instead of becoming the next number; the source's invalid dates are stored as they are."""
@@ -162,39 +86,3 @@ def _open(url: EndpointUrl, purpose: Purpose, settings: str | None) -> Any:
     with connection.cursor() as cursor:
         cursor.execute(_MOVING if purpose is Purpose.MOVE else _REPAIRING)
     return connection
-
-
-_COMMENT = re.compile(r"/\*.*?\*/")
-_GIVEN = re.compile(r"(\w+) = ('[^']*'|[\w.]+)")
-_ASKED = ("time_zone", "sql_mode", "lock_wait_timeout", "character_set_results", "sql_select_limit")
-# Each server reads its own comments.
-_READ_ONLY = " /*M!100100 , @@SESSION.tx_read_only */ /*!80000 , @@SESSION.transaction_read_only */"
-_QUESTION = f"SELECT {', '.join(f'@@SESSION.{name}' for name in _ASKED)}{_READ_ONLY}"
-
-
-def check_settings(url: EndpointUrl, connection: Any, given: str) -> None:
-    """`given`: the statement that set them; what it sets twice has the last value."""
-    wanted = {name: value.strip("'") for name, value in _GIVEN.findall(_COMMENT.sub("", given))}
-    with connection.cursor() as cursor:
-        cursor.execute(_QUESTION)
-        found = [str(value) for value in cursor.fetchone()]
-    lacking = [
-        f"{name} = {wanted[name]!r}"
-        for name, value in zip(_ASKED, found, strict=False)
-        if not set(wanted[name].split(",")) <= set(value.split(","))
-    ]
-    if url.read_only and found[len(_ASKED) :] not in ([], ["1"]):
-        lacking.append("transaction_read_only = 1")
-    if lacking:
-        raise AccessError(
-            f"{url.redacted()}: the session did not get its settings ({', '.join(lacking)}): "
-            "a proxy may have dropped them",
-            "connect to the server itself",
-        )
-
-
-def plan_of(cursor: Any, statement: str) -> list[dict[str, Any]]:
-    """The steps of the server's plan for a statement, one for each table, by the names of EXPLAIN's columns."""
-    cursor.execute(f"EXPLAIN {statement}")
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

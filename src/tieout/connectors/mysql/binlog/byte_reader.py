@@ -57,7 +57,7 @@ def inflated_event(data: bytes) -> bytes:
 
 
 def inflated_value(data: bytes) -> bytes:
-    """Inflates a value of a compressed column: empty, plain behind a zero, or in zlib's format with or without its header."""
+    """Inflates a value of a compressed column: empty, plain after a zero, or zlib's format with or without header."""
     if not data:
         return data
     method = data[0] >> 4

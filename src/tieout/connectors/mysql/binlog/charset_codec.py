@@ -30,7 +30,7 @@ _CODECS = {
     "gb18030": "gb18030",
     "euckr": "cp949",
 }
-"""Character sets for which Python's codec agrees with MariaDB in every character: big5, sjis, ujis and eucjpms differ."""
+"""Character sets where Python's codec agrees with MariaDB in every character. Not in big5, sjis, ujis, eucjpms."""
 
 _AT_ONCE = 4096
 """Columns of one query."""
@@ -59,7 +59,7 @@ class Charsets:
 
     @cached_property
     def _names(self) -> dict[int, str]:
-        """Since 10.10, MariaDB has collations that serve many character sets; only one table has their number for each set."""
+        """Since 10.10, MariaDB has collations of many character sets; only one table has their number for each."""
         with closing(MySQLSession(self._url)) as session:
             rows = session.rows("SELECT id, character_set_name FROM information_schema.collations")
             if session.rows(
@@ -103,7 +103,7 @@ def _sequences(longest: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Decodes text by one of Python's codecs, by a table of 256 characters, or by a mapping; without any, bytes stay bytes.
+    """Decodes text by a codec of Python, by a table of 256 characters, or by a mapping; without any, bytes stay bytes.
 
     `characters` maps all byte sequences of a set whose characters have one to three bytes.
     """

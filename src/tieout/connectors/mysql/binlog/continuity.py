@@ -20,8 +20,8 @@ from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.dump import NotThere, dumped
 from tieout.connectors.mysql.binlog.server import file_sizes, position
 from tieout.connectors.mysql.binlog.transactions import Groups, GtidState, gtid_of, is_mixed, lineage_of, mysql_gtid
+from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.session import connect
 from tieout.errors import LogLostError
 from tieout.model.positions import Position, commit_of, moments_of
 
@@ -75,7 +75,7 @@ def _upgraded(url: EndpointUrl, after: Position) -> Position:
 
 
 def proven(url: EndpointUrl, place: Position) -> Position:
-    """The end of a transaction that the server has just reported, with what proves it later. Reads the file from its start.
+    """The end of a transaction that the server has just reported, with what proves it later. Reads all of the file.
 
     NotThere if no event of the file ends there.
     """

@@ -148,7 +148,7 @@ class Alters:
             verb = at.take().key
 
     def _refuse(self, verb: str, at: Words) -> None:
-        """EXCHANGE PARTITION … WITH TABLE t, CONVERT TABLE t TO …, CONVERT PARTITION … TO TABLE t; and unknown actions."""
+        """EXCHANGE PARTITION … WITH TABLE t, CONVERT TABLE t TO …, CONVERT PARTITION … TO TABLE t; unknown actions."""
         self._reason = f"ALTER TABLE … {verb} {at.key} changed it".replace("  ", " ")
         while not at.is_over:
             if at.take().key == "TABLE":
@@ -222,7 +222,7 @@ def redefined(text: str, schema: str, wanted: Wanted, rules: Rules = USUAL) -> t
 
 
 def unread(text: str, wanted: Wanted) -> tuple[Redefined, ...]:
-    """What becomes of tables by a text that cannot be split into words: it counts as a change of each that it may name."""
+    """A text that cannot be split into words counts as a change of every table that it may name."""
     reason = "a statement that cannot be parsed names it"
     return tuple(Redefined(table, reason=reason) for table in wanted.perhaps_in(text))
 

@@ -70,7 +70,7 @@ class Word:
 
 
 def words_of(text: str, rules: Rules = USUAL) -> list[Word]:
-    """All words, without comments; code for some versions is not a comment. Unreadable if a quote or a comment has no end."""
+    """All words, without comments, but with code for some versions. Unreadable if a quote or a comment has no end."""
     return list(words_in(text, rules))
 
 

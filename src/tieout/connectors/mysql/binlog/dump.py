@@ -11,10 +11,10 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.codes import FORMAT
 from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.server import is_mariadb
+from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import NO_SUCH_LOG_POSITION, code_of, translated
 from tieout.connectors.mysql.protocol.commands import start_log_dump
 from tieout.connectors.mysql.protocol.packets import log_packets
-from tieout.connectors.mysql.session import connect
 from tieout.errors import UnreachableError
 from tieout.model.positions import Position
 

@@ -23,8 +23,8 @@ _OFFSETS = 1 << 32
 class EventStream:
     """The events in the packets of a dump. `file` and `offset` are where the last event ended.
 
-    A rotation ends where the next file starts: at its offset 4. `log` distinguishes the file from others of its name: the
-    id of the server that wrote it, and when it was started.
+    A rotation ends where the next file starts: at its offset 4. `log` distinguishes the file from others of its name:
+    the id of the server that wrote it, and when it was started.
     """
 
     def __init__(self, packets: Iterator[bytes], checksums: bool) -> None:

@@ -17,8 +17,8 @@ from tieout.connectors.mysql.binlog.server import end_of_log, file_sizes, gtids_
 from tieout.connectors.mysql.binlog.tables import Wanted, layouts_of
 from tieout.connectors.mysql.binlog.transactions import Groups, GtidState
 from tieout.connectors.mysql.binlog.xa import last_read
+from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.session import connect
 from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.positions import Position
@@ -68,8 +68,8 @@ class BinlogLog:
     to other tables.
 
     Values are int, float, str, bytes or None; what Python has no exact form for is text: dates and times
-    (TIMESTAMP in UTC), DECIMAL with all its digits, BIT as 0 and 1, labels. The log does not distinguish UUID, INET6 and
-    INET4 from BINARY: their values are bytes, in the order that their text shows.
+    (TIMESTAMP in UTC), DECIMAL with all its digits, BIT as 0 and 1, labels. The log does not distinguish UUID, INET6
+    and INET4 from BINARY: their values are bytes, in the order that their text shows.
     """
 
     url: EndpointUrl

@@ -52,7 +52,7 @@ _NAMES = frozenset({codes.GTID, codes.MYSQL_GTID})
 
 
 class Reader:
-    """Turns the events after the end of a transaction into items. `open_log` is for events that have to be read again."""
+    """Turns the events after the end of a transaction into items. `open_log` opens the log for a second read."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class Reader:
             )
 
     def _text(self, query: Query) -> str:
-        """The text of a statement. Unreadable if some of it is invalid, and its ASCII bytes may be parts of characters."""
+        """The text of a statement. Unreadable if it is invalid, and its ASCII bytes may be parts of characters."""
         if query.raw.isascii():
             return query.text
         decoding = self._charsets.decoding(query.collation)

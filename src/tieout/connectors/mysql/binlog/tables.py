@@ -19,8 +19,8 @@ from tieout.connectors.mysql.binlog.row_decoder import Decoded, Decoder, Slot, d
 from tieout.connectors.mysql.binlog.server import fraction_digits
 from tieout.connectors.mysql.binlog.statements import Query
 from tieout.connectors.mysql.binlog.table_map import LogColumn, TableMap, table_id, table_map, table_name
+from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.session import connect
 from tieout.errors import ReadError, UnsupportedError
 from tieout.model.row_changes import ChangeKind, LogTable, Rows
 from tieout.model.server_words import told_of
@@ -28,7 +28,7 @@ from tieout.model.tables import TableName
 
 
 class Wanted:
-    """The tables whose changes are wanted. `folded`: the server ignores case in table names (lower_case_table_names)."""
+    """The tables that are wanted. `folded`: the server ignores case in their names (lower_case_table_names)."""
 
     def __init__(self, tables: frozenset[TableName], folded: bool) -> None:
         self._folded = folded
@@ -238,7 +238,7 @@ class Layouts:
             raise ReadError(f"{described.name}: labels are not valid text: {error}") from None
 
     def _check_old_times(self, described: TableMap) -> None:
-        """Refuses old temporal types with fractions, whose length the log does not have; without fractions they are readable."""
+        """Refuses old temporal types with fractions: the log does not have their length."""
         old = [column.name for column in described.columns if column.type in codes.OLD_TEMPORAL]
         if not old:
             return

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.connection import connect, plan_of
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.mysql.session import connect, plan_of
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations, exact_columns, exact_key

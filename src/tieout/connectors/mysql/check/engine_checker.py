@@ -9,8 +9,8 @@ import re
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.mysql.session import connect
 from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
 
 _NAME = "CHECK TABLE"

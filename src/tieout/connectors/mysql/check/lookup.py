@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.connection import connect, plan_of
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.mysql.session import connect, plan_of
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.check import ChangedRow, FoundEntries, IndexInfo, Literals
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn

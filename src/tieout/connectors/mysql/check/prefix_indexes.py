@@ -13,10 +13,10 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
+from tieout.connectors.mysql.connection import AT_ONE_MOMENT, connect, plan_of
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.mysql.session import AT_ONE_MOMENT, connect, plan_of
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import Unfound, UnfoundRows, Values

@@ -10,12 +10,12 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.continuity import identified
 from tieout.connectors.mysql.binlog.server import end_of_log
+from tieout.connectors.mysql.connection import PATIENT, connect
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.copy_values import rendered, texts_of, unreadable
 from tieout.connectors.mysql.protocol.text_rows import tab_lines
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.mysql.session import PATIENT, connect
 from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
 from tieout.connectors.sql import select
 from tieout.errors import ReadError, UnsupportedError

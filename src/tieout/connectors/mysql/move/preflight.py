@@ -16,11 +16,12 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.binlog.dump import log_behind
 from tieout.connectors.mysql.binlog.server import end_of_log, global_variables
+from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.loader import takes_files
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.mysql.session import MySQLSession, connect
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.protocols.move import Destination
 from tieout.connectors.sql.session import Purpose
 from tieout.errors import AccessError

@@ -14,12 +14,13 @@ from tieout.connectors.mysql.binlog.continuity import proven
 from tieout.connectors.mysql.binlog.ddl_tokens import Unreadable, words_of
 from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.binlog.server import global_variables
+from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.chunks import WATERMARK_TABLE, MySQLChunkSource, drop_watermark
 from tieout.connectors.mysql.move.ddl_same_engine import own_structure
 from tieout.connectors.mysql.move.preflight import source_problems
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.mysql.session import MySQLSession, connect
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.sql.ddl import Reference, Structure, Wiring
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency

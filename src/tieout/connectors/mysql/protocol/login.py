@@ -10,9 +10,6 @@ from tieout.config.tls import mysql_tls
 from tieout.config.urls import EndpointUrl
 from tieout.errors import AccessError
 
-ALL_ROWS = "18446744073709551615"
-"""The sql_select_limit that limits nothing, for every session that logs in."""
-
 _PLAIN = ("mysql_clear_password", "dialog", "mysql_old_password")
 """Plugins by which a server learns the password (the last one: within seconds)."""
 

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.protocol.commands import start_prepared_query
 from tieout.connectors.mysql.protocol.packets import Places, row_packets, rows_of
-from tieout.connectors.mysql.session import connect
 
 _ROW = 0x00
 
