@@ -114,7 +114,7 @@ def test_statements_of_other_character_sets(followed: Followed) -> None:
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("CREATE OR REPLACE SEQUENCE t", "created anew"),
+        ("CREATE OR REPLACE SEQUENCE t", "created again"),
         ("ALTER IGNORE TABLE t ADD UNIQUE (id)", "IGNORE"),
         ("ALTER TABLE t -- RENAME TO x\n WITH SYSTEM VERSIONING", "SYSTEM"),
         ("RENAME TABLE # u\n t -- u\n TO x", "renamed"),

@@ -119,7 +119,7 @@ def test_what_the_server_does_not_always_find_is_not_checked(own: Database) -> N
     own.execute("CREATE TABLE t (id INT PRIMARY KEY, n INT, w VARCHAR(60) AS (CONCAT('n', n)) VIRTUAL, KEY i (w(5)))")
     with closing(open_checker(parse_url(own.url))) as checker:
         (info,) = checker.indexes(*checker.describe(checker.tables()))
-    assert info.unchecked == "it has only the first 5 of w, which is computed when it is read"
+    assert info.unchecked == "it has only the first 5 of w, which the server computes on every read"
 
 
 def told(failure: Any) -> tuple[str, str, str, str]:

@@ -121,7 +121,7 @@ MORE_THAN_IS_TOLD = {
     "dropped": (["DROP TABLE dropped", ONE.replace("one", "dropped")], "it was dropped"),
     "replaced": (
         [ONE.replace("CREATE TABLE one", "CREATE OR REPLACE TABLE replaced"), "UPDATE replaced SET a = 5 WHERE id = 4"],
-        "it was created anew",
+        "it was created again",
     ),
     "anew": (["ALTER TABLE anew DROP COLUMN a, ADD COLUMN a INT DEFAULT 3"], "no column a any more"),
     "later": (["ALTER TABLE later DROP COLUMN a", "ALTER TABLE later ADD COLUMN a INT"], "no column a any more"),
@@ -275,8 +275,8 @@ def test_a_new_column_whose_first_values_nobody_knows(moving: Moving, statement:
     ("statements", "reason"),
     [
         (DJANGO, "has another default by now"),
-        (["ALTER TABLE one ADD COLUMN b DATETIME DEFAULT CURRENT_TIMESTAMP"], "computes by itself"),
-        (["ALTER TABLE one ADD COLUMN b INT AUTO_INCREMENT UNIQUE"], "computes by itself"),
+        (["ALTER TABLE one ADD COLUMN b DATETIME DEFAULT CURRENT_TIMESTAMP"], "computes itself"),
+        (["ALTER TABLE one ADD COLUMN b INT AUTO_INCREMENT UNIQUE"], "computes itself"),
     ],
 )
 @pytest.mark.parametrize("moving", [later("mariadb-mariadb"), "mariadb-postgres"], indirect=True)

@@ -159,7 +159,7 @@ def test_tables_of_postgres_that_can_t_be_followed(ahead: Ahead) -> None:
         prevents(found),
         "public.a: it is unlogged",
         "public.b: public.b has no replica identity",
-        "the target can't hold public.c.twice: it is generated",
+        "the target can't hold public.c.twice: the source generates it",
         "public.d: public.d has no replica identity",
     )
     assert "the server keeps only 64 MB of log" in notes(found)
@@ -212,7 +212,7 @@ def test_what_a_mariadb_target_has_in_the_way(ahead: Ahead) -> None:
         target.execute("SET GLOBAL local_infile = 1")
     only(
         prevents(found),
-        f"target {target.name}.a: it is kept by MyISAM",
+        f"target {target.name}.a: its storage engine is MyISAM",
         f"target {target.name}.b: its trigger ring would run",
         f"target {target.name}.c: it is not empty",
         "public.d does not fit into",
@@ -220,7 +220,7 @@ def test_what_a_mariadb_target_has_in_the_way(ahead: Ahead) -> None:
     )
     assert "local_infile is off" in notes(found)
     found = ahead.look("a", "nope", "nothing.*")
-    only(prevents(found), ".a: it is kept", "neither side has a table nope", "there are no tables to move")
+    only(prevents(found), ".a: its storage engine", "neither side has a table nope", "there are no tables to move")
 
 
 @between("mariadb-postgres")
@@ -334,7 +334,7 @@ def test_the_command(ahead: Ahead, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert told["problems"][0]["severity"] == "different"
     ahead.source.execute("ALTER TABLE t ENGINE = MyISAM")
     assert run("moved") == 2
-    assert "it is kept by MyISAM" in capsys.readouterr().out
+    assert "its storage engine is MyISAM" in capsys.readouterr().out
 
 
 @between("mariadb-postgres", "postgres-mariadb")

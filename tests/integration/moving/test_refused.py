@@ -25,8 +25,8 @@ def test_tables_without_transactions(moving: Moving) -> None:
     moving.source.execute("CREATE TABLE a (id INT PRIMARY KEY) ENGINE = MyISAM")
     moving.source.execute("CREATE TABLE b (id INT PRIMARY KEY) ENGINE = Aria")
     words = refused(moving, "a", "b")
-    assert ".a: it is kept by MyISAM" in words
-    assert ".b: it is kept by Aria" in words
+    assert ".a: its storage engine is MyISAM" in words
+    assert ".b: its storage engine is Aria" in words
 
 
 @MARIADB

@@ -15,7 +15,7 @@ def test_a_good_log() -> None:
 
 def test_no_log_at_all() -> None:
     (problem,) = _of_log({**GOOD, "log_bin": "OFF", "binlog_format": "STATEMENT"})
-    assert (problem.severity, problem.message) == (Severity.PREVENTS, "the server keeps no binary log")
+    assert (problem.severity, problem.message) == (Severity.PREVENTS, "the server has no binary log")
 
 
 def test_what_only_mysql_has() -> None:

@@ -15,10 +15,10 @@ from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 
 _LOSSLESS = {"utf8mb4", "utf8mb3", "utf8", "latin1", None}
-"""Character sets of which every byte string turns into utf8mb4 and back (latin1 is cp1252, all 256 of it)."""
+"""Character sets in which every byte string converts to utf8mb4 and back (latin1 is cp1252, all 256 of it)."""
 
-# Not: a FLOAT, which no decimal literal equals; a SET or JSON, whose canonical text is not the server's; text
-# beside another type, which may spell a value in several ways.
+# Without FLOAT, which no decimal literal equals; without SET and JSON, whose canonical text is not the
+# server's; without text compared with another type, which may write a value in several ways.
 _FOUND = {
     Form.INTEGER: NUMERIC | {TypeName.BITS},
     Form.DECIMAL: NUMERIC,
@@ -37,8 +37,8 @@ _FOUND = {
 
 @dataclass(frozen=True)
 class MySQLDialect(Dialect):
-    """`safe` renders more in SQL: what a driver failed on once is read as plain text or bytes. `raw` renders less:
-    for a driver that hands out the bytes that the server sends, however many they are.
+    """`safe` renders more in SQL: values that a driver failed on are read as plain text or bytes. `raw` renders less:
+    for a driver that returns the bytes that the server sends, however many they are.
     """
 
     server_kind: ServerKind
@@ -87,13 +87,13 @@ class MySQLDialect(Dialect):
 
     def _text(self, column: Column, reference: str) -> str:
         if column.type.name is TypeName.JSON and self.server_kind is not ServerKind.MARIADB and not self.raw:
-            # A type of its own, elsewhere. MariaDB's is text with a check.
+            # Elsewhere JSON is a type of its own. MariaDB's is text with a check.
             return _not_lost(reference, f"CAST({reference} AS CHAR)")
         if column.charset not in _LOSSLESS:
             there = f"CONVERT({reference} USING utf8mb4)"
             back = f"CAST(CONVERT({there} USING {column.charset}) AS BINARY)"
             here = _not_lost(reference, f"CAST({reference} AS BINARY)")
-            # What has no place in Unicode would all become '?', and compare equal.
+            # Bytes without a character in Unicode would all become '?', and compare equal.
             invalid = f"CONCAT(CONVERT(X'00' USING utf8mb4), 'invalid ', HEX({reference}))"
             return _not_lost(reference, f"IF({back} <=> {here}, {there}, {invalid})")
         if self.safe and not self.raw:
@@ -141,16 +141,16 @@ class MySQLDialect(Dialect):
 
 
 def _not_lost(reference: str, rendered: str) -> str:
-    """What a function makes of a value, or an error of the server's: TOO_LONG.
+    """SQL: the result of a function, or the server's error VALUE_TOO_LONG.
 
-    A function whose result would be longer than max_allowed_packet gives NULL and a warning that nobody reads: two such
-    values would be equal, and a repair would write the NULL. The sum is beyond 64 bits. It is of the value's length, so
-    that no server computes it before there is a row.
+    A function whose result would be longer than max_allowed_packet returns NULL and a warning that nobody reads: two
+    such values would be equal, and a repair would write the NULL. The sum exceeds 64 bits. It uses the value's length,
+    so that no server computes it before there is a row.
     """
     return f"IF({reference} IS NULL, NULL, COALESCE({rendered}, CAST(~0 + LENGTH({reference}) AS CHAR)))"
 
 
 def _may_be_long(column: Column) -> bool:
-    """Whether a value may have more than 64 kB."""
+    """Whether a value may be longer than 64 kB."""
     name, length = column.type.name, column.type.precision
     return name is TypeName.JSON or (name in (TypeName.TEXT, TypeName.BINARY) and (length is None or length > 65_535))

@@ -54,7 +54,7 @@ _Rows = dict[TableName, list[tuple[Any, ...]]]
 
 def open_endpoint(url: EndpointUrl) -> MySQLEndpoint:
     if not url.database:
-        raise ConfigError(f"{url.redacted()} names no database", "write it as mysql://user@host/database")
+        raise ConfigError(f"{url.redacted()} does not name a database", "write it as mysql://user@host/database")
     return MySQLEndpoint(url, MySQLSession(url))
 
 
@@ -88,7 +88,7 @@ class MySQLEndpoint:
         for name in names:
             if name not in sizes:
                 raise MissingObjectError(
-                    f"{self.url.redacted()}: there is no table {name}", "check its database and name"
+                    f"{self.url.redacted()}: table {name} does not exist", "check its database and name"
                 )
         columns, indexes = self._about(_COLUMNS, names), self._about(_INDEXES, names)
         foreign, checks = self._about(_FOREIGN_KEYS, names), self._checks(names)
@@ -116,7 +116,7 @@ class MySQLEndpoint:
         self._session.close()
 
     def explain(self, statement: str) -> dict[str, Any]:
-        """How the server would go about a statement on one table."""
+        """The server's plan for a statement on one table."""
         (step,) = self._session.plan(statement)
         return step
 
@@ -124,7 +124,7 @@ class MySQLEndpoint:
         return sampled_keys(self._session, self.server_kind, table, self.round_trip) if is_worth_it(table) else ()
 
     def _checks(self, names: Sequence[TableName]) -> _Rows:
-        # MySQL 8 keeps the table of a check elsewhere; its JSON is a type, and its checks wait for that dialect.
+        # MySQL 8 has the table of a check elsewhere; its JSON is a type, and its checks wait for that dialect.
         return self._about(_CHECKS, names) if self.server_kind is ServerKind.MARIADB else defaultdict(list)
 
     def _about(self, statement: str, names: Sequence[TableName]) -> _Rows:
@@ -174,7 +174,7 @@ def _int(value: Any) -> int | None:
 
 
 def _indexes(rows: list[tuple[Any, ...]]) -> tuple[Index, ...]:
-    """Indexes on whole columns: one on a prefix or an expression identifies no row."""
+    """Indexes on whole columns: an index on a prefix or an expression does not identify rows."""
     grouped: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for index, *rest in rows:
         grouped[index].append(tuple(rest))

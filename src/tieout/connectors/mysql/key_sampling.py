@@ -18,12 +18,12 @@ from tieout.model.tables import Table
 from tieout.model.types import TypeName
 
 _LEAST_ROWS, _MOST_ROWS = 500_000, 60_000_000
-"""A smaller table is a range or two; a larger one is walked while it is read."""
+"""A smaller table is a key range or two; a larger one gets its ranges while it is read."""
 _PART_ROWS = 100_000
 _SECONDS = 0.3
 
 Estimate = Callable[[int, int], int]
-"""How many rows have a key above the first and up to the second, more or less."""
+"""About how many rows have a key above the first and up to the second."""
 
 
 def is_worth_it(table: Table) -> bool:
@@ -32,7 +32,7 @@ def is_worth_it(table: Table) -> bool:
 
 
 def sampled_keys(session: MySQLSession, server_kind: ServerKind, table: Table, round_trip: float) -> tuple[str, ...]:
-    """Keys of a table that is worth it, in order; none if the server does not dive, or is too far away."""
+    """Sampled keys of a table, in order; none if the server does not dive into indexes, or is too far away."""
     dialect = MySQLDialect(server_kind)
     column, name = dialect.quote(table.key[0]), dialect.table(table.name)
     index = next((dialect.quote(index.name) for index in table.indexes if index.columns == table.key), None)
@@ -55,9 +55,9 @@ def sampled_keys(session: MySQLSession, server_kind: ServerKind, table: Table, r
 
 
 def equal_parts(low: int, high: int, parts: int, estimate: Estimate, most_dives: int) -> list[int]:
-    """Keys from `low` to `high` that divide the rows between them into so many parts, about alike.
+    """Keys from `low` to `high` that divide the rows between them into `parts` of about equal size.
 
-    The heaviest interval is halved until none holds more than half a part. Empty if that takes too many dives.
+    Halves the heaviest interval until none holds more than half a part. Empty if that takes too many dives.
     """
     heap = [(-estimate(low, high), low, high)]
     total = 0
@@ -69,13 +69,13 @@ def equal_parts(low: int, high: int, parts: int, estimate: Estimate, most_dives:
         middle = (start + end) // 2
         for half in ((start, middle), (middle, end)):
             heappush(heap, (-estimate(*half), *half))
-        # Added up again: a dive into most of a table says half of it, and the halves know better.
+        # Added up again: a dive into most of a table estimates half of it, and its halves are more exact.
         total = -sum(weight for weight, _, _ in heap)
     return []
 
 
 def _ends(intervals: list[tuple[int, int, int]], parts: int) -> list[int]:
-    """Where the first part begins, and where each of them ends: with the interval in which its last row lies."""
+    """Where the first part starts, and where each part ends: with the interval of its last row."""
     upto = list(accumulate(weight for _, _, weight in intervals))
     ends = [intervals[0][0]]
     for (_, end, _), rows in zip(intervals[:-1], upto, strict=False):

@@ -1,4 +1,4 @@
-"""The only place that puts quotes around what stands in SQL for MySQL servers: names, texts, bytes, bits."""
+"""The only file that puts quotes into SQL for MySQL servers: around names, texts, bytes, bits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/@+=()\[\]{}<>?!#$&*|~-]*")
-"""Text that reads the same in every character set and sql_mode, so that a file of statements can be read, too."""
+"""Text that is the same in every character set and sql_mode, so that people can read a file of statements."""
 _CHARSET = re.compile(r"[a-z0-9_]+")
 
 
 def name(text: str) -> str:
-    """Of anything that has a name: a database, a table, a column, an index, a constraint."""
+    """The name of anything: a database, a table, a column, an index, a constraint."""
     if "\0" in text:
-        raise UnsupportedError(f"MySQL takes no NUL in a name: {text[:60]!r}")
+        raise UnsupportedError(f"MySQL does not allow NUL in a name: {text[:60]!r}")
     return "`" + text.replace("`", "``") + "`"
 
 
@@ -34,19 +34,19 @@ def text(value: str) -> str:
 
 
 def hex_text(value: str) -> str:
-    """Hexadecimal: no quote or backslash can end it, whatever the sql_mode. A literal takes the column's collation."""
+    """A text in hexadecimal: no quote or backslash can end it, in any sql_mode. It takes the column's collation."""
     return coded_text(value.encode().hex(), "utf8mb4")
 
 
 def coded_text(digits: str, charset: str) -> str:
-    """From the hexadecimal digits of its bytes."""
+    """A text, from the hexadecimal digits of its bytes."""
     if _CHARSET.fullmatch(charset) is None:
-        raise UnsupportedError(f"no character set of MySQL has such a name: {charset[:60]!r}")
+        raise UnsupportedError(f"MySQL has no such character set: {charset[:60]!r}")
     return f"_{charset} {octets(bytes.fromhex(digits))}"
 
 
 def backslashed(value: str) -> str:
-    """A text for statements that take nothing but a plain one (labels, comments), where backslashes are escapes."""
+    """A text for statements that accept only a plain literal (labels, comments), where backslashes are escapes."""
     return "'" + value.replace("\\", "\\\\").replace("'", "''").replace("\0", "\\0") + "'"
 
 
@@ -55,14 +55,14 @@ def octets(value: bytes) -> str:
 
 
 def bits(value: str) -> str:
-    """Of zeros and ones."""
+    """Bits, from their zeros and ones."""
     if not value or value.strip("01"):
-        raise ValueError(f"no bits: {value[:60]!r}")
+        raise ValueError(f"not bits: {value[:60]!r}")
     return f"b'{value}'"
 
 
 def account(user: str) -> str:
-    """A user as CURRENT_USER() tells it, for statements that people run."""
+    """A user from CURRENT_USER(), for statements that people run."""
     who, _, host = user.rpartition("@")
     return f"{backslashed(who)}@{backslashed(host)}"
 

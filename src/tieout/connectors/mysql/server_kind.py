@@ -6,6 +6,8 @@ from enum import StrEnum
 
 
 class ServerKind(StrEnum):
+    """The servers that speak the protocol."""
+
     MARIADB = "mariadb"
     MYSQL = "mysql"
     TIDB = "tidb"

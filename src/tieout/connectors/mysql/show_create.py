@@ -1,6 +1,7 @@
-"""A table in a server's own words: SHOW CREATE TABLE, taken apart by its commas and not by its lines.
+"""Splits the output of SHOW CREATE TABLE at its commas, not at its lines.
 
-A name may hold any letter, ends of lines and parentheses among them."""
+A name may contain any letter, including line ends and parentheses.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _KEY = re.compile(rf"((?:UNIQUE )?KEY|PRIMARY KEY) ?({NAME})?")
 
 
 def parts_of(statement: str) -> tuple[list[str], str]:
-    """What stands between the parentheses, one by one; and all from the closing one on: partitions follow it."""
+    """The parts between the parentheses, and everything from the closing one on, such as partitions."""
     parts: list[str] = []
     depth, start = 0, 0
     for token in _TOKEN.finditer(statement):
@@ -27,11 +28,11 @@ def parts_of(statement: str) -> tuple[list[str], str]:
         if depth == 1 and token[0] == ",":
             parts.append(statement[start : token.start()].strip())
             start = token.end()
-    raise ValueError(f"no definition of a table: {statement[:60]!r}")
+    raise ValueError(f"not the definition of a table: {statement[:60]!r}")
 
 
 def keys_of(parts: Sequence[str]) -> dict[str, str]:
-    """B-trees by name, in the server's words; the primary key as PRIMARY."""
+    """The definitions of B-tree indexes by name; the primary key is PRIMARY."""
     found = {}
     for part in parts:
         if match := _KEY.match(part):

@@ -1,4 +1,7 @@
-"""Reads MySQL servers on executors: connectorx for rows of MariaDB, pymysql for the others and for single values."""
+"""Reads MySQL servers on executors: rows of MariaDB with connectorx; other rows and single values with pymysql.
+
+pymysql is slower, and works over every kind of connection.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,14 @@ _LANE = "COALESCE(SUM(CAST(CONV(SUBSTR(h, {}, 16), 16, 10) AS DECIMAL(20))), 0)"
 
 @dataclass(frozen=True)
 class MySQLReader:
-    """`safe` reads again what the Arrow driver failed on, in forms that it knows; `by_rows`, without that driver."""
+    """`safe` renders values so that the Arrow driver does not fail on them; `by_rows` reads without that driver."""
 
     url: EndpointUrl
     server_kind: ServerKind
     safe: bool = False
     by_rows: bool = False
     held: Any = None
-    """A connection that sees one moment, while it is held."""
+    """A connection with an open snapshot."""
 
     @property
     def _dialect(self) -> MySQLDialect:
@@ -83,7 +86,7 @@ class MySQLReader:
             held = self.held
             batches = row_batches(self.url, statement) if held is None else batches_by(held, self.url, statement)
         else:
-            # The Arrow driver's sessions begin in the server's own time zone and mode.
+            # The Arrow driver's sessions start with the server's own time zone and mode.
             statement = f"SET STATEMENT {SETTINGS} FOR {select.select(self._dialect, scan, condition)}"
             batches = self._by_arrow(scan, statement)
         for batch in batches:
@@ -104,9 +107,9 @@ class MySQLReader:
         inner = select.aggregate(dialect, scan, select.within(dialect, scan, keys), hashed)
         row = self._row(f"SELECT COUNT(*), COUNT(h), {_LANE.format(1)}, {_LANE.format(17)} FROM ({inner}) AS hashed")
         if row[0] != row[1]:
-            # A sum would pass over them in silence.
+            # A sum would silently skip them.
             raise ReadError(
-                f"{self.url.redacted()}: {scan.table.name} has rows that the server can't hash: they are longer "
+                f"{self.url.redacted()}: {scan.table.name} has rows that the server cannot hash: they are longer "
                 "than its max_allowed_packet",
                 "use --strategy pull",
             )
@@ -123,7 +126,7 @@ class MySQLReader:
             return cut(scan, keys, most, next_bound)
 
     def activity(self) -> str | None:
-        """How many rows the server has written. MySQL counts temporary tables too: it errs on the safe side."""
+        """How many rows the server has written. MySQL counts temporary tables, too, so it errs on the safe side."""
         with translated(self.url), connect(self.url) as connection, connection.cursor() as cursor:
             cursor.execute(_WRITES)
             counted = dict(cursor.fetchall())
@@ -136,7 +139,7 @@ class MySQLReader:
 
 
 def zero_moments(scan: Scan, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """UNIX_TIMESTAMP gives 0 for '0000-00-00 00:00:00', which is not 1970: say so."""
+    """Restores '0000-00-00 00:00:00', for which UNIX_TIMESTAMP returns 0 as for 1970."""
     columns = list(batch.columns)
     for place, column in enumerate(scan.columns):
         if column.column.type.name is not TypeName.INSTANT or columns[place].null_count == len(columns[place]):
@@ -156,19 +159,19 @@ def wants_tls(url: EndpointUrl) -> bool:
 
 
 def arrow_url(url: EndpointUrl) -> str:
-    """The URL that connectorx reads with."""
+    """The URL for connectorx."""
     password = f":{quote(url.password, safe='')}" if url.password else ""
     host = f"[{url.host}]" if url.host and ":" in url.host else (url.host or "localhost")
     login = f"{quote(url.user or '', safe='')}{password}@"
-    # Left to itself, the driver asks a server on localhost for its socket and goes there: behind a tunnel or a proxy
-    # that is a path of the other machine, where this one may have a server of its own.
+    # By default, the driver asks a server on localhost for its socket and connects to it: behind a tunnel or a proxy
+    # that is a path of the other machine, and this machine may have a server of its own there.
     port = url.port or DEFAULT_PORTS["mysql"]
     return f"mysql://{login}{host}:{port}/{quote(url.database or '', safe='')}?prefer_socket=false"
 
 
 def arrow_batches(url: EndpointUrl, statement: str, row_bytes: int | None) -> Iterator[pa.RecordBatch]:
-    """Streams a query. A panic of the driver (zero dates, invalid text) is raised as DriverPanic, and so is what it
-    says of a row that is longer than the server's max_allowed_packet."""
+    """Streams a query. Raises DriverPanic for a panic of the driver (zero dates, invalid text), and for a row that is
+    longer than the server's max_allowed_packet."""
     import connectorx
 
     size = max(16, min(65_536, BATCH_BYTES // max(row_bytes or 256, 1)))
@@ -185,17 +188,17 @@ def arrow_batches(url: EndpointUrl, statement: str, row_bytes: int | None) -> It
     except RuntimeError as error:
         raise DriverPanic(str(error)) if is_too_long(str(error)) else translate_arrow(url, str(error)) from None
     except BaseException as error:
-        # A Rust panic is no Exception; it must not take the worker with it.
+        # A Rust panic is not an Exception; it must not kill the worker.
         if type(error).__name__ != "PanicException":
             raise
-        # That is also how it says that the server hung up, or met something, in the middle of a stream.
+        # It also panics when the server hangs up or fails in the middle of a stream.
         of_server = any(word in str(error) for word in ("IoError", "MySqlError")) and not is_too_long(str(error))
         raise translate_arrow(url, str(error)) if of_server else DriverPanic(str(error)) from None
 
 
 @contextmanager
 def _muted() -> Iterator[None]:
-    """A panic prints a page to the process's standard error before it can be caught: keep that from the user."""
+    """Hides standard error: a panic prints a page to it before anything can catch the panic."""
     kept = os.dup(2)
     with tempfile.TemporaryFile() as sink:
         os.dup2(sink.fileno(), 2)
@@ -211,25 +214,25 @@ _BATCH_BYTES = 16 << 20
 
 
 def only_by_rows(url: EndpointUrl, server_kind: ServerKind) -> bool:
-    """connectorx speaks neither TLS nor through a socket of our choice.
+    """Whether only pymysql can read: connectorx supports neither TLS nor a socket of our choice.
 
-    And it can't be kept from encrypting the password by a key that the server sends (caching_sha2_password): it is for
-    MariaDB, which does not log in that way.
+    And nothing keeps it from encrypting the password with a key that the server sends (caching_sha2_password): so it
+    reads only MariaDB, which does not log in that way.
     """
     return wants_tls(url) or url.socket is not None or server_kind is not ServerKind.MARIADB
 
 
 def row_batches(url: EndpointUrl, statement: str) -> Iterator[pa.RecordBatch]:
-    """Streams a query whose columns are integers, doubles, text and bytes; text comes as its bytes in UTF-8.
+    """Streams a query whose columns are integers, doubles, text and bytes; text arrives as bytes in UTF-8.
 
-    However long a value is: the server's max_allowed_packet is for what it takes, and for its functions.
+    Values may have any length: the server's max_allowed_packet limits what it receives, and its functions.
     """
     with translated(url), closing(connect(url)) as connection:
         yield from batches_by(connection, url, statement)
 
 
 def batches_by(connection: Any, url: EndpointUrl, statement: str) -> Iterator[pa.RecordBatch]:
-    """The same, by a connection that is open."""
+    """The same, on an open connection."""
     from pymysql.cursors import SSCursor
 
     with translated(url), _undecoded(connection), connection.cursor(SSCursor) as cursor:
@@ -242,7 +245,7 @@ def batches_by(connection: Any, url: EndpointUrl, statement: str) -> Iterator[pa
 
 @contextmanager
 def _undecoded(connection: Any) -> Iterator[None]:
-    """Text of rows stays bytes: some of it is none in its character set."""
+    """Leaves text as bytes: some of it is invalid in its character set."""
     connection.use_unicode = False
     try:
         yield
@@ -251,7 +254,7 @@ def _undecoded(connection: Any) -> Iterator[None]:
 
 
 def _some(cursor: Any) -> list[Any]:
-    """The next rows, as many as make a batch."""
+    """The next batch of rows."""
     rows: list[Any] = []
     size = 0
     while len(rows) < _BATCH and size < _BATCH_BYTES and (row := cursor.fetchone()) is not None:

@@ -29,7 +29,7 @@ _SIMPLE = {
     "year": TypeName.YEAR,
     "json": TypeName.JSON,
     "uuid": TypeName.UUID,
-    # MariaDB's addresses come as text, and equal addresses as equal text.
+    # MariaDB sends addresses as text, and equal addresses as equal text.
     "inet4": TypeName.TEXT,
     "inet6": TypeName.TEXT,
 }
@@ -58,10 +58,10 @@ def logical_type(
 
 
 def order_of(t: LogicalType, server: str, collation: str | None) -> str | None:
-    """The name of the order in which the server sorts a type; None where ranges are not to be cut in it.
+    """The name of the order in which the server sorts a type; None where key ranges must not depend on it.
 
-    `server` is server_kind and release: a collation of the same name may sort otherwise in another one.
-    TIMESTAMP has none: a literal would be read in the session's time zone, with an hour twice a year.
+    `server` is its kind and release: a collation of the same name may sort differently in another release.
+    TIMESTAMP has none: the server reads a literal in the session's time zone, where an hour occurs twice a year.
     """
     if t.name in (TypeName.INTEGER, TypeName.DECIMAL):
         return "numeric"
@@ -73,7 +73,7 @@ def order_of(t: LogicalType, server: str, collation: str | None) -> str | None:
 
 
 def _labels(full: str) -> tuple[str, ...]:
-    """As the catalog writes them, in every sql_mode: a quote is doubled; backslashes and ends of lines are escaped."""
+    """The labels of an ENUM or SET. The catalog doubles quotes, and escapes backslashes and line ends."""
     return tuple(_ESCAPED.sub(_meant, label) for label in re.findall(r"'((?:[^'\\]|''|\\.)*)'", full, re.DOTALL))
 
 

@@ -1,4 +1,4 @@
-"""Writes to MySQL servers."""
+"""Changes rows of MySQL servers for a repair."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class MySQLStatements:
         return dml.insert(self.dialect, table, row)
 
     def update(self, table: Table, key: Row, row: Row) -> str:
-        # A column may be ON UPDATE CURRENT_TIMESTAMP: told its own value, it stays.
+        # A column may be ON UPDATE CURRENT_TIMESTAMP: assigned its own value, it stays.
         keep = [c for c in table.columns if c.type.name in _MOMENTS and not c.generated]
         return dml.update(self.dialect, table, key, row, keep=keep)
 
@@ -110,21 +110,21 @@ class MySQLWriter(SqlWriter):
             rows = self.session.rows(statement + " FOR UPDATE" if lock else statement)
         except ValueTooLong:
             most = f"{self.most_bytes:,} bytes"
-            raise Refused(f"the row holds more than the server's max_allowed_packet ({most}): raise it") from None
+            raise Refused(f"the row is longer than the server's max_allowed_packet ({most}): raise it") from None
         yield zero_moments(scan, batch_of(rows, len(scan.columns)))
 
     def execute(self, statement: str) -> int:
         if len(statement) > self.most_bytes - 1024:
-            # Sent all the same, it would cost the connection.
+            # The server would close the connection.
             raise Refused(
-                f"the statement has {len(statement):,} bytes, and the server takes {self.most_bytes:,} "
+                f"the statement has {len(statement):,} bytes, but the server accepts {self.most_bytes:,} "
                 "(raise its max_allowed_packet)"
             )
         return super().execute(statement)
 
 
 class _RowDialect(MySQLDialect):
-    """What pymysql reads exactly: a FLOAT has six digits as text, and all of them as a DOUBLE."""
+    """Renders what pymysql reads exactly: as text, a FLOAT has six digits; as a DOUBLE, all of them."""
 
     def wire(self, column: ScanColumn, reference: str) -> str:
         if column.column.type.name is TypeName.FLOAT32:

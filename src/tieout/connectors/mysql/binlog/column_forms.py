@@ -178,7 +178,7 @@ _MAKERS: dict[int, Callable[[LogColumn, Callable[[int], Decoding]], Form]] = {
 
 
 _DECIMAL_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
-"""Of so many digits."""
+"""Bytes of a group, by its digits."""
 _DECIMAL_ITEMS = {1: "B", 2: "H", 3: "BH", 4: "I"}
 _ITEM_BITS = {"B": 8, "H": 16, "I": 32}
 

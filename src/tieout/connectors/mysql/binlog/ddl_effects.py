@@ -281,7 +281,7 @@ def _of_tables(verb: str, at: Words, schema: str, *, replaces: bool, ignores: bo
             part.end()
         at.end()
     elif not at.skip("IF", "NOT", "EXISTS") or replaces:
-        yield Redefined(at.name(schema), reason="it was created anew")
+        yield Redefined(at.name(schema), reason="it was created again")
 
 
 def _temporary(verb: str, at: Words, schema: str) -> Iterator[Redefined]:

@@ -22,7 +22,7 @@ _NEVER = 1 << 64
 
 
 class Until:
-    """Compares positions with the one to stop at. Only the first event of a file costs a look at its name."""
+    """Compares positions with the one to stop at. It parses a file's name only once."""
 
     def __init__(self, position: Position) -> None:
         self._number, self._offset = position.place

@@ -87,7 +87,7 @@ def _end(connection: Any) -> tuple[str, int, str]:
             raise
         row = _row(connection, "SHOW BINARY LOG STATUS")  # since MySQL 8.4
     if not row:
-        raise UnsupportedError("the server keeps no binary log", "start it with log_bin, and binlog_format = ROW")
+        raise UnsupportedError("the server has no binary log", "start it with log_bin, and binlog_format = ROW")
     return str(row[0]), int(row[1]), str(row[4]) if len(row) > 4 else ""
 
 

@@ -1,4 +1,4 @@
-"""What a MySQL server's catalog says of indexes and of constraints."""
+"""Reads indexes and constraints from a MySQL server's catalog."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ ORDER BY partition_ordinal_position, subpartition_ordinal_position"""
 
 
 def indexes_of(endpoint: MySQLEndpoint, table: Table) -> list[IndexInfo]:
-    """The indexes of a table, in the order of their names. InnoDB's primary key is the table itself: none of them."""
+    """The indexes of a table, in the order of their names. Without InnoDB's primary key, which is the table itself."""
     rows = endpoint.all(_INDEXES, [table.name.schema, table.name.name])
     found = [_info(str(name), list(parts), table) for name, parts in groupby(rows, key=itemgetter(0))]
     return [info for info in found if not (info.primary and is_clustered(table))]
 
 
 def partitions_of(endpoint: MySQLEndpoint, table: Table) -> tuple[str, ...]:
-    """The smallest ones, each with indexes of its own; none if the table is in one piece."""
+    """The smallest partitions, each with indexes of its own; none if the table has no partitions."""
     return tuple(str(name) for (name,) in endpoint.all(_PARTITIONS, [table.name.schema, table.name.name]))
 
 
 def has_ascending_key(endpoint: MySQLEndpoint, table: Table) -> bool:
-    """Whether rows are in the order of a primary key, and so are entries that are otherwise equal."""
+    """Whether rows are in ascending order of a primary key, and so are index entries that are otherwise equal."""
     ways = [way for (way,) in endpoint.all(_PRIMARY, [table.name.schema, table.name.name])]
     return is_clustered(table) and bool(ways) and set(ways) == {"A"}
 
 
 def is_clustered(table: Table) -> bool:
-    """Whether rows lie in the order of their key, and entries have that key for an address."""
+    """Whether rows are stored in the order of their key, and index entries use that key as the row's address."""
     return (table.engine or "").casefold() == "innodb"
 
 
@@ -64,8 +64,10 @@ def _info(name: str, parts: Sequence[tuple[Any, ...]], table: Table) -> IndexInf
     for _, _, method, column_name, prefix, collation, extra in parts:
         reason, column = _column(table, method, column_name, prefix)
         if prefix is not None and "VIRTUAL" in str(extra).upper():
-            # Seen on MariaDB 10.11: beside a writer, the server does not find all rows by such an index.
-            reason = reason or f"it has only the first {prefix} of {column_name}, which is computed when it is read"
+            # Seen on MariaDB 10.11: while somebody writes, the server does not find all rows by such an index.
+            reason = (
+                reason or f"it has only the first {prefix} of {column_name}, which the server computes on every read"
+            )
         unchecked = unchecked or reason
         if column is not None and prefix is not None:
             shortened.append((column.name, int(prefix)))
@@ -86,22 +88,22 @@ def _info(name: str, parts: Sequence[tuple[Any, ...]], table: Table) -> IndexInf
 
 
 def _column(table: Table, method: str, name: str | None, prefix: int | None) -> tuple[str | None, ScanColumn | None]:
-    """Why the index can't be checked, if that is so; and the column."""
+    """Why the index cannot be checked, if so; and the column."""
     if method != "BTREE":
-        return f"it is a {method} index: only B-trees are checked", None
+        return f"it is a {method} index; only B-trees are checked", None
     if name is None:
-        return "the server has no way to read an expression from an index alone", None
+        return "the server cannot read an expression from an index alone", None
     column = table.column(name)
     kind = common_kind(column.type, column.type)
     if isinstance(kind, Incomparable):
         return f"{name}: {kind.reason}", None
     if prefix is not None and not is_clustered(table):
         return (
-            f"it has only the first {prefix} of {name}, and {table.engine} does not tell which rows it leads to",
+            f"it has only the first {prefix} of {name}, and {table.engine} does not show which rows it leads to",
             None,
         )
     if prefix is not None and not table.key:
-        return f"it has only the first {prefix} of {name}, and rows have no key to be looked up with", None
+        return f"it has only the first {prefix} of {name}, and rows have no key to look them up by", None
     return None, ScanColumn(column, kind)
 
 
@@ -149,7 +151,7 @@ def _checks(endpoint: MySQLEndpoint, table: Table) -> Iterator[ConstraintInfo]:
     ours = endpoint.server_kind is ServerKind.MARIADB
     enforced = not ours or endpoint.all("SELECT @@GLOBAL.check_constraint_checks", []) == [(1,)]
     for name, clause, state in _rows(endpoint, _MARIADB_CHECKS if ours else _MYSQL_CHECKS, table):
-        # MySQL's own catalog has the quotes of its texts escaped once more.
+        # MySQL's catalog escapes the quotes of texts once more.
         expression = clause if ours else clause.replace("\\'", "'")
         named = {found.replace("``", "`") for found in _NAME.findall(expression)}
         yield ConstraintInfo(
@@ -194,7 +196,7 @@ def _keys(endpoint: MySQLEndpoint, table: Table) -> Iterator[ConstraintInfo]:
 
 
 def _overlapping(endpoint: MySQLEndpoint, table: Table) -> set[str]:
-    """Keys that also say that periods do not overlap, which only the table's own statement tells."""
+    """Keys that forbid overlapping periods; only SHOW CREATE TABLE shows that."""
     if endpoint.server_kind is not ServerKind.MARIADB:
         return set()
     ((_, statement),) = endpoint.all(f"SHOW CREATE TABLE {MySQLDialect(endpoint.server_kind).table(table.name)}", [])

@@ -1,4 +1,4 @@
-"""A database of a MySQL server as one who checks it sees it."""
+"""What `tieout check` reads of a database on a MySQL server."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
         )
 
     def _with_rows(self, index: IndexInfo, scan: Scan) -> ScanPath | Unreadable:
-        """An index of beginnings alone, which the server uses only to get at rows."""
+        """An index of prefixes only, which the server uses just to find rows."""
         scan = replace(scan, where=everything(self._dialect, index.table.column(index.shortened[0][0])))
         plan = self._endpoint.explain(select.select(self._dialect, scan, ""))
         words = f"key {plan['key']}, {plan['type']}, with the rows"
         if plan["key"] != index.name or plan["type"] != "range":
-            return Unreadable(f"the server would not go through all of it: {words}")
+            return Unreadable(f"the server would not read all of it: {words}")
         return self._sought(index, scan, words)
 
     def _sought(self, index: IndexInfo, scan: Scan, words: str) -> ScanPath:
@@ -118,7 +118,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
         )
 
     def _explained(self, table: Table, columns: Sequence[ScanColumn], through: str) -> tuple[Scan, dict[str, object]]:
-        """The scan, and what the server says of how it would go about it."""
+        """The scan, and the server's plan for it."""
         scan = Scan(table, (*_address(table), *columns), through=through)
         return scan, self._endpoint.explain(select.select(self._dialect, scan, ""))
 
@@ -126,14 +126,16 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
         self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
     ) -> MySQLLookup | Unreadable:
         if not is_clustered(table):
-            return Unreadable(f"entries of {table.engine} don't tell their rows' keys: CHECK TABLE checks it whole")
+            return Unreadable(
+                f"entries of {table.engine} do not have the keys of their rows: CHECK TABLE checks it whole"
+            )
         if not any(index.primary for index in table.indexes):
             return Unreadable("it has no primary key: CHECK TABLE checks it whole")
         url, server_kind = self._endpoint.url, self._endpoint.server_kind
         return MySQLLookup(url, server_kind, table, _address(table), tuple(columns), tuple(indexes))
 
     def unprobed(self, index: IndexInfo) -> str | None:
-        return "it holds only the beginning of columns: CHECK TABLE checks it whole" if index.shortened else None
+        return "it holds only prefixes of columns: CHECK TABLE checks it whole" if index.shortened else None
 
     def addresses_are_keys(self, table: Table) -> bool:
         return is_clustered(table)
@@ -149,7 +151,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
         if isinstance(path, Unreadable):
             return path
         rules, unjudged = rules_of(self._endpoint, table)
-        # By a key of whole columns, which every engine can go through from one to the next.
+        # By a key of whole columns, which every engine can read in order.
         own = any(index.primary and index.columns == table.key for index in table.indexes)
         ordered = own and len(key) == len(table.key) > 0 and all(column.column.order for column in key)
         return ScanValues(
@@ -174,7 +176,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
 
 
 def _address(table: Table) -> tuple[ScanColumn, ...]:
-    """The key of a clustered table; none for engines whose entries have places in a file."""
+    """The key of a clustered table; none for engines whose entries point into a file."""
     if not is_clustered(table):
         return ()
     columns = [table.column(name) for name in table.key]
@@ -183,11 +185,11 @@ def _address(table: Table) -> tuple[ScanColumn, ...]:
 
 
 def _rows_alone(table: Table) -> str:
-    """SQL: the way to the rows that leads through no index but the table itself."""
+    """SQL: the access path to the rows that uses no index but the table itself."""
     clustered = is_clustered(table) and any(index.primary for index in table.indexes)
     return _PRIMARY if clustered else "USE INDEX ()"
 
 
 def _any_column(table: Table) -> ScanColumn:
-    """For a statement that is only explained."""
+    """Any column, for a statement that the server only explains."""
     return ScanColumn(table.columns[0], Kind(Form.BYTES))

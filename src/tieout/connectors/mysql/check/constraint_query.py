@@ -1,4 +1,4 @@
-"""Rows of a MySQL server that break constraints, found by reading the tables from end to end."""
+"""Finds rows of a MySQL server that break constraints, by reading whole tables."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 _BATCH = 10_000
 _WHOLE = ("ALL", "system")
-"""How a table is read from end to end: `system` is one of MyISAM or Aria that has at most one row."""
+"""Plan types of a full scan: `system` is a table of MyISAM or Aria with at most one row."""
 _EMPTY = ("Impossible WHERE noticed after reading const tables", "no matching row in const table")
-"""Of such a table without a row: no index may be used, so nothing else is a constant."""
+"""Plans for such a table without a row: as no index may be used, nothing else is constant."""
 
 
 @dataclass(frozen=True)
 class MySQLAsking:
-    """By pymysql: there is little to send, and what a CHECK says depends on settings of the session."""
+    """Reads with pymysql: there is little to send, and the meaning of a CHECK depends on the session's settings."""
 
     url: EndpointUrl
     table: Table
@@ -57,7 +57,7 @@ class MySQLAsking:
         return int(rows), int(broken)
 
     def connect(self) -> Any:
-        # The catalog writes texts of expressions with backslashes: they are escapes, as they are by default.
+        # The catalog escapes texts in expressions with backslashes, so they must be escapes here.
         connection = connect(self.url, settings="sql_mode = 'STRICT_ALL_TABLES'")
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
@@ -76,14 +76,14 @@ class MySQLConstraints(ConstraintDialect):
         return f"{self.indexed_source(table, alias)} USE INDEX ()"
 
     def is_null(self, expression: str) -> str:
-        # IS NULL of a column that is NOT NULL is false before a row is read; a NULLIF may be NULL whatever is in it.
+        # For a NOT NULL column, the server does not evaluate IS NULL on rows; NULLIF may be NULL for any column.
         return f"(NULLIF({expression}, NULL) IS NULL)"
 
     def opaque(self, key: str) -> str:
         return f"COALESCE({key})"
 
     def alike(self, columns: Sequence[ScanColumn], source: str, condition: str, keys: Sequence[str]) -> str:
-        # Window functions sort, by the first max_sort_length bytes of a value; groups are made of whole values.
+        # Window functions sort by the first max_sort_length bytes of a value; GROUP BY compares whole values.
         names = [f"tieout_{place}" for place in range(len(keys))]
         groups = self.grouped(
             ", ".join(
@@ -123,18 +123,18 @@ def find_violations(
         except TieoutError as error:
             return Unreadable(str(error))
         except _ReadOtherwise as otherwise:
-            return Unreadable(f"the server would not read the tables from end to end: {otherwise}")
+            return Unreadable(f"the server would not read the whole tables: {otherwise}")
     return Violations(
         asked.constraints, asking, asked.address, asked.key, asked.values, found.marks, found.parts, evidence
     )
 
 
 class _ReadOtherwise(Exception):
-    """The plan has something in it by which the rows themselves are not read."""
+    """The plan does not read the rows themselves."""
 
 
 def _proven(asking: MySQLAsking, statements: Sequence[str], aliases: Mapping[str, str]) -> str:
-    """How the server goes about all of them."""
+    """How the server reads the tables for all of these statements."""
     read: dict[str, None] = {}
     with translated(asking.url), asking.connect() as connection, connection.cursor() as cursor:
         for statement in statements:

@@ -1,6 +1,6 @@
-"""CHECK TABLE: a MySQL server's own checker. Whatever it complains of it marks as corrupted, in each of its forms:
+"""CHECK TABLE, the server's own checker. In each of its forms, it marks what it finds as corrupted.
 
-no statement reads that index, or that table, after it. That is a write, and is done only when it was asked for.
+Afterwards no statement reads that index, or that table. That is a write, so Tieout runs it only on request.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOCK_SECONDS = 5
 
 
 def check_table(url: EndpointUrl, table: str, seconds: float) -> OwnCheck:
-    """`table` is quoted. What it says of each fault, without the verdict at the end, if there is more than that."""
+    """Runs it on a table, by its quoted name. Findings omit the final verdict, unless it is all there is."""
     statement = f"CHECK TABLE {table} EXTENDED"
     writing = replace(url, read_only=False)
     settings = f"lock_wait_timeout = {_LOCK_SECONDS} /*M!100100 , max_statement_time = {seconds:.3f} */"

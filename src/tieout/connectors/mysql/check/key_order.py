@@ -1,7 +1,7 @@
-"""Whether the entries of an index stand in the order that the server looks for them by.
+"""Checks that the entries of an index are in the order by which the server searches for them.
 
-A scan of an index alone hands out its entries as they stand there. Variables of the session hold what the last one
-was, and the server compares, by the rules of each column's own type and collation.
+A scan of an index alone returns its entries in their stored order. Session variables hold the previous entry, and the
+server compares, by the rules of each column's own type and collation.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _BY_NUMBER = {
     TypeName.INSTANT,
     TypeName.TIME,
 }
-"""In an index these stand by their numbers. A variable would hold them as text, which is not in that order or slow."""
+"""Types that an index orders by number. A variable would hold them as text, whose order differs, or which is slow."""
 
 
 @dataclass(frozen=True)
 class KeyOrderPath(ScanPath, ComparesNeighbours):
-    """A path whose scan goes through an index from its begin to its end; `descending` for each of its columns.
+    """A path whose scan reads an index from start to end; `descending` is for each of its columns.
 
-    `behind` these, entries stand in the order of their rows' key. Each of the `partitions` has an index of its own.
+    Entries that are equal in these are in the order of the key in `behind`. Each partition has an index of its own.
     """
 
     url: EndpointUrl = field(kw_only=True)
@@ -58,7 +58,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         return [replace(self.scan, through=part) for part in parts]
 
     def order_of(self, part: Scan) -> list[Disorder]:
-        """Values are only kept if the first look has shown that there is something to tell."""
+        """A first statement only finds out whether there is disorder; a second one lists it with values."""
         with translated(self.url), lease(("order", self.url), lambda: connect(self.url)) as connection:
             if not self._found(connection, part, f"{self.order_statement(part, described=False)} LIMIT 1"):
                 return []
@@ -68,7 +68,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         return neighbours(self._keys, batch.columns)
 
     def order_statement(self, part: Scan, *, described: bool) -> str:
-        """SQL: entries that should be before the one that they come after. If `described`, the columns of both."""
+        """SQL: entries that should precede the entry before them. If `described`, with the columns of both."""
         places = range(len(self._keys))
         wrong, kept = f"@seen > 0 AND ({self._is_before(0)})", {f"k{n}": self._compared(n) for n in places}
         listed = "1"
@@ -93,7 +93,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         return [self._dialect.wire(column, self._dialect.quote(column.name)) for column in self._keys]
 
     def _is_before(self, place: int) -> str:
-        """SQL: whether an entry belongs before the one whose values are kept. NULL is before all else."""
+        """SQL: whether an entry belongs before the one in the variables. NULL comes first."""
         value, last = self._compared(place), f"@k{place}"
         backwards = place < len(self.descending) and self.descending[place]
         low, high, sign = (last, value, ">") if backwards else (value, last, "<")
@@ -108,7 +108,7 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         return f"({name} + 0)" if column.type.name in _BY_NUMBER else name
 
     def _found(self, connection: Any, part: Scan, statement: str) -> Sequence[Sequence[Any]]:
-        # A variable has the type of what it held before the statement that it is used in.
+        # In a statement, a variable has the type of the value that it held before.
         places = range(len(self._keys))
         values = [self._compared(place) for place in places] + 2 * self._wires
         names = ", ".join(f"@{letter}{place}" for letter in "kdf" for place in places)
@@ -126,12 +126,12 @@ class KeyOrderPath(ScanPath, ComparesNeighbours):
         in_order = plan["type"] == "index" and "Using index" in extra
         if plan["key"] != self.index or not in_order or "filesort" in extra or "temporary" in extra:
             words = f"type {plan['type']}, key {plan['key']}, {extra}"
-            raise UnsupportedError(f"the server would not go through it as it stands: {words}")
+            raise UnsupportedError(f"the server would not read it in its stored order: {words}")
 
 
 def _done(assignments: Mapping[str, str]) -> str:
-    """SQL: a number, never NULL, for which all of these variables are given their values, one after the other.
+    """SQL: a number, never NULL, whose evaluation assigns these variables, one after the other.
 
-    Each is compared with itself: what the server knows without a look, as that a column is never NULL, it leaves out.
+    Each is compared with itself: the server skips what it knows beforehand, for example that a column is never NULL.
     """
     return "(" + " + ".join(f"((@{name} := {value}) <=> @{name})" for name, value in assignments.items()) + ")"

@@ -1,4 +1,4 @@
-"""Rows of an InnoDB table by their keys, and entries of its indexes by what they may have been made of."""
+"""Looks up rows of an InnoDB table by their keys, and index entries by the values of rows, now and before."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from tieout.errors import UnsupportedError
 from tieout.model.tables import Table
 
 _AT_ONCE = 100
-"""Of the parts of a UNION."""
+"""The most parts of a UNION."""
 _PRIMARY = "FORCE INDEX (PRIMARY)"
 _LOOKED_UP = {"eq_ref", "ref", "range"}
 
 
 @dataclass(frozen=True)
 class MySQLLookup:
-    """A row's address is its key, and the table is the index of that."""
+    """A row's address is its key, and the table is the index on it."""
 
     keyed_by_index: ClassVar[bool] = False
     sees_dangling: ClassVar[bool] = True
-    old_values: ClassVar[str] = "SET GLOBAL binlog_row_image = FULL has them told"
+    old_values: ClassVar[str] = "SET GLOBAL binlog_row_image = FULL logs them"
 
     url: EndpointUrl
     server_kind: ServerKind
@@ -68,7 +68,7 @@ class MySQLLookup:
                     yield FoundEntries(batch, batch.num_rows)
 
     def _own(self, index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[str]:
-        """Entries of what rows are now. The statement reads both: a value of any sort finds itself."""
+        """Entries for the present values of rows. The statement reads both: a value of any type finds itself."""
         quote, name = self._dialect.quote, self._dialect.table(self.table.name)
         same = [f"e.{quote(column.name)} <=> r.{quote(column.name)}" for column in index.columns]
         same += [f"e.{quote(column)} = r.{quote(column)}" for column in self.table.key]
@@ -80,7 +80,7 @@ class MySQLLookup:
         )
 
     def _before(self, index: IndexInfo, rows: Sequence[ChangedRow]) -> Iterator[str]:
-        """Entries of what rows were."""
+        """Entries for earlier values of rows."""
         quote = self._dialect.quote
         name = self._dialect.table(self.table.name)
         source = f"SELECT {self._selected(index, '')} FROM {name} {self._through(index)} WHERE "
@@ -94,7 +94,7 @@ class MySQLLookup:
             yield " UNION ALL ".join(parts[start : start + _AT_ONCE])
 
     def _selected(self, index: IndexInfo, table: str) -> str:
-        """The address and the columns of an index, of the table of this name."""
+        """The address and the columns of an index, from the table with this alias."""
         columns = (*self.address, *(column.read for column in index.columns))
         wires = (self._dialect.wire(c, f"{table}{self._dialect.quote(c.name)}") for c in columns)
         return ", ".join(f"{wire} AS c{place}" for place, wire in enumerate(wires))
@@ -103,11 +103,11 @@ class MySQLLookup:
         return f"FORCE INDEX ({self._dialect.quote(index.name)})"
 
     def _among(self, keys: Sequence[Literals], table: str) -> str:
-        """Spelled out: MySQL does not use an index for a list of row values."""
+        """Joined by OR: MySQL does not use an index for a list of row values."""
         return " OR ".join(f"({self._is(key, f'{table}.')})" for key in keys)
 
     def _is(self, key: Literals, table: str) -> str:
-        """Not all by `=`: of a row that there can be only one of, the server does not tell what it reads it from."""
+        """Not only `=`: for a row that can exist only once, EXPLAIN does not show which index the server uses."""
         names = [f"{table}{self._dialect.quote(name)}" for name in self.table.key]
         equal = [f"{name} = {value}" for name, value in zip(names[:-1], key[:-1], strict=True)]
         return " AND ".join([*equal, f"{names[-1]} >= {key[-1]}", f"{names[-1]} <= {key[-1]}"])
@@ -124,7 +124,7 @@ class MySQLLookup:
 
 
 def _require(connection: Any, index: IndexInfo, statement: str) -> None:
-    """That entries are looked up in the index alone. What is known to be empty without a look is no matter."""
+    """Raises unless the server looks entries up in the index alone. A step that it knows to be empty does not count."""
     with connection.cursor() as cursor:
         steps = plan_of(cursor, statement)
     for step in steps:

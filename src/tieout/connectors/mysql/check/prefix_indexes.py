@@ -1,4 +1,4 @@
-"""Indexes that hold only the beginning of some columns, which InnoDB hands out from no index.
+"""Checks indexes on prefixes of columns, which InnoDB does not read from an index alone.
 
 Rows are looked up through them.
 """
@@ -28,16 +28,16 @@ from tieout.model.tables import Column
 from tieout.model.types import TypeName
 
 _CROWD = 32
-"""A lookup reads all entries of one beginning. Rows that share it with more others are looked for together."""
+"""A lookup reads all entries of one prefix. Rows that share a prefix with more others are looked up together."""
 _LONG = 500
-"""Bytes of a text that bounds a crowd: beyond, all that begins alike is asked for."""
+"""The most bytes of a text that bounds a crowd; beyond that, the query asks for everything with the prefix."""
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """Rows that a lookup does not tell apart: their whole columns, and what there is of the shortened one.
+    """Rows that a lookup does not distinguish: their whole columns, and the prefix of the shortened one.
 
-    `beginning`, `low` and `high` are bytes in hexadecimal; the beginning is None for NULL, the others if they are long.
+    `beginning`, `low` and `high` are bytes in hexadecimal; the prefix is None for NULL, the others if they are long.
     """
 
     full: tuple[Any, ...]
@@ -53,11 +53,11 @@ class PrefixLookups:
     index: IndexInfo
     address: tuple[ScanColumn, ...]
     through: str
-    """SQL that forces the way to the rows."""
+    """SQL that forces the access path to the rows."""
 
     @property
     def most_alone(self) -> int:
-        """A lookup in a unique index ends at the first entry, though there may be more that should not be."""
+        """A lookup in a unique index ends at the first entry, although there may be more by mistake."""
         return 1 if self.index.unique else _CROWD
 
     def crowds(self) -> str:
@@ -69,20 +69,20 @@ class PrefixLookups:
     def crowd(self, row: Sequence[Any]) -> Crowd:
         """A row that `crowds` has found."""
         if len(self._short) > 1:
-            alike = f"more than {self.most_alone} rows have the same in it"
-            raise UnsupportedError(f"{alike}, and of several columns it holds only the beginning")
+            alike = f"more than {self.most_alone} rows have the same values in it"
+            raise UnsupportedError(f"{alike}, and it holds only prefixes of several columns")
         *full, beginning, low, high, rows = row
         if self.index.unique and None not in (*full, beginning):
-            raise UnsupportedError("there are rows that it should keep apart, of which a lookup finds only one")
+            raise UnsupportedError("there are rows that it should keep apart, and a lookup finds only one of them")
         return Crowd(tuple(full), _text(beginning), _text(low), _text(high), int(rows))
 
     def lonely(self, most: int, *, crowded: bool) -> str:
-        """SQL: rows of no crowd that the index does not lead to."""
+        """SQL: rows outside of crowds that the index does not lead to."""
         names = [*(column.name for column in self._full), *self._short]
         same = [f"{self._named('e', name)} <=> {self._named('r', name)}" for name in names]
         same += [f"{self._named('e', c.name)} = {self._named('r', c.name)}" for c in self.address]
         key = self.address[0].name
-        # Not IS NULL, which the day 0000-00-00 is, too.
+        # Not IS NULL, which is true for the day 0000-00-00, too.
         source, where = self._rows, [f"NOT ({self._named('e', key)} <=> {self._named('r', key)})"]
         if crowded:
             groups = [f"{part} AS g{place}" for place, part in enumerate(self._groups)]
@@ -101,7 +101,7 @@ class PrefixLookups:
         )
 
     def lost(self, crowd: Crowd, most: int) -> str:
-        """SQL: rows of a crowd that its entries don't lead to."""
+        """SQL: rows of a crowd that its entries do not lead to."""
         keys = [column.name for column in self.address]
         listed = ", ".join(self._named("e", key) for key in keys)
         there = f"SELECT DISTINCT {listed} FROM {self._entries} WHERE {self._among_entries(crowd)}"
@@ -145,13 +145,13 @@ class PrefixLookups:
 
     @property
     def _groups(self) -> list[str]:
-        """What rows have in common that a lookup does not tell apart."""
+        """What rows that a lookup does not distinguish have in common."""
         full = [self._named("r", column.name) for column in self._full]
         return [*full, *(self._begins("r", name) for name in self._short)]
 
     @property
     def _listed(self) -> str:
-        """A row that is not found: its address, and the beginnings that it should be found by."""
+        """A row that was not found: its address, and the prefixes that should lead to it."""
         wires = [self.dialect.wire(column, self._named("r", column.name)) for column in self.address]
         wires += [self.dialect.wire(column, self._begins("r", column.name)) for column in self._shortened]
         return ", ".join(f"{wire} AS c{place}" for place, wire in enumerate(wires))
@@ -174,7 +174,7 @@ class PrefixLookups:
         return ", ".join([f"HEX(LEFT({least}, {length:d}))", *bounds])
 
     def _of(self, crowd: Crowd, table: str) -> str:
-        """SQL: whether a row is of a crowd."""
+        """SQL: whether a row belongs to a crowd."""
         parts = [
             f"{self._named(table, column.name)} <=> {self._literal(column, value)}"
             for column, value in zip(self._full, crowd.full, strict=True)
@@ -183,7 +183,7 @@ class PrefixLookups:
         return " AND ".join([*parts, f"{self._begins(table, name)} <=> {self._spelled(crowd.beginning)}"])
 
     def _among_entries(self, crowd: Crowd) -> str:
-        """SQL: rows of a crowd that are found at its place in the index, which its bounds lie at, too."""
+        """SQL: whether a row belongs to a crowd and is found at its position in the index, between its bounds."""
         (name,) = self._short
         own = self._named("e", name)
         if crowd.beginning is None:
@@ -206,7 +206,7 @@ class PrefixLookups:
         text = canonical_text(column.column, batch_of([[value]], 1).column(0))
         if text is not None and not self.dialect.finds(column):
             raise UnsupportedError(
-                f"more than {self.most_alone} rows have the same in it, and no literal finds {column.name}"
+                f"more than {self.most_alone} rows have the same values in it, and no literal finds {column.name}"
             )
         return "NULL" if text is None else self.dialect.literal(column.column, text)
 
@@ -216,22 +216,22 @@ def _text(digits: str | bytes | None) -> str | None:
 
 
 _AT_ONCE = 50
-"""Crowds that are asked for in one statement."""
+"""Crowds in one statement."""
 _WRONG_CROWDS = 20
-"""For what is lost of each, all of the table is read."""
+"""For each of these crowds, the server reads the whole table."""
 _LOWEST = ("''", "REPEAT(CHAR(0 USING utf8mb4), 1000)", "REPEAT(CHAR(9 USING utf8mb4), 1000)")
-"""One of these is the least of all text: by length, by code, or where control characters do not count."""
+"""One of these sorts before all other text: by length, by code, or where control characters do not count."""
 _FAILS_SINCE = (10, 11, 19)
-"""The MariaDB that is known to fail at an entry that leads to no row. Older ones may pass over it."""
+"""The MariaDB that is known to fail at an entry that leads to no row. Older ones may skip it."""
 UNSEEN = (
-    "every row is found through it; but an entry that leads to no row would not be seen, as it holds only the beginning"
+    "every row is found through it; but an entry that leads to no row would not be seen, because it holds only prefixes"
     " of its columns: the server's CHECK TABLE counts entries (--engine-checker=extended)"
 )
 
 
 @dataclass(frozen=True)
 class PrefixPath(ScanPath):
-    """`sees_dangling`: who reads it fails at an entry without a row."""
+    """`sees_dangling`: the server fails when it reads an entry without a row."""
 
     url: EndpointUrl = field(kw_only=True)
     lookups: PrefixLookups = field(kw_only=True)
@@ -251,12 +251,12 @@ class PrefixPath(ScanPath):
                     return UnfoundRows(tuple(found[:most]), cut=True)
                 lost = self._found(cursor, self.lookups.lost(crowd, most + 1))
                 if not lost:
-                    raise UnsupportedError("the server counts other rows than it finds by what they begin with")
+                    raise UnsupportedError("the server counts other rows than it finds by their prefix")
                 found += lost
         return UnfoundRows(tuple(found[:most]), cut=len(found) > most)
 
     def _wrong(self, cursor: Any, crowds: Sequence[Crowd]) -> Iterator[Crowd]:
-        """Those of which the index leads to fewer rows than there are."""
+        """The crowds of which the index leads to fewer rows than exist."""
         for start in range(0, len(crowds), _AT_ONCE):
             now = crowds[start : start + _AT_ONCE]
             statement = self.lookups.counts(now)
@@ -268,12 +268,12 @@ class PrefixPath(ScanPath):
         return [self.lookups.unfound(row) for row in _fetched(cursor, statement)]
 
     def _require(self, cursor: Any, statement: str) -> None:
-        """That rows are looked for through this index, by all that it has of them."""
+        """Raises unless the server looks rows up through this index, by all its columns."""
         steps = plan_of(cursor, statement)
         looked_up = [step for step in steps if step["table"] == "e"]
         known_empty = [step for step in steps if step["table"] is None]
         if not looked_up and not known_empty:
-            raise UnsupportedError("the server would look no row up through it")
+            raise UnsupportedError("the server would not look rows up through it")
         index = self.lookups.index
         for step in looked_up:
             by = len(str(step["ref"]).split(","))
@@ -284,13 +284,13 @@ class PrefixPath(ScanPath):
 
 
 def fails_at_dangling(server_kind: ServerKind, version: str) -> bool:
-    """Whether a server fails when it goes from an entry to a row that does not exist."""
+    """Whether a server fails when an entry leads to a row that does not exist."""
     numbers = re.findall(r"\d+", version.removeprefix("5.5.5-"))
     return server_kind is ServerKind.MARIADB and tuple(map(int, numbers[:3])) >= _FAILS_SINCE
 
 
 def everything(dialect: MySQLDialect, column: Column) -> str:
-    """SQL that every value fulfils, and that has the server go through an index on it."""
+    """SQL that is true for every value, and makes the server read an index on the column."""
     name = dialect.quote(column.name)
     if column.nullable:
         return f"({name} IS NULL OR {name} IS NOT NULL)"

@@ -55,7 +55,7 @@ class MySQLRepairer(MySQLWriter):
             self.session.execute("SET SESSION check_constraint_checks = 0")
 
     def triggers(self, table: Table) -> Sequence[Trigger]:
-        """Those that the user may see: it takes the TRIGGER privilege."""
+        """The triggers that the user may see, which takes the TRIGGER privilege."""
         return [Trigger(*row) for row in self.session.rows(_TRIGGERS, [table.name.schema, table.name.name])]
 
     def place(self, table: Table) -> Column | None:
@@ -73,7 +73,7 @@ class MySQLRepairer(MySQLWriter):
         return "USE INDEX ()"
 
     def read_no_index(self) -> None:
-        """InnoDB has its rows in the index of the primary key; others have been repaired before rows are changed."""
+        """Does nothing: InnoDB stores rows in the primary key, and other engines are repaired before rows change."""
 
     def rebuilding(self, table: Table, index: str) -> Sequence[str]:
         alter = f"ALTER TABLE {self._name(table)}"
@@ -82,7 +82,7 @@ class MySQLRepairer(MySQLWriter):
         columns = self._definition(table, index)
         if columns is None:
             return [f"{alter} FORCE"]
-        # One by one: in one statement, the server takes the new index for the old one, and keeps that.
+        # One by one: in one statement, the server mistakes the new index for the old one, and keeps the old one.
         own, new = self._quote(index), self._quote(_REBUILT)
         return [f"{alter} ADD {columns}", f"{alter} DROP INDEX {own}", f"{alter} RENAME INDEX {new} TO {own}"]
 
@@ -111,7 +111,7 @@ class MySQLRepairer(MySQLWriter):
                 raise Refused(f"REPAIR TABLE: {text}")
 
     def _definition(self, table: Table, index: str) -> str | None:
-        """The index under another name, in the server's own words; None if it can't be made beside the old one."""
+        """The definition of the index under another name; None if it cannot exist beside the old one."""
         if index == "PRIMARY":
             return None
         ((_, text),) = self.session.rows(f"SHOW CREATE TABLE {self._name(table)}")
@@ -135,13 +135,13 @@ class MySQLRepairer(MySQLWriter):
         return dml.assign(self.statements.dialect, table, key, dict.fromkeys(columns, "DEFAULT"))
 
     def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
-        # An UPDATE that changes nothing writes nothing, and leaves what is generated.
+        # An UPDATE that changes nothing writes nothing, and leaves generated columns as they are.
         losing = [reference for reference in self.references(table) if reference.loses]
         return [self.statements.delete(table, key, losing), self.statements.insert(table, row)]
 
     def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         if sequence in (None, "AUTO_INCREMENT"):
-            # Told less than it may be, the engine goes on behind the highest value.
+            # Given too low a number, the engine continues after the highest value.
             return [f"ALTER TABLE {self._name(table)} AUTO_INCREMENT = 1"]
         name = self._dialect.table(named_sequence(str(sequence)))
         ((step,),) = self.session.rows(f"SELECT increment FROM {name}")

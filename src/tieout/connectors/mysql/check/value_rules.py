@@ -1,4 +1,4 @@
-"""What no value of a MySQL column may be, in its own SQL. A permissive sql_mode lets most of it in."""
+"""SQL that finds invalid values of MySQL columns. A permissive sql_mode lets most of them in."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SELECT column_name, data_type, character_maximum_length, generation_expression, 
 FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position"""
 
 _UNICODE = {"utf8mb4": "utf32", "utf8mb3": "utf32", "utf8": "utf32"}
-"""Through what a character set is converted and back, to see whether all of it comes back."""
+"""The character set that a text is converted to and back, to see whether it survives."""
 _JUDGED = {"ascii", "ucs2", "utf16", "utf16le", "utf32"}
 _ANYTHING_GOES = {"latin1", "binary"}
-"""Any bytes are text in these."""
+"""In these, any bytes are valid text."""
 _DATES = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 _MOST_BITS = 64
 
 
 @dataclass(frozen=True)
 class _Native:
-    """A column as information_schema has it. `expression` is that of a column that is generated and stored."""
+    """A column as information_schema has it. `expression` is set for a stored generated column."""
 
     base: str
     length: int | None
@@ -37,13 +37,13 @@ class _Native:
 
 
 def rules_of(endpoint: MySQLEndpoint, table: Table) -> tuple[list[ValueRule], list[tuple[str, str]]]:
-    """The rules; and the columns that something can't be asked of, with the reason."""
+    """The rules; and the columns that cannot be checked completely, with the reason."""
     rows = endpoint.all(_COLUMNS, [table.name.schema, table.name.name])
     natives = {row[0]: _native(row[1:]) for row in rows}
     judge = _Rules(MySQLDialect(endpoint.server_kind))
     rules = [rule for column in table.columns for rule in judge.of(column, natives[column.name])]
     unjudged = [
-        (column.name, f"whether it is text in {column.charset} is not judged: no other character set holds all of it")
+        (column.name, f"its encoding is not checked: no other character set holds all of {column.charset}")
         for column in table.columns
         if column.charset and column.charset not in {*_UNICODE, *_JUDGED, *_ANYTHING_GOES}
     ]
@@ -96,7 +96,7 @@ def _shown(expression: str) -> str:
 
 
 def _no_day(name: str) -> str:
-    """Of zeros, whole or in part, and such as the 30th of February. The server's own calendar would give NULL."""
+    """SQL: zero dates, whole or in part, and days like the 30th of February. The server's own functions return NULL."""
     year, month, day = f"YEAR({name})", f"MONTH({name})", f"DAYOFMONTH({name})"
     leap = f"({year} % 4 = 0 AND {year} % 100 <> 0 OR {year} % 400 = 0)"
     last = f"CASE WHEN {month} = 2 THEN 28 + {leap} WHEN {month} IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
@@ -111,7 +111,7 @@ def _digits(column: Column, name: str) -> ValueRule:
 
 
 def _encoding(column: Column, name: str, native: _Native) -> ValueRule:
-    """What is no text in its character set becomes a question mark in another, and stays one on the way back."""
+    """Invalid text becomes a question mark in another character set, and stays one on the way back."""
     there = f"CONVERT({name} USING {_UNICODE.get(column.charset or '', 'utf8mb4')})"
     back = f"CONVERT({there} USING {column.charset})"
     broken = f"NOT (CAST({name} AS BINARY) <=> CAST({back} AS BINARY))"
@@ -119,24 +119,24 @@ def _encoding(column: Column, name: str, native: _Native) -> ValueRule:
 
 
 def _generated(column: Column, name: str, native: _Native) -> ValueRule:
-    given = _assigned(column, native)
+    computed = _assigned(column, native)
     kind = column.type.name
     if kind is TypeName.CHAR:
-        # Spaces at its end are never stored.
-        broken = f"NOT (CAST(RTRIM({name}) AS BINARY) <=> CAST(RTRIM({given}) AS BINARY))"
+        # Trailing spaces are never stored.
+        broken = f"NOT (CAST(RTRIM({name}) AS BINARY) <=> CAST(RTRIM({computed}) AS BINARY))"
     elif kind in (TypeName.TEXT, TypeName.ENUM, TypeName.SET, TypeName.JSON, TypeName.UUID, TypeName.OPAQUE):
-        broken = f"NOT (CAST({name} AS BINARY) <=> CAST({given} AS BINARY))"
+        broken = f"NOT (CAST({name} AS BINARY) <=> CAST({computed} AS BINARY))"
     elif kind in (TypeName.BITS, TypeName.YEAR):
-        broken = f"NOT ({name} + 0 <=> CAST({given} AS UNSIGNED))"
+        broken = f"NOT ({name} + 0 <=> CAST({computed} AS UNSIGNED))"
     else:
-        broken = f"NOT ({name} <=> {given})"
-    shown = (("value", _shown(name)), ("expression_gives", _shown(given)))
+        broken = f"NOT ({name} <=> {computed})"
+    shown = (("value", _shown(name)), ("expression_gives", _shown(computed)))
     says = f"always {native.expression}"
     return ValueRule(FailureKind.WRONG_GENERATED_VALUE, column.name, says, broken, shown)
 
 
 def _assigned(column: Column, native: _Native) -> str:
-    """The expression as the column takes it: rounded and cut by its type."""
+    """The expression as the column stores it: rounded and truncated by its type."""
     expression, kind = f"({native.expression})", column.type.name
     fraction = column.type.precision or 0
     if kind in (TypeName.TEXT, TypeName.CHAR, TypeName.ENUM, TypeName.SET):

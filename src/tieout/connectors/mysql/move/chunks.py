@@ -1,4 +1,4 @@
-"""Reads chunks of MySQL tables without locks: each in a view of its own, whose place in the log is known."""
+"""Reads chunks of MySQL tables without locks: each in a snapshot of its own, whose position in the log is known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tieout.model.positions import Position
 
 @dataclass(frozen=True)
 class MySQLChunkSource:
-    """`watermarks`: the server does not tell where a snapshot lies in its log."""
+    """`watermarks`: the server does not report the position of a snapshot in its log."""
 
     url: EndpointUrl
     server_kind: ServerKind
@@ -62,13 +62,13 @@ class MySQLChunkReader:
         columns, fields = rendered(self.dialect, transfer)
         condition = select.within(self.dialect, key_scan(transfer), keys)
         rows = f"FROM {self.dialect.table(transfer.source.name)}{f' WHERE {condition}' if condition else ''}"
-        # Here: whoever takes the lines would take an error for its own.
+        # Translated here: whoever takes the lines would mistake an error for its own.
         with translated(self.url):
             self._refuse_unreadable(transfer, rows)
             yield from tab_lines(self.connection, f"SELECT {columns} {rows}", fields)
 
     def _refuse_unreadable(self, transfer: Transfer, rows: str) -> None:
-        """Before any of them is read: they would come as question marks."""
+        """Raises before the server sends invalid text as question marks."""
         found = [(column, unreadable(self.dialect, column)) for column in transfer.source_columns]
         doubtful = [(column, condition) for column, condition in found if condition is not None]
         if not doubtful:
@@ -79,28 +79,28 @@ class MySQLChunkReader:
         for (column, _), count in zip(doubtful, counts, strict=True):
             if count:
                 name = f"{transfer.source.name}.{column.name}"
-                raise ReadError(f"{self.url.redacted()}: {name}: {count:,} texts are no {column.charset}")
+                raise ReadError(f"{self.url.redacted()}: {name}: {count:,} texts are not valid {column.charset}")
 
 
 def _identified(url: EndpointUrl, held: Held) -> Held:
-    """With the identity of the log: after a failover, the place of another one would be compared with it."""
+    """Adds the identity of the log: after a failover, positions of another log must not compare with it."""
     settled = held.settled and identified(url, held.settled)
     return replace(held, position=identified(url, held.position), settled=settled)
 
 
 def _begin(connection: Any) -> Held:
-    """Begins a view in which all rows are of one moment, and tells its place in the log.
+    """Starts a snapshot, and returns its position in the log.
 
-    Under another isolation level than REPEATABLE READ the view would be void, without a word.
+    Under another isolation level than REPEATABLE READ, the server would silently start none.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
         cursor.execute("SHOW STATUS LIKE 'binlog\\_snapshot\\_%'")
-        told = {name.lower(): value for name, value in cursor.fetchall()}
-    file, offset = told.get("binlog_snapshot_file"), told.get("binlog_snapshot_position")
+        status = {name.lower(): value for name, value in cursor.fetchall()}
+    file, offset = status.get("binlog_snapshot_file"), status.get("binlog_snapshot_position")
     if not file:
-        raise UnsupportedError("the server does not tell a snapshot's position in its binary log", "MariaDB does")
+        raise UnsupportedError("the server does not report a snapshot's position in its binary log", "MariaDB does")
     return Held(Position(f"{file}:{offset}"))
 
 
@@ -108,11 +108,18 @@ WATERMARK_TABLE = "tieout_watermark"
 
 
 def _begin_between_watermarks(connection: Any) -> Held:
-    """Begins a snapshot: it sees all that lies before the lower watermark, and nothing behind the upper one."""
+    """Starts a snapshot between two watermarks: it sees everything before the lower, and nothing after the upper.
+
+    A transaction is in the binary log before it is visible, so the log's end does not tell what a snapshot sees. But
+    commits become visible in the order of the log (binlog_order_commits): once a row of our own is committed,
+    everything before it in the log is visible. And what a snapshot sees was in the log when it started.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT @@GLOBAL.binlog_order_commits" if _orders(cursor) else "SELECT 1")
         if not int(cursor.fetchone()[0]):
-            raise UnsupportedError("binlog_order_commits is off: nobody knows what a snapshot sees", "turn it on")
+            raise UnsupportedError(
+                "binlog_order_commits is off, so the position of a snapshot is unknown", "turn it on"
+            )
         low = end_of_log(connection)
         cursor.execute(
             f"CREATE TABLE IF NOT EXISTS {WATERMARK_TABLE} (id INT PRIMARY KEY, n BIGINT NOT NULL) ENGINE = InnoDB"

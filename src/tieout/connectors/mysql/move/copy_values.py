@@ -1,4 +1,4 @@
-"""How MySQL's values are written in tab form: by its own SQL in chunks, by us where they come from the log."""
+"""MySQL's values as COPY text: rendered by SQL in chunks, and by Python where they come from the log."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tieout.model.types import TypeName
 _BYTES = {TypeName.BINARY, TypeName.OPAQUE}
 _NUMBERS = {TypeName.INTEGER, TypeName.DECIMAL, TypeName.BOOLEAN}
 _SHORT = 65_535
-"""Of so many bytes the hexadecimal digits are a text that every server makes."""
+"""Bytes whose hexadecimal digits are a text that every server can make."""
 
-# The sessions take a backslash as it is: two of them are one in tab form.
+# In these sessions a backslash is a plain letter: two of them are one in COPY text.
 _MARK = "'\\\\x'"
 
 
 def rendered(dialect: MySQLDialect, transfer: Transfer) -> tuple[str, Fields]:
-    """What to select, and which of it comes in tab form already."""
+    """What to select, and which of it is COPY text already."""
     parts: list[str] = []
     ready: set[int] = set()
     joined: set[int] = set()
@@ -48,9 +48,9 @@ def rendered(dialect: MySQLDialect, transfer: Transfer) -> tuple[str, Fields]:
 
 
 def _long_bytes(reference: str, source: Column) -> list[str]:
-    """A mark and then the value, as it is if its digits would be longer than what a server lets a function make.
+    """A mark, then the value: as hexadecimal digits, or as it is if its digits exceed what a function may return.
 
-    It would make NULL of them.
+    The function would return NULL.
     """
     value = reference if source.type.name is TypeName.BINARY else f"CAST({reference} AS BINARY)"
     is_long = f"LENGTH({value}) > @@max_allowed_packet DIV 4"
@@ -67,14 +67,14 @@ def _rendered(reference: str, source: Column, target: Column) -> str:
     if name is TypeName.UUID and target.type.name is TypeName.BINARY:
         return f"CONCAT({_MARK}, REPLACE({reference}, '-', ''))"
     if name is TypeName.FLOAT32 or (name is TypeName.FLOAT64 and "(" in source.type.native):
-        # As text, a FLOAT has six digits, and a DOUBLE(20,2) two behind the point, whatever it is.
+        # As text, a FLOAT has six digits, and a DOUBLE(20,2) two after the point, whatever its value.
         return f"CAST({reference} AS DOUBLE)"
     if name is TypeName.BITS:
         if target.type.name in _NUMBERS:
             return f"CAST({reference} AS UNSIGNED)"
         return f"LPAD(BIN({reference} + 0), {source.type.precision or 1:d}, '0')"
     if name is TypeName.YEAR and target.type.name is not TypeName.YEAR:
-        return f"CAST({reference} AS UNSIGNED)"  # or a year 0 is 0000
+        return f"CAST({reference} AS UNSIGNED)"  # a year 0 would be 0000
     most = most_letters(source, target)
     if most is None:
         return reference
@@ -82,7 +82,7 @@ def _rendered(reference: str, source: Column, target: Column) -> str:
 
 
 def unreadable(dialect: MySQLDialect, column: Column) -> str | None:
-    """The condition under which a text has no form in Unicode; None if there is no such text.
+    """SQL: whether a text cannot be converted to Unicode; None if every text of the column can.
 
     The server would send a question mark for it.
     """
@@ -108,7 +108,7 @@ def _text_of(source: Column, target: Column) -> TextOf:
     if name is TypeName.BITS and wanted in _NUMBERS:
         return _each(lambda value: str(int(value, 2)))
     if name is wanted is TypeName.YEAR:
-        return _each("{:04d}".format)  # 0 would be taken for 2000
+        return _each("{:04d}".format)  # 0 would mean 2000
     most = most_letters(source, target)
     return copy_text.texts if most is None else _each(lambda value: marked(value, most))
 
@@ -128,9 +128,9 @@ _MAPPED = 0xFFFF
 
 
 def address_text(value: bytes) -> str:
-    """Of the four bytes of an INET4, or the sixteen of an INET6.
+    """The text of an internet address as MariaDB writes it, from the four bytes of an INET4 or the sixteen of an INET6.
 
-    The longest run of zeros is left out, be it one alone; what may be an address of version 4 ends like one.
+    It omits the longest run of zeros, even a single one; what may be an address of version 4 ends like one.
     """
     if len(value) == 4:
         return ".".join(map(str, value))

@@ -1,4 +1,4 @@
-"""A table of another engine as it would be made on a MySQL server, and the types that hold its columns."""
+"""DDL for a table of another engine on a MySQL server, and the types that hold its columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tieout.model.types import LogicalType, TypeName
 
 NAME_LETTERS = 64
 INDEXED_BYTES = 3072
-"""What an index has room for."""
+"""The most bytes of an index entry."""
 
-# As other engines compare text: by its letters, case and trailing spaces included.
+# Compares text as other engines do: by its letters, including case and trailing spaces.
 _COLLATION = "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
 _LETTER = 4
 _MOST_DIGITS, _MOST_SCALE, _MOST_BITS, _LONGEST_CHAR = 65, 38, 64, 255
 _ROW_BYTES = 60_000
-"""A row has room for 65,535, texts of unbounded types aside."""
+"""A row holds 65,535 bytes, without texts of unbounded types."""
 
 _SIMPLE = {
     TypeName.BOOLEAN: "TINYINT(1)",
@@ -44,14 +44,14 @@ _SIMPLE = {
 _TEXTUAL = (TypeName.TEXT, TypeName.CHAR)
 _UNBOUNDED = ("LONGTEXT", "LONGBLOB", "JSON")
 _POINTER = 32
-"""What a value of any other type takes at most, and one of an unbounded type leaves in its row."""
+"""The most bytes of a value of any other type, and the bytes that an unbounded value has in its row."""
 
 _ELEMENTS = {"inet", "cidr", "macaddr", "macaddr8", "money", "xml", "oid"}
-"""Opaque types whose arrays are JSON texts, in chunks and in logs alike. Of others that can't be told."""
+"""Opaque types whose arrays are JSON texts, in chunks and in logs alike. For other types that is unknown."""
 
 
 def column_types(table: Table) -> Mapping[str, str] | list[Unholdable]:
-    """A type for each column that holds all its values; or those for which there is none."""
+    """A type for each column that holds all its values; or the columns without such a type."""
     room = _room(table)
     types = {column.name: column_type(column, room if column.name in table.key else None) for column in table.columns}
     refused = [kind for kind in types.values() if isinstance(kind, Unholdable)] + _clashing(table)
@@ -62,7 +62,7 @@ def column_type(column: Column, key_room: int | None = None) -> str | Unholdable
     """A type that holds every value of the column. `key_room`: how many bytes it may have in a key."""
     t = column.type
     if column.generated:
-        return Unholdable(column.name, "it is generated, and the source's log does not tell it")
+        return Unholdable(column.name, "the source generates it and its log does not hold it")
     if t.name in _SIMPLE:
         return _SIMPLE[t.name]
     if t.name is TypeName.INTEGER:
@@ -74,7 +74,7 @@ def column_type(column: Column, key_room: int | None = None) -> str | Unholdable
     if t.name is TypeName.BINARY:
         return f"VARBINARY({key_room})" if key_room else "LONGBLOB"
     if t.name in (TypeName.TIMESTAMP, TypeName.INSTANT):
-        # A TIMESTAMP of MySQL ends in 2038; moments are written in UTC.
+        # A TIMESTAMP of MySQL ends in 2038; the mover writes instants in UTC.
         return f"DATETIME({_fraction(t)})"
     if t.name is TypeName.TIME:
         return f"TIME({_fraction(t)})"
@@ -84,7 +84,7 @@ def column_type(column: Column, key_room: int | None = None) -> str | Unholdable
 
 
 def text_bytes(kind: str) -> int:
-    """What a column of text or bytes takes in an index; 0 for other types, and more than it holds if unbounded."""
+    """Bytes of a column of text or bytes in an index; 0 for other types, and more than an index holds if unbounded."""
     if kind.startswith(_UNBOUNDED):
         return INDEXED_BYTES + 1
     if kind.startswith(("CHAR", "VARCHAR")):
@@ -99,11 +99,11 @@ def _fraction(t: LogicalType) -> int:
 def _decimal(column: Column) -> str | Unholdable:
     t = column.type
     if t.precision is None:
-        return Unholdable(column.name, f"{t.native} may have more digits than a DECIMAL of MySQL")
-    # A negative scale is zeros at the end; one above the precision is zeros behind the point.
+        return Unholdable(column.name, f"{t.native} may have more digits than MySQL's DECIMAL")
+    # A negative scale means zeros at the end; a scale above the precision, zeros after the point.
     digits, scale = t.precision - min(t.scale or 0, 0), max(t.scale or 0, 0)
     if max(digits, scale) > _MOST_DIGITS or scale > _MOST_SCALE:
-        return Unholdable(column.name, f"{t.native} has more digits than a DECIMAL of MySQL")
+        return Unholdable(column.name, f"{t.native} has more digits than MySQL's DECIMAL")
     return f"DECIMAL({max(digits, scale)}, {scale})"
 
 
@@ -113,7 +113,7 @@ def _integer(t: LogicalType) -> str:
 
 
 def _enum(t: LogicalType) -> str:
-    # Of labels MySQL drops spaces at the end, and takes an empty one for an error.
+    # MySQL drops trailing spaces of labels, and uses the empty label for invalid values.
     if any(not label or label.endswith(" ") for label in t.values):
         return f"VARCHAR({max(1, *map(len, t.values))})"
     return f"ENUM({', '.join(map(quoting.backslashed, t.values))})"
@@ -141,30 +141,30 @@ def _room(table: Table) -> int:
 
 
 def _clashing(table: Table) -> list[Unholdable]:
-    """MySQL takes no two columns whose names differ in case alone, and not every name."""
+    """Names that MySQL does not accept, and columns whose names differ only in case."""
     seen: dict[str, str] = {}
     found = []
     for name in (table.name.name, *table.column_names):
-        if (reason := unholdable_name(name)) is not None:
+        if (reason := name_problem(name)) is not None:
             found.append(Unholdable(name, reason))
         if name in table.column_names and (other := seen.setdefault(name.casefold(), name)) != name:
             found.append(Unholdable(name, f"for MySQL it has the same name as {other}"))
     return found
 
 
-def unholdable_name(name: str) -> str | None:
-    """Why MySQL can't call anything so."""
+def name_problem(name: str) -> str | None:
+    """Why MySQL does not accept a name; None if it does."""
     if name.endswith((" ", "\t", "\n", "\v", "\f", "\r")):
-        return "a name of MySQL does not end with a space"
+        return "a name in MySQL cannot end with a space"
     if len(name) > NAME_LETTERS:
-        return f"a name of MySQL has {NAME_LETTERS} letters at most"
+        return f"a name in MySQL has at most {NAME_LETTERS} letters"
     if any(ord(letter) > 0xFFFF for letter in name):
-        return "a name of MySQL has no letters beyond U+FFFF"
+        return "a name in MySQL has no letters beyond U+FFFF"
     return None
 
 
 def _narrowed(table: Table, types: dict[str, str]) -> dict[str, str]:
-    """The longest texts are made unbounded until a row has room for all."""
+    """Makes the longest texts unbounded until all columns fit into a row."""
     while sum(map(_row_bytes, types.values())) > _ROW_BYTES:
         free = [name for name in types if name not in table.key and types[name].startswith("VARCHAR")]
         if not free:
@@ -178,7 +178,7 @@ def _row_bytes(kind: str) -> int:
 
 
 _PREFIX = 191
-"""Letters of a long text that an index takes."""
+"""Letters of a long text that an index holds."""
 
 
 def structure_of(table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
@@ -200,7 +200,7 @@ def structure_of(table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
         (create,),
         _added({called[i.name]: f"({_parts(types, i.columns)})" for i in plain}, "KEY"),
         (
-            # Of a text that is too long for an index, MariaDB keeps a hash.
+            # MariaDB keeps a hash of a text that is too long for an index.
             *_added({called[i.name]: f"({quoting.names(i.columns)})" for i in unique}, "UNIQUE KEY"),
             *(
                 Part("", f"ALTER TABLE {TABLE} MODIFY {quoting.name(n)} {types[n]} NOT NULL AUTO_INCREMENT")
@@ -223,13 +223,13 @@ def _default(column: Column) -> str:
         return ""
     if default.kind is DefaultKind.NOW:
         digits = 6 if column.type.precision is None else column.type.precision
-        # A moment is kept in UTC; a time of day is that of whoever writes it.
+        # An instant is stored in UTC; a local time is that of whoever writes it.
         return f" DEFAULT ({'UTC' if column.type.name is TypeName.INSTANT else 'CURRENT'}_TIMESTAMP({digits}))"
     return f" DEFAULT {default.text if default.kind is DefaultKind.NUMBER else quoting.backslashed(default.text)}"
 
 
 def _numbered(wiring: Wiring, indexed: set[str]) -> Mapping[str, int]:
-    """One column a table may be numbered, and an index has to begin with it."""
+    """The AUTO_INCREMENT column: a table has at most one, and an index has to start with it."""
     return dict([(name, number) for name, number in wiring.numbers.items() if name in indexed][:1])
 
 
@@ -238,7 +238,7 @@ def _has_documents(table: Table, index: Index) -> bool:
 
 
 def _parts(types: Mapping[str, str], columns: Sequence[str]) -> str:
-    """Of texts that are too long together an index takes the beginning."""
+    """The columns of an index: prefixes, if whole texts would be too long together."""
     sizes = {name: text_bytes(types[name]) for name in columns}
     if sum(sizes.values()) + 32 * len(columns) <= INDEXED_BYTES:
         return quoting.names(columns)
@@ -247,7 +247,7 @@ def _parts(types: Mapping[str, str], columns: Sequence[str]) -> str:
 
 
 def _added(keys: Mapping[str, str], kind: str) -> tuple[Part, ...]:
-    """In one statement: the table is read once for all of them, and all of them are there or none."""
+    """One statement for all indexes: the server reads the table once, and adds all of them or none."""
     if not keys:
         return ()
     lines = [f"ADD {kind} {quoting.name(name)} {columns}" for name, columns in keys.items()]
@@ -255,10 +255,10 @@ def _added(keys: Mapping[str, str], kind: str) -> tuple[Part, ...]:
 
 
 def _foreign_key(table: Table, reference: Reference) -> ForeignKey:
-    # A name is a whole database's here, and a table's own in PostgreSQL.
+    # Names are unique in a database here, and in a table in PostgreSQL.
     own = table.name.name
-    name = _holdable(reference.name if reference.name.startswith(own) else f"{own}_{reference.name}")
-    # SET DEFAULT is not for InnoDB; without an action a parent can't be deleted either.
+    name = _acceptable(reference.name if reference.name.startswith(own) else f"{own}_{reference.name}")
+    # InnoDB lacks SET DEFAULT; with NO ACTION, too, a parent with children cannot be deleted.
     on_delete, on_update = (
         "NO ACTION" if action == "SET DEFAULT" else action for action in (reference.on_delete, reference.on_update)
     )
@@ -270,22 +270,22 @@ def _foreign_key(table: Table, reference: Reference) -> ForeignKey:
 
 
 def _index_names(indexes: Sequence[Index]) -> dict[str, str]:
-    """What each is called. MySQL does not tell names apart by their case, and keeps two for itself."""
+    """The names of indexes. MySQL ignores their case, and reserves two names."""
     names: dict[str, str] = {}
     taken = {"gen_clust_index"}
     for index in indexes:
-        name = _holdable(f"{index.name}_" if index.name.upper() == "PRIMARY" else index.name)
-        name = _told_apart(index.name) if name.casefold() in taken else name
+        name = _acceptable(f"{index.name}_" if index.name.upper() == "PRIMARY" else index.name)
+        name = _distinct(index.name) if name.casefold() in taken else name
         taken.add(name.casefold())
         names[index.name] = name
     return names
 
 
-def _holdable(name: str) -> str:
-    """As it is, if a name of MySQL can be that: cut without a word, two of them could be one."""
-    return name if unholdable_name(name) is None else _told_apart(name)
+def _acceptable(name: str) -> str:
+    """The name itself if MySQL accepts it, else a distinct short one: two shortened names could be equal."""
+    return name if name_problem(name) is None else _distinct(name)
 
 
-def _told_apart(name: str) -> str:
+def _distinct(name: str) -> str:
     short = "".join(letter if ord(letter) < 0x10000 else "_" for letter in name[:40]).rstrip()
     return f"{short}_{blake2s(name.encode(), digest_size=6).hexdigest()}"

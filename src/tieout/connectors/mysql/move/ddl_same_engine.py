@@ -1,4 +1,4 @@
-"""A MySQL table as it would be made on another server of its kind: from SHOW CREATE TABLE."""
+"""DDL for a copy of a MySQL table on another MySQL server: from SHOW CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOREIGN = re.compile(
     rf"CONSTRAINT (?P<name>{NAME}) FOREIGN KEY \({NAME}(?:, {NAME})*\) REFERENCES "
     rf"(?P<parent>(?:(?P<schema>{NAME})\.)?(?P<table>{NAME})) \("
 )
-# In front of any quote: a comment may say the same.
+# Before any quote: a comment may contain the same words.
 _NUMBERED = re.compile(rf"({NAME} [^'`]*?) AUTO_INCREMENT\b")
 _COLUMN = re.compile(NAME)
 _NEXT = re.compile(r"([^']*?) AUTO_INCREMENT=(\d+)")
@@ -32,7 +32,7 @@ class _Parts:
 
 
 def own_structure(shown: str, table: TableName, key_index: str | None) -> Structure:
-    """From the server's own words. `key_index` stands in for a primary key."""
+    """The statements, from the output of SHOW CREATE TABLE. `key_index` stands in for a primary key."""
     body, tail = parts_of(shown)
     parts = _Parts()
     for line in body:
@@ -44,7 +44,7 @@ def own_structure(shown: str, table: TableName, key_index: str | None) -> Struct
     create = f"CREATE TABLE {TABLE} (\n  " + ",\n  ".join([*parts.lines, *kept]) + "\n" + tail
     unique = _added(parts.unique)
     if parts.numbered is not None:
-        # A numbered column makes servers load chunks one after another, and may need an index that comes late.
+        # With AUTO_INCREMENT, servers load chunks one after another; and it may need an index that is added late.
         unique += (Part("", f"ALTER TABLE {TABLE} MODIFY {parts.numbered}"),)
     return Structure(
         create=(create,),
@@ -78,7 +78,7 @@ def _sort(line: str, schema: str, parts: _Parts) -> None:
 
 
 def _added(lines: dict[str, str]) -> tuple[Part, ...]:
-    """In one statement: the table is read once for all of them, and all of them are there or none."""
+    """One statement for all indexes: the server reads the table once, and adds all of them or none."""
     if not lines:
         return ()
     return (Part(next(iter(lines)), f"ALTER TABLE {TABLE} " + ", ".join(f"ADD {line}" for line in lines.values())),)

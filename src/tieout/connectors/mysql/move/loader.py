@@ -1,4 +1,4 @@
-"""Writes lines in tab form to MySQL servers, with LOAD DATA where they take it."""
+"""Writes lines of COPY text to MySQL servers: with LOAD DATA, or with INSERT where local_infile is off."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tieout.model.types import TypeName
 
 _FORM = "CHARACTER SET utf8mb4 FIELDS TERMINATED BY X'09' ENCLOSED BY '' ESCAPED BY X'5C' LINES TERMINATED BY X'0A'"
 _NO_FIT = ("Warning", None, "a value does not fit")
-"""What is told if the server tells nothing."""
+"""The warning to report if the server reports none."""
 CLOCK = "UNIX_TIMESTAMP()"
 
 
@@ -32,7 +32,7 @@ class MySQLLoader:
     url: EndpointUrl
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-        # DDL ends the transaction that it is in: the fence is held by another connection meanwhile.
+        # DDL commits its transaction, so another connection holds the fence meanwhile.
         with closing(MySQLSession(self.url, Purpose.MOVE)) as session:
             progress = ProgressTables(session, self.url.database or "", CLOCK)
             with progress.together(fence, "LOCK IN SHARE MODE"):
@@ -41,8 +41,8 @@ class MySQLLoader:
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         with closing(MySQLSession(self.url, Purpose.MOVE)) as session:
             progress = ProgressTables(session, self.url.database or "", CLOCK)
-            # With unique_checks, too: without them MariaDB fills an empty table in a way that hangs, for good, when
-            # somebody reads it meanwhile (10.11), and is no faster.
+            # With unique_checks: without them, MariaDB fills an empty table in a way that hangs for ever when somebody
+            # reads it meanwhile (10.11), and is no faster.
             return write_chunk(
                 progress,
                 "LOCK IN SHARE MODE",
@@ -65,14 +65,14 @@ def _commit(session: MySQLSession, table: TableName) -> None:
     try:
         session.commit()
     except WriteError as error:
-        # What comes into an empty table is looked at as late as this, and then the server does not say where.
-        raise WriteError(f"{error.message} ({table}: is a unique value there twice?)", error.hint) from None
+        # The server checks rows of an empty table as late as this, and then does not say where.
+        raise WriteError(f"{error.message} ({table}: does a unique value occur twice?)", error.hint) from None
 
 
 def load(
     session: MySQLSession, into: TableName, transfer: Transfer, extra: Sequence[str], lines: Iterable[bytes]
 ) -> int:
-    """Rows written: all of the lines, each as it is, or WriteError."""
+    """Writes all lines, each exactly, or raises WriteError; returns the number of rows."""
     if not takes_files(session):
         with _named(session, transfer.target.name):
             return insert(session, into, [*transfer.target_columns, *extra], lines)
@@ -89,40 +89,40 @@ def load(
     sent, written, warnings = _send(session, statement, lines)
     problem = _problem(session) if warnings else None
     if problem is None and sent != written:
-        problem = f"of {sent:,} rows the server took {written:,}"
+        problem = f"the server wrote {written:,} of {sent:,} rows"
     if problem is not None:
         raise WriteError(f"{session.url.redacted()}: {transfer.target.name}: {problem}")
     return sent
 
 
 def takes_files(session: MySQLSession) -> bool:
-    """Whether the server takes LOAD DATA LOCAL."""
+    """Whether the server accepts LOAD DATA LOCAL."""
     ((on,),) = session.rows("SELECT @@GLOBAL.local_infile")
     return bool(on)
 
 
 @contextmanager
 def _named(session: MySQLSession, table: TableName) -> Iterator[None]:
-    """What the server says of a value that does not fit, it says without its table."""
+    """Adds the table to an error about a value that does not fit: the server does not name it."""
     try:
         yield
     except WriteError as error:
         where = f"{session.url.redacted()}: "
         if not error.message.startswith(where):
-            raise  # the source's
+            raise  # an error of the source
         raise WriteError(f"{where}{table}: {error.message.removeprefix(where)}", error.hint) from None
 
 
 def _problem(session: MySQLSession) -> str:
-    """With LOCAL, the server makes a warning of what else would be an error, and writes something."""
+    """The first warning. With LOCAL, the server turns errors into warnings, and writes something."""
     warnings = session.rows("SHOW WARNINGS")
-    # Notes come with warnings; alone, they tell of what was cut off.
+    # Notes accompany warnings; alone, they report truncated values.
     _, code, text = next((each for each in warnings if each[0] != "Note"), warnings[0] if warnings else _NO_FIT)
     return told(scrub(" ".join(str(text).split())), code)
 
 
 def _value(column: Column, variable: str) -> str | None:
-    """What is made of a column's text; None: as it is."""
+    """SQL that converts a column's COPY text; None if it needs no conversion."""
     if column.type.name in (TypeName.BINARY, TypeName.OPAQUE):
         return f"UNHEX(SUBSTR({variable}, 3))"
     if column.type.name is TypeName.BITS:
@@ -141,11 +141,11 @@ def _send(session: MySQLSession, statement: str, lines: Iterable[bytes]) -> tupl
 
 _STATEMENT = 1 << 20
 _SLACK = 1 << 10
-"""What a packet has beside a statement, and more."""
+"""Room in a packet for more than the statement."""
 
 
 def insert(session: MySQLSession, into: TableName, columns: Sequence[Column | str], lines: Iterable[bytes]) -> int:
-    """Rows written: all of the lines, each as it is, or WriteError. A name stands for a column of plain text."""
+    """Inserts all lines, each exactly, or raises WriteError; returns the number. A name stands for a column of text."""
     names = [column if isinstance(column, str) else column.name for column in columns]
     head = f"INSERT INTO {session.table(into)} ({', '.join(map(session.quote, names))}) VALUES ".encode()
     writers = [literals.copied(column) for column in columns]
@@ -169,7 +169,7 @@ def _rows(lines: Iterable[bytes], writers: Sequence[Callable[[bytes], bytes]]) -
 
 
 def _batches(rows: Iterable[bytes], most: int) -> Iterator[list[bytes]]:
-    """One row at least, and no more bytes than that, commas included."""
+    """Batches of at least one row, and of at most `most` bytes, commas included."""
     batch: list[bytes] = []
     size = 0
     for row in rows:
@@ -189,16 +189,16 @@ def _send_insert(session: MySQLSession, statement: bytes, rows: int) -> int:
         said = told(scrub(" ".join(str(warnings[0][2]).split())), warnings[0][1])
         raise WriteError(f"{session.url.redacted()}: {said}")
     if written != rows:
-        raise WriteError(f"{session.url.redacted()}: of {rows:,} rows the server took {written:,}")
+        raise WriteError(f"{session.url.redacted()}: the server wrote {written:,} of {rows:,} rows")
     return written
 
 
-# Whatever the sql_mode is, SHOW CREATE TABLE writes a backslash for a backslash, and two of them are one.
+# In every sql_mode, SHOW CREATE TABLE escapes backslashes.
 _DDL_MODE = ",".join(mode for mode in WRITING_MODE.split(",") if mode != "NO_BACKSLASH_ESCAPES")
 
 
 def build(url: EndpointUrl, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-    """In literals a backslash stands for itself only if it is doubled."""
+    """Runs DDL, in whose literals a doubled backslash stands for one."""
     with closing(MySQLSession(url, Purpose.MOVE)) as session:
         session.execute(f"SET SESSION sql_mode = {quoting.text(_DDL_MODE)}")
         for statement in statements:

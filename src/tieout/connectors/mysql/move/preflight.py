@@ -1,6 +1,6 @@
-"""What keeps rows from being moved out of a MySQL server, or written to one, each with what to do.
+"""Problems that prevent moving rows out of a MySQL server, or into one, each with its fix.
 
-What a user may do is what SHOW GRANTS says.
+SHOW GRANTS says what a user may do.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _ALL = "ALL PRIVILEGES"
 
 @dataclass(frozen=True)
 class Grants:
-    """Lines of SHOW GRANTS: of a user, and of the roles that it has."""
+    """Lines of SHOW GRANTS, for a user and its roles."""
 
     lines: Sequence[str]
 
     def lacking(self, rights: Sequence[str], schema: str) -> list[str]:
-        """Those of the rights that the user does not have on all tables of a schema."""
+        """The rights that the user lacks on the tables of a schema."""
         had = {right for line in self.lines for right in _rights(line, schema)}
         return [] if _ALL in had else [right for right in rights if right not in had]
 
@@ -55,7 +55,7 @@ def _rights(line: str, schema: str) -> list[str]:
 
 
 def _is_like(schema: str, pattern: str) -> bool:
-    r"""A schema may be granted by a pattern of LIKE; \ stands before letters that mean themselves."""
+    r"""Whether a schema matches the pattern of a grant, which is one of LIKE; \ escapes a letter."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     meant = {"%": ".*", "_": "."}
     expression = "".join(meant.get(part) or re.escape(part[-1]) for part in parts)
@@ -63,10 +63,10 @@ def _is_like(schema: str, pattern: str) -> bool:
 
 
 _SETTINGS = {
-    "binlog_format": ("ROW", "the log tells statements, not rows"),
-    "binlog_row_image": ("FULL", "the log leaves columns of changed rows out"),
+    "binlog_format": ("ROW", "the log has statements, not rows"),
+    "binlog_row_image": ("FULL", "the log omits columns of changed rows"),
     "binlog_row_metadata": ("FULL", "the log does not name the columns of rows"),
-    # MySQL's own.
+    # MySQL only.
     "binlog_row_value_options": ("", "the log has parts of JSON values"),
     "binlog_transaction_compression": ("OFF", "the log has compressed transactions"),
 }
@@ -76,7 +76,7 @@ _WATERMARK_RIGHTS = ("SELECT", "INSERT", "UPDATE", "CREATE", "DROP")
 def source_problems(
     url: EndpointUrl, server_kind: ServerKind, tables: Sequence[Table], *, watermarks: bool = False
 ) -> list[Problem]:
-    """`watermarks`: chunks are read between two of them, which have to be written."""
+    """`watermarks`: chunks are read between two watermarks, which the mover writes."""
     with translated(url), closing(connect(url)) as connection:
         settings = global_variables(connection, ("log_bin", "binlog_order_commits", *_SETTINGS))
         found, user = [*_of_log(settings)], _user(connection)
@@ -93,18 +93,20 @@ def source_problems(
 
 def _of_watermarks(url: EndpointUrl, settings: dict[str, str], user: str) -> Iterator[Problem]:
     if settings.get("binlog_order_commits", "ON") != "ON":
-        message = "binlog_order_commits is off: nobody knows what a snapshot sees"
+        message = "binlog_order_commits is off, so the position of a snapshot is unknown"
         yield Problem(Severity.PREVENTS, message, "SET GLOBAL binlog_order_commits = ON")
     with closing(MySQLSession(url, Purpose.MOVE)) as session:
         grants = Grants([str(line) for (line,) in session.rows("SHOW GRANTS")])
         schema = url.database or ""
         if lacking := ", ".join(grants.lacking(_WATERMARK_RIGHTS, schema)):
             fix = f"GRANT {lacking} ON {session.quote(schema)}.* TO {user}"
-            yield Problem(Severity.PREVENTS, f"the user lacks {lacking} on {schema}, where watermarks are written", fix)
+            yield Problem(
+                Severity.PREVENTS, f"the user lacks {lacking} on {schema}, where the mover writes watermarks", fix
+            )
         try:
             session.execute("START TRANSACTION READ WRITE")
         except AccessError as error:
-            fix = "SET GLOBAL read_only = 0, or give the primary's URL: watermarks are written there"
+            fix = "SET GLOBAL read_only = 0, or give the primary's URL: the mover writes watermarks there"
             yield Problem(Severity.PREVENTS, error.message, fix)
         session.rollback()
 
@@ -112,7 +114,7 @@ def _of_watermarks(url: EndpointUrl, settings: dict[str, str], user: str) -> Ite
 def _of_log(settings: dict[str, str]) -> Iterator[Problem]:
     if settings["log_bin"] != "ON":
         fix = "start it with log_bin, binlog_format = ROW and binlog_row_metadata = FULL"
-        yield Problem(Severity.PREVENTS, "the server keeps no binary log", fix)
+        yield Problem(Severity.PREVENTS, "the server has no binary log", fix)
         return
     for name, (wanted, why) in _SETTINGS.items():
         if settings.get(name, wanted).upper() != wanted:
@@ -122,7 +124,7 @@ def _of_log(settings: dict[str, str]) -> Iterator[Problem]:
 
 
 def _of_rights(url: EndpointUrl, connection: Any, user: str, tables: Sequence[Table]) -> Iterator[Problem]:
-    """What the server answers to the very statements that a mover asks."""
+    """Runs the same statements as a mover, and reports those that the server refuses."""
     monitor = (
         "REPLICATION CLIENT"
         if ServerKind.of(connection.get_server_info()) is not ServerKind.MARIADB
@@ -141,13 +143,13 @@ def _read_end(url: EndpointUrl, connection: Any) -> None:
 
 
 def _left_out(connection: Any, tables: Sequence[Table]) -> Iterator[Problem]:
-    """Schemas that the server was told not to log: nobody would see their changes."""
+    """Schemas that the server is configured not to log: a mover would miss their changes."""
     status = _rows(connection, "SHOW MASTER STATUS")
     only, but = ({name for name in str(text or "").split(",") if name} for text in status[0][2:4])
     for schema in sorted({table.name.schema for table in tables}):
         if (only and schema not in only) or schema in but:
             fix = "take binlog_do_db and binlog_ignore_db out of its configuration, and restart the server"
-            yield Problem(Severity.PREVENTS, f"changes of {schema} are not written to the log", fix)
+            yield Problem(Severity.PREVENTS, f"the server does not log changes of {schema}", fix)
 
 
 def _refused(url: EndpointUrl, ask: Callable[[], object], fix: str, table: str | None = None) -> Iterator[Problem]:
@@ -175,7 +177,7 @@ WHERE event_object_schema = %s AND event_object_table = %s ORDER BY trigger_name
 
 
 def target_problems(session: MySQLSession, own: str, destinations: Sequence[Destination]) -> list[Problem]:
-    """`own` is the schema that progress is kept in."""
+    """`own` is the schema of the progress tables."""
     schemas = sorted({own, *(each.name.schema for each in destinations)})
     found = [*_of_server(session), *_of_schemas(session, schemas)]
     for destination in destinations:
@@ -186,16 +188,16 @@ def target_problems(session: MySQLSession, own: str, destinations: Sequence[Dest
 
 def _of_server(session: MySQLSession) -> Iterator[Problem]:
     try:
-        # Whoever may write to a read-only server is not refused.
+        # The server does not refuse users who may write to a read-only server.
         session.execute("START TRANSACTION READ WRITE")
     except AccessError as error:
         yield _prevents(error.message, "SET GLOBAL read_only = 0, or give the primary's URL")
     session.rollback()
     known = session.rows("SELECT support FROM information_schema.engines WHERE engine = 'Aria'")
     if not known or known[0][0] not in ("YES", "DEFAULT"):
-        yield _prevents("the server has no Aria tables, which changes are staged in", "MariaDB has them")
+        yield _prevents("the server lacks the Aria engine, which the mover stages changes in", "MariaDB has it")
     if not takes_files(session):
-        message = "local_infile is off: rows are written by INSERT, which takes longer"
+        message = "local_infile is off: the mover writes rows by INSERT, which takes longer"
         yield Problem(Severity.NOTE, message, "SET GLOBAL local_infile = 1")
 
 
@@ -208,7 +210,7 @@ def _of_schemas(session: MySQLSession, schemas: Sequence[str]) -> Iterator[Probl
             rights, quoted = ", ".join(lacking), session.quote(schema)
             yield _prevents(f"the user lacks {rights} on {schema}", f"GRANT {rights} ON {quoted}.* TO {user}")
         elif schema not in known:
-            yield _prevents(f"there is no database {schema}", f"CREATE DATABASE {session.quote(schema)}")
+            yield _prevents(f"database {schema} does not exist", f"CREATE DATABASE {session.quote(schema)}")
 
 
 def _of_table(session: MySQLSession, destination: Destination) -> Iterator[Problem]:
@@ -216,11 +218,11 @@ def _of_table(session: MySQLSession, destination: Destination) -> Iterator[Probl
     name, table = str(destination.name), session.table(destination.name)
     engine = destination.there.engine
     if engine not in TRANSACTIONAL:
-        message = f"it is kept by {engine}, which has no transactions: a batch could be there in part"
+        message = f"its storage engine is {engine}, which has no transactions: part of a batch could be written"
         yield _prevents(message, f"ALTER TABLE {table} ENGINE = InnoDB", name)
-    # No session of MySQL can put them to sleep, as it can foreign keys.
+    # A session of MySQL can disable foreign keys, but not triggers.
     for (trigger,) in session.rows(_TRIGGERS, [destination.name.schema, destination.name.name]):
-        message = f"its trigger {trigger} would run for every row that is moved"
+        message = f"its trigger {trigger} would run for every moved row"
         yield _prevents(message, "drop it, and create it again when the move is over", name)
 
 

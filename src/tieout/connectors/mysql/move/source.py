@@ -1,4 +1,4 @@
-"""A MySQL server as a source. It keeps its log by itself, as long as it was told to, and for nobody in particular."""
+"""A MySQL server as a source. How long it keeps its log is a setting of the server, the same for all readers."""
 
 from __future__ import annotations
 
@@ -84,18 +84,18 @@ class MySQLSource:
 
     def refuses(self, table: Table) -> str | None:
         if table.engine not in _TRANSACTIONAL:
-            return f"it is kept by {table.engine}, of which no snapshot can be taken: ALTER TABLE … ENGINE = InnoDB"
+            return f"its storage engine is {table.engine}, which has no snapshots: ALTER TABLE … ENGINE = InnoDB"
         if self._watermarks and not table.key:
-            # What a chunk holds of the time between two watermarks is applied again: without a key it would come twice.
-            return "it has no key, and this server does not tell where a snapshot lies in its log: give it one"
+            # The mover applies changes between two watermarks again: without a key, rows would be duplicated.
+            return "it has no key, and this server does not report the position of a snapshot: give it a key"
         for reference in self.wiring(table).references:
             if {reference.on_delete.upper(), reference.on_update.upper()} - _NO_ROWS:
-                # InnoDB changes the child's rows by itself, below the log.
-                return f"what its foreign key {reference.name} changes in it is not in the binary log"
+                # InnoDB changes the rows of the child itself, below the log.
+                return f"the binary log does not have what its foreign key {reference.name} changes in it"
         return None
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
-        # Not the log's end: what is there already, and not yet visible, is in no chunk.
+        # Not the end of the log: no chunk has what is in the log already, and not yet visible.
         with self.chunk_source().reading() as reader:
             begin = reader.held.position
         with suppress(NotThere):
@@ -142,14 +142,14 @@ def _reference(name: str, rows: list[tuple[Any, ...]]) -> Reference:
     return Reference(name, columns, TableName(schema, parent), parent_columns, on_delete, on_update)
 
 
-# The days are of servers that don't know the seconds; the size is of MariaDB 11.4 and later.
+# Servers that lack the seconds have the days; MariaDB 11.4 and later have the size.
 _RETENTION = ("binlog_expire_logs_seconds", "expire_logs_days", "max_binlog_total_size")
 
 _DAY = 24 * 3600
 
 
 def retention_of(settings: Mapping[str, str], left: str | None) -> Retention:
-    """From what the server says of _RETENTION, as far as it knows them."""
+    """How long the server keeps its log, from those of its settings that it has."""
     name = next((name for name in _RETENTION[:2] if name in settings), _RETENTION[0])
     seconds = float(settings.get(name) or 0) * (_DAY if name == "expire_logs_days" else 1)
     most = float(settings.get("max_binlog_total_size") or 0)
@@ -163,7 +163,7 @@ def retention_of(settings: Mapping[str, str], left: str | None) -> Retention:
         wanted = 7 if name == "expire_logs_days" else 7 * _DAY
         fix = f"SET GLOBAL {name} = {wanted}" + (", max_binlog_total_size = 0" if most else "")
         message = f"the log is kept {limit}"
-        warning = Problem(Severity.NOTE, message, f"{fix}: a mover that rests for longer has to begin anew")
+        warning = Problem(Severity.NOTE, message, f"{fix}: a mover that pauses for longer has to start over")
     return Retention(left, None, f"the server keeps its log {limit}", seconds or None, warning)
 
 
@@ -174,24 +174,26 @@ def _time(seconds: float) -> str:
 def added_defaults(
     table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
 ) -> dict[str, str | None]:
-    """The catalog's defaults, if they are still those that the statement gave."""
+    """What existing rows got in added columns: the catalog's defaults, if the statement that added them agrees."""
     return {column.name: _added_default(table, column, told) for column in columns}
 
 
 def _added_default(table: Table, column: Column, told: Mapping[str, str | None] | None) -> str | None:
     name = f"{table.name}: its new column {column.name}"
     if told is None or column.name not in told:
-        raise UnsupportedError(f"{name} was added by no statement in the log: what its rows got is not known")
+        raise UnsupportedError(
+            f"{name} was not added by a statement in the log: the values of existing rows are unknown"
+        )
     said = told[column.name]
     if said is not None and said.startswith("("):
-        raise UnsupportedError(f"{name} has a default that each server computes by itself")
+        raise UnsupportedError(f"{name} has a default that each server computes itself")
     if not _is_same(said, _plain(column.default)):
-        raise UnsupportedError(f"{name} has another default by now than the rows got that were there")
+        raise UnsupportedError(f"{name} has another default by now than existing rows got")
     return None if said is None else column.default
 
 
 def _plain(default: str | None) -> str | None:
-    """A default of the catalog without quotes, which MariaDB has and MySQL has not."""
+    """A default of the catalog without its quotes; MariaDB writes them, MySQL does not."""
     if default is None or default.upper() == "NULL":
         return None
     if not default.startswith("'"):

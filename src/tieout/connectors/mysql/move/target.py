@@ -53,7 +53,7 @@ class MySQLTarget(SqlTarget):
         return structure_of(table, wiring)
 
     def lacking(self, types: Sequence[str]) -> list[str]:
-        return list(types)  # an engine without types of users' own
+        return list(types)  # MySQL has no user-defined types
 
     def built(self, table: TableName) -> Built:
         wanted = [table.schema, table.name]
@@ -64,7 +64,7 @@ class MySQLTarget(SqlTarget):
         """Any user may read the server's status."""
 
     def lag_problem(self) -> Problem:
-        # A replica's own SHOW REPLICA STATUS says it; SHOW REPLICA HOSTS of the primary has names, and no lag.
+        # Only a replica's own SHOW REPLICA STATUS has the lag; the primary's SHOW REPLICA HOSTS has names.
         message = "a MariaDB or MySQL server does not know how far behind its replicas are (max_replica_lag)"
         return Problem(Severity.PREVENTS, message, "leave max_replica_lag out; max_rows_per_second limits the rate")
 
@@ -83,12 +83,12 @@ class MySQLTarget(SqlTarget):
         found = {}
         for table in tables:
             names = dict(self.session.rows(_MADE, [table.schema, table.name]))
-            if table.name in names:  # and not one whose name differs in case
+            if table.name in names:  # not a table whose name differs in case
                 found[table] = str(names[table.name])
         return found
 
     def row_hash(self, columns: Sequence[str], row: str) -> str:
-        # Of each by itself: a text of all could be longer than the server lets it be, and then there is none.
+        # Each column by itself: the text of all could exceed the longest that the server allows, and would be NULL.
         values = ", ".join(f"COALESCE(SHA2({row}.{self.session.quote(column)}, 256), '')" for column in columns)
         return f"SHA2(CONCAT_WS(',', {values}), 256)"
 
@@ -97,7 +97,7 @@ class MySQLTarget(SqlTarget):
 
     def create_stage(self, stage: StageTable) -> None:
         transfer, table = stage.transfer, self.session.table(stage.name)
-        # What is staged is read again from the log after a crash: it needs no engine that survives one.
+        # After a crash, the mover reads the log again, so a stage needs no engine that survives one.
         self.session.execute(
             f"CREATE TABLE {table} ({KIND} TINYINT, {PIECE} INT, {COPIES} BIGINT, "
             f"{KEPT} {_LONG}, {_ROW} BIGINT AUTO_INCREMENT PRIMARY KEY) ENGINE = Aria TRANSACTIONAL = 0 "
@@ -111,11 +111,11 @@ class MySQLTarget(SqlTarget):
                 [stage.name.schema, stage.name.name],
             )
         }
-        # Of a deleted row a log may tell the key alone.
+        # A log may have only the key of a deleted row.
         columns = [column.name for column in transfer.target_columns if not column.nullable]
         changes = ", ".join(f"MODIFY {self.session.quote(name)} {types[name]} NULL" for name in columns)
         if changes:
-            # As a structure is: labels are written with two backslashes for one.
+            # Like a table definition: labels have two backslashes for one.
             build(self.url, stage.name, [f"ALTER TABLE {TABLE} {changes}"])
 
     @contextmanager
@@ -154,14 +154,14 @@ class MySQLTarget(SqlTarget):
         )
 
     def take_away(self, stage: StageTable) -> str:
-        # In this order: a stage has no index, and to look for each of the target's rows in it would take for ever.
+        # In this order: a stage has no index, and looking for each row of the target in it would take for ever.
         return (
             f"DELETE t FROM {self.session.table(stage.name)} s STRAIGHT_JOIN "
             f"{self.session.table(stage.transfer.target.name)} t ON {self.same_key(stage.transfer, 't', 's')}"
         )
 
     def take_copies(self, stage: StageTable) -> int:
-        """One statement for each row: MySQL has no name for one of several equal rows but LIMIT."""
+        """Deletes copies with one statement for each row: only LIMIT can pick one of several equal rows."""
         target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
         missed = 0
         for row, copies in self.session.rows(f"SELECT {_ROW}, {COPIES} FROM {staged} WHERE {GOES}"):
@@ -180,10 +180,10 @@ class MySQLTarget(SqlTarget):
         return [name for (name,) in found if name.startswith(prefix)]
 
     def exactly(self, column: Column) -> str:
-        # A collation may take two texts for the same one.
+        # To a collation, two different texts may be equal.
         name = self.session.quote(column.name)
         return f"CAST({name} AS BINARY)" if column.type.name in _BY_BYTES else name
 
     def any_of(self, column: Column) -> str:
-        # Of a group all are the same; which one, the server need not be told.
+        # All values of a group are equal, so it does not matter which one the server picks.
         return self.session.quote(column.name)

@@ -22,20 +22,20 @@ _TAB, _NEWLINE, _BACKSLASH = b"\t"[0], b"\n"[0], b"\\"[0]
 _END_BYTES = 9
 
 RAW = b"\r"
-"""A letter that is special: rows with it are read one by one."""
+"""A special letter: rows with it are read one by one."""
 
 _SPECIAL = ((b"\\", b"\\\\"), (b"\t", b"\\t"), (b"\n", b"\\n"), (b"\r", b"\\r"))
 
 
 class _Special(Exception):
-    """A value holds a character that has to be escaped."""
+    """A value contains a character that has to be escaped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """How many values a row has, and the places of those that come in tab form already, with two backslashes each.
+    """How many values a row has, and the indexes of those that are COPY text already, with two backslashes each.
 
-    `joined` are the places of values that go on with the one before; behind RAW they are bytes as they are.
+    `joined` are the indexes of values that continue the one before; after RAW they are plain bytes.
     """
 
     count: int
@@ -44,7 +44,7 @@ class Fields:
 
 
 def tab_lines(connection: Any, statement: str, fields: Fields) -> Iterator[bytes]:
-    """Runs a query; blocks of whole lines."""
+    """Runs a query; yields blocks of whole lines."""
     start_query(connection, statement)
     for data, packets in row_packets(connection, _is_row):
         rows = rows_of(packets, len(data))
@@ -57,12 +57,12 @@ def tab_lines(connection: Any, statement: str, fields: Fields) -> Iterator[bytes
 
 
 def _is_row(first: int, length: int) -> bool:
-    # A row may begin with 0xFE too, with a value of 16 MB and more behind it; with 0xFF none does.
+    # A row may start with 0xFE, too, if its first value has 16 MB or more; no row starts with 0xFF.
     return first != 0xFF and not (first == _EIGHT and length < _END_BYTES)
 
 
 def lines_at_once(data: bytearray, packets: Places, fields: Fields) -> bytes:
-    """The lines of packets that are a row each; _Special if a value has to be escaped. Overwrites `data`."""
+    """The lines of packets that are one row each; _Special if a value has to be escaped. Overwrites `data`."""
     bytes_ = np.frombuffer(data, dtype=np.uint8)
     keep = np.ones(len(bytes_), dtype=bool)
     at = packets + HEADER
@@ -94,7 +94,7 @@ def lines_at_once(data: bytearray, packets: Places, fields: Fields) -> bytes:
 
 
 def _lengths(bytes_: Any, at: Places, first: Any) -> tuple[Places, Places]:
-    """How long each value is, and how many bytes of length follow the first one."""
+    """The length of each value, and how many bytes of the length follow its first byte."""
     length = first.astype(np.int64)
     extra = np.zeros(len(at), dtype=np.int64)
     if first.max(initial=0) < _NULL:

@@ -1,4 +1,4 @@
-"""Defaults and generated columns that fail; counters and sequences that will hand out what their column has already."""
+"""Checks defaults, generated columns, and counters and sequences whose next value their column has already."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _COUNTER = "SELECT auto_increment FROM information_schema.tables WHERE table_sch
 _STATE = "SELECT next_not_cached_value, increment, cycle_option, minimum_value, maximum_value FROM"
 
 
-def look_at_counters(session: SchemaSession, schemas: Sequence[str], relations: Mapping[TableName, Relation]) -> None:
-    """AUTO_INCREMENT; where it counts within groups, as in MyISAM's longer keys, no index begins with it."""
+def check_counters(session: SchemaSession, schemas: Sequence[str], relations: Mapping[TableName, Relation]) -> None:
+    """Checks AUTO_INCREMENT. Where it counts within groups, as in longer keys of MyISAM, no index starts with it."""
     seen = set()
     for schema, table, column, index in session.about(_COUNTERS, schemas):
         relation = relations.get(TableName(schema, table))
@@ -33,7 +33,7 @@ def look_at_counters(session: SchemaSession, schemas: Sequence[str], relations: 
         seen.add(relation.name)
         relation.inspection.looked_at["sequences"] += 1
         largest = _largest(session, relation, column, index)
-        # The rows first: what a writer takes meanwhile puts the counter further, never back.
+        # Rows first: a concurrent writer moves the counter forward, never back.
         counter = session.attempt(_COUNTER, [schema, table])
         if isinstance(largest, Trouble) or isinstance(counter, Trouble):
             message = largest.message if isinstance(largest, Trouble) else str(counter)
@@ -46,7 +46,7 @@ def look_at_counters(session: SchemaSession, schemas: Sequence[str], relations: 
 
 
 def _largest(session: SchemaSession, relation: Relation, column: str, index: str) -> int | Trouble | None:
-    """Without asking an index that may be wrong. InnoDB's primary key is the table."""
+    """The largest value, without an index that may be wrong. InnoDB's primary key is the table."""
     clustered = index == "PRIMARY" and (relation.engine or "").casefold() == "innodb"
     through = "FORCE INDEX (PRIMARY)" if clustered else "USE INDEX ()"
     quoted = session.dialect.quote(column)
@@ -56,8 +56,8 @@ def _largest(session: SchemaSession, relation: Relation, column: str, index: str
     return None if rows[0][0] is None else int(rows[0][0])
 
 
-def look_at_sequence(session: SchemaSession, relation: Relation, column: str, sequence: TableName) -> None:
-    """What the server holds in its cache is not told: it counts as handed out."""
+def _check_sequence(session: SchemaSession, relation: Relation, column: str, sequence: TableName) -> None:
+    """Checks a sequence. The server does not show its cached values, so they count as used."""
     relation.inspection.looked_at["sequences"] += 1
     quoted, table = session.dialect.quote(column), session.dialect.table(relation.name)
     state = f"{_STATE} {session.dialect.table(sequence)}"
@@ -94,16 +94,16 @@ _LITERAL = re.compile(r"NULL|-?[\d.]+(?:e[+-]?\d+)?|[bx]?'(?:[^']|'')*'|current_
 _NEXTVAL = re.compile(r"nextval\(`((?:[^`]|``)*)`\.`((?:[^`]|``)*)`\)", re.IGNORECASE)
 
 ROWS = 1000
-"""Of so many rows a generated column is computed: whether it has the right value in all of them is another check."""
+"""Rows for which a generated column is computed. Another check compares its values in all rows."""
 
 
-def look_at_columns(session: SchemaSession, schemas: Sequence[str], relations: Mapping[TableName, Relation]) -> None:
+def check_columns(session: SchemaSession, schemas: Sequence[str], relations: Mapping[TableName, Relation]) -> None:
     for schema, table, column, default, generated, extra in session.about(_COLUMNS, schemas):
         relation = relations.get(TableName(schema, table))
         if relation is None or not relation.is_readable:
             continue
         maria = session.server_kind is ServerKind.MARIADB
-        # MySQL's catalog has quotes escaped once more; and of defaults that are no expressions it has the bare value.
+        # MySQL's catalog escapes quotes once more; and for defaults that are not expressions it has the bare value.
         text = str(generated or default) if maria else str(generated or default).replace("\\'", "'")
         if generated:
             _generated(session, relation, column, text)
@@ -122,7 +122,7 @@ def _default(session: SchemaSession, relation: Relation, column: str, text: str)
             trouble, Defect(FailureKind.INVALID_DEFAULT, details, (column,), place=f"column {column}")
         )
     elif (taken := _NEXTVAL.fullmatch(text)) is not None:
-        look_at_sequence(session, relation, column, TableName(*(name.replace("``", "`") for name in taken.groups())))
+        _check_sequence(session, relation, column, TableName(*(name.replace("``", "`") for name in taken.groups())))
 
 
 def _generated(session: SchemaSession, relation: Relation, column: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Foreign keys whose parent is gone, or has no such key any more: they were not asked when it went."""
+"""Checks foreign keys: their parent, or its key, may have been dropped while they were disabled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
 
 @dataclass
 class _Tables:
-    """The types of columns, and the columns of indexes, of all tables that matter; names in lower case."""
+    """The types of columns, and the columns of indexes, of the tables in question; names in lower case."""
 
     columns: dict[TableName, dict[str, tuple[Any, ...]]] = field(default_factory=lambda: defaultdict(dict))
     indexes: dict[TableName, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
@@ -46,9 +46,7 @@ class _ForeignKey:
     theirs: list[str] = field(default_factory=list)
 
 
-def look_at_foreign_keys(
-    session: SchemaSession, schemas: Sequence[str], relations: Mapping[TableName, Relation]
-) -> None:
+def check_foreign_keys(session: SchemaSession, schemas: Sequence[str], relations: Mapping[TableName, Relation]) -> None:
     keys: dict[tuple[TableName, str], _ForeignKey] = {}
     for schema, table, name, column, *parent, theirs in session.about(_FOREIGN_KEYS, schemas):
         child = TableName(schema, table)
@@ -81,7 +79,7 @@ def _tables(session: SchemaSession, schemas: Sequence[str]) -> _Tables:
 def _reason(key: _ForeignKey, known: _Tables) -> str | None:
     parent = _folded(key.parent)
     if parent not in known.columns:
-        return f"there is no table {key.parent}"
+        return f"table {key.parent} does not exist"
     theirs = [column.casefold() for column in key.theirs]
     missing = [name for name, column in zip(key.theirs, theirs, strict=True) if column not in known.columns[parent]]
     if missing:
@@ -92,12 +90,12 @@ def _reason(key: _ForeignKey, known: _Tables) -> str | None:
     for name, column in zip(key.columns, theirs, strict=True):
         ours, other = own.get(name.casefold()), known.columns[parent][column]
         if ours is not None and not _compare(ours, other):
-            return f"{name} and {column} of {key.parent} are of types that can't be compared"
+            return f"{name} and {column} of {key.parent} have types that cannot be compared"
     return None
 
 
 def _compare(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> bool:
-    """As InnoDB sees it: integers have one size and sign, texts one collation; of other types nothing is said."""
+    """Whether InnoDB compares them: integers need the same size and sign, texts the same collation; others pass."""
     if ours[0] in _INTEGERS or theirs[0] in _INTEGERS:
         return ours[:2] == theirs[:2]
     return ours[2] is None or theirs[2] is None or ours[2] == theirs[2]

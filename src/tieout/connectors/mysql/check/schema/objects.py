@@ -1,4 +1,4 @@
-"""The tables, views and routines of a database, and what the catalog says of them."""
+"""The tables and views of a database, and the session that checks their definitions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SchemaSession(MySQLSession):
 
 @dataclass(frozen=True)
 class Relation:
-    """A table or a view. `reads` is the query of a view, every table in it by its full name."""
+    """A table or a view. `reads` is the query of a view, with the full names of tables."""
 
     name: TableName
     engine: str | None
@@ -70,14 +70,14 @@ class Relation:
 
     @property
     def is_readable(self) -> bool:
-        """A table that its engine has."""
+        """Whether it is a table that its engine can open."""
         return not self.is_view and self.engine is not None
 
 
 def relations(
     session: SchemaSession, schemas: Sequence[str], names: Collection[TableName] | None
 ) -> dict[TableName, Relation]:
-    """All of the schemas, or those of these names with the views that read them."""
+    """All tables and views of the schemas, or those of these names and the views that read them."""
     found = {}
     for schema, name, kind, engine, comment, query, security in session.about(_OBJECTS, schemas):
         known = TableName(schema, name)

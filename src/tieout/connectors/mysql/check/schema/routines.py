@@ -1,4 +1,4 @@
-"""Triggers, functions and procedures that refer to tables that are gone, as far as it shows without running them."""
+"""Checks triggers, functions and procedures for tables that no longer exist, without running them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEMPORARY = re.compile(r"CREATE\s+TEMPORARY\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?
 
 @dataclass(frozen=True)
 class Spoken:
-    """The tables that a body names, those without a schema with "". `complete`: every statement was understood."""
+    """The tables that a body names; a missing schema is "". `complete`: every statement was understood."""
 
     tables: frozenset[tuple[str, str]]
     complete: bool
@@ -60,7 +60,7 @@ def _split(text: str) -> list[str] | None:
 
 
 def _tables(piece: str) -> set[tuple[str, str]] | None:
-    """None if the statement is not understood."""
+    """The tables of a statement; None if it is not understood."""
     if _NO_TABLE.fullmatch(piece):
         return set()
     value = _VALUE.fullmatch(piece)
@@ -68,21 +68,21 @@ def _tables(piece: str) -> set[tuple[str, str]] | None:
     if not statement.upper().startswith(_STATEMENTS):
         return None
     try:
-        # sqlglot leaves REPLACE alone.
+        # sqlglot does not parse REPLACE.
         tree = sqlglot.parse_one(_REPLACE.sub("INSERT", statement), read="mysql")
     except (SqlglotError, ValueError):
         return None
     if isinstance(tree, exp.Command):
         return None
-    # Names that a statement gives itself; and variables, which stand behind INTO.
-    given = {each.alias_or_name.casefold() for each in tree.find_all(exp.CTE)}
-    given |= {each.alias.casefold() for each in tree.find_all(exp.Table) if each.alias}
+    # Without names that the statement defines itself, and without variables, which follow INTO.
+    defined = {each.alias_or_name.casefold() for each in tree.find_all(exp.CTE)}
+    defined |= {each.alias.casefold() for each in tree.find_all(exp.Table) if each.alias}
     return {
         (each.db, each.name)
         for each in tree.find_all(exp.Table)
         if isinstance(each.this, exp.Identifier)
         and each.find_ancestor(exp.Into) is None
-        and not (each.db == "" and each.name.casefold() in given | {"dual"})
+        and not (each.db == "" and each.name.casefold() in defined | {"dual"})
     }
 
 
@@ -96,11 +96,11 @@ FROM information_schema.routines WHERE routine_schema IN ({}) ORDER BY 1, 2, 3""
 
 _TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema IN ({})"
 
-_UNSEEN = "only what stands under no condition was looked at: the server looks the rest up when it runs"
+_UNSEEN = "only statements outside of conditions were checked: the server resolves the rest when it runs"
 
 
 class _Known:
-    """Tables and views by their schemas, asked for when one is first spoken of."""
+    """The tables and views of schemas, read when one is first named."""
 
     def __init__(self, session: SchemaSession) -> None:
         self._session = session
@@ -113,13 +113,13 @@ class _Known:
         return name.casefold() in self._names[schema]
 
 
-def look_at_triggers(session: SchemaSession, schemas: Sequence[str], relations: Mapping[TableName, Relation]) -> None:
+def check_triggers(session: SchemaSession, schemas: Sequence[str], relations: Mapping[TableName, Relation]) -> None:
     known = _Known(session)
     for schema, table, name, body in session.about(_TRIGGERS, schemas):
         relation = relations.get(TableName(schema, table))
         if relation is not None:
             relation.inspection.looked_at["triggers"] += 1
-            _look_at(known, relation.inspection, schema, body, f"trigger {name}")
+            _check_body(known, relation.inspection, schema, body, f"trigger {name}")
 
 
 def routines(session: SchemaSession, schemas: Sequence[str], names: Collection[TableName] | None) -> list[Inspection]:
@@ -131,14 +131,14 @@ def routines(session: SchemaSession, schemas: Sequence[str], names: Collection[T
             continue
         inspection.looked_at["definitions"] += 1
         if body is None:
-            inspection.left_out.append("its body is not shown to this user: GRANT SHOW CREATE ROUTINE")
+            inspection.left_out.append("this user may not see its body: GRANT SHOW CREATE ROUTINE")
         else:
-            _look_at(known, inspection, schema, body, None)
+            _check_body(known, inspection, schema, body, None)
         found.append(inspection)
     return found
 
 
-def _look_at(known: _Known, inspection: Inspection, schema: str, body: str, place: str | None) -> None:
+def _check_body(known: _Known, inspection: Inspection, schema: str, body: str, place: str | None) -> None:
     said = spoken(body)
     missing = sorted(f"{db or schema}.{name}" for db, name in said.tables if not known.has(db or schema, name))
     if missing:
