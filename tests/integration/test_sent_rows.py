@@ -11,7 +11,7 @@ from tests.integration.test_mysql_rows import ROWS, TABLE
 from tieout import api
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.protocol import packets
-from tieout.connectors.mysql.protocol.raw_rows import sent_rows
+from tieout.connectors.mysql.protocol.rows import sent_rows
 from tieout.errors import MissingObjectError
 from tieout.model.requests import TableRequest
 from tieout.model.results import Strategy, Verdict, VerificationResult

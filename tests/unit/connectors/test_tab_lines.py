@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieout.connectors.mysql.protocol.text_rows import Fields, _line, _Special, lines_at_once
+from tieout.connectors.mysql.protocol.rows import Fields, _line, _Special, lines_at_once
 
 ESCAPES = {ord("\\"): "\\\\", ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r"}
 

@@ -22,7 +22,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.connection import AT_ONE_MOMENT, SETTINGS, connect
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import DriverPanic, is_too_long, translate_arrow, translated
-from tieout.connectors.mysql.protocol.raw_rows import sent_rows
+from tieout.connectors.mysql.protocol.rows import sent_rows
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.endpoint import HashSpec, Scan, StartOver
 from tieout.connectors.sql import select

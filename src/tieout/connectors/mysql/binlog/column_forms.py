@@ -195,7 +195,8 @@ class _Group:
 def decimal_form_parts(precision: int, scale: int) -> tuple[str, str]:
     """Struct's letters, and the expression of the text: all digits of the scale, as the server prints them.
 
-    The first bit is set if the number is not negative; all bits of a negative number are turned around.
+    The log stores nine digits in four bytes, counted from the point both ways. The first bit is set if the number is
+    not negative; all bits of a negative number are inverted.
     """
     groups = _groups(precision, scale)
     letters = "".join(group.letters for group in groups)

@@ -14,7 +14,7 @@ from tieout.connectors.mysql.connection import PATIENT, connect
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.copy_values import rendered, texts_of, unreadable
-from tieout.connectors.mysql.protocol.text_rows import tab_lines
+from tieout.connectors.mysql.protocol.rows import tab_lines
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
 from tieout.connectors.sql import select

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.protocol.text_rows import RAW, Fields
+from tieout.connectors.mysql.protocol.rows import RAW, Fields
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.move import TextOf
 from tieout.connectors.sql import copy_text

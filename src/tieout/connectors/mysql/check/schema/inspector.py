@@ -8,8 +8,8 @@ from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.check.schema.columns import check_columns, check_counters
-from tieout.connectors.mysql.check.schema.foreign_keys import check_foreign_keys
 from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession, relations
+from tieout.connectors.mysql.check.schema.references import check_foreign_keys
 from tieout.connectors.mysql.check.schema.routines import check_triggers, routines
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.check import Defect, Inspection, Trouble
