@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.connectors.mysql.check.schema.routines import spoken
+from tieout.connectors.mysql.check.schema.routines import named_tables as spoken
 
 
 @pytest.mark.parametrize(

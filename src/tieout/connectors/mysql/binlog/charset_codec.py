@@ -54,7 +54,7 @@ class Charsets:
             raise UnsupportedError(f"{self._url.redacted()}: the log names collation {collation}; the server has none")
         if charset not in self._decodings:
             codec = _CODECS.get(charset)
-            self._decodings[charset] = Decoding(codec) if codec else self._asked(charset)
+            self._decodings[charset] = Decoding(codec) if codec else self._from_server(charset)
         return self._decodings[charset]
 
     @cached_property
@@ -71,7 +71,7 @@ class Charsets:
                 )
         return {int(number): name for number, name in rows if number is not None and name is not None}
 
-    def _asked(self, charset: str) -> Decoding:
+    def _from_server(self, charset: str) -> Decoding:
         with closing(MySQLSession(self._url)) as session:
             known = "SELECT maxlen FROM information_schema.character_sets WHERE character_set_name"
             ((longest,),) = session.rows(f"{known} = {quoting.text(charset)}")

@@ -54,14 +54,14 @@ def resumed(url: EndpointUrl, after: Position) -> Position:
     try:
         with dumped(url, after):
             return after
-    except NotThere as lost:
-        why = str(lost)
+    except NotThere as reason:
+        why = str(reason)
     if not after.gtids:
         raise _lost(url, after, why)
     try:
         return _by_gtids(url, after)
-    except NotThere as lost:
-        raise _lost(url, after, str(lost)) from None
+    except NotThere as reason:
+        raise _lost(url, after, str(reason)) from None
 
 
 def _upgraded(url: EndpointUrl, after: Position) -> Position:
@@ -121,8 +121,10 @@ def identified(url: EndpointUrl, place: Position) -> Position:
     """A position that the server has just reported, with the identity of its file."""
     try:
         return place.of_log(head_of(url, place.file).log)
-    except NotThere as lost:
-        raise LogLostError(f"{url.redacted()}: {place.file} is gone: {lost}", "the server started a new log") from None
+    except NotThere as reason:
+        raise LogLostError(
+            f"{url.redacted()}: {place.file} is gone: {reason}", "the server started a new log"
+        ) from None
 
 
 def _by_gtids(url: EndpointUrl, after: Position) -> Position:

@@ -50,8 +50,8 @@ def log_behind(url: EndpointUrl, after: Position) -> Iterator[Dump]:
     try:
         with dumped(url, after) as dump:
             yield dump
-    except NotThere as lost:
-        raise UnreachableError(f"{url.redacted()}: {after} is not in the server's log: {lost}") from None
+    except NotThere as reason:
+        raise UnreachableError(f"{url.redacted()}: {after} is not in the server's log: {reason}") from None
 
 
 @contextmanager

@@ -93,7 +93,7 @@ class Reader:
                 if kind in _NAMES:
                     self._moments[lineage_of(kind, body)] = str(when)
                 ended = groups.ends_with(event)
-                for item in self._others(event, before):
+                for item in self._other_items(event, before):
                     yield from self._begun(begin)
                     yield item
                 file = self._events.file
@@ -126,12 +126,12 @@ class Reader:
             return None
         return self._tables.rows(kind, body)
 
-    def _others(self, event: Event, before: int) -> Iterable[LogItem]:
+    def _other_items(self, event: Event, before: int) -> Iterable[LogItem]:
         """Items of an event that holds neither rows nor a table map. `before` is where the event starts."""
         kind, *_, end, body = event
         gtid = self._groups.gtid
         if self._groups.query is not None:
-            return self._asked(self._groups.query, before, end)
+            return self._query_items(self._groups.query, before, end)
         if kind == codes.GTID:
             self._rollbacks.begin(end)
             if gtid.prepared:
@@ -149,11 +149,11 @@ class Reader:
             raise UnsupportedError(f"the log has an event of an unknown kind: {kind}")
         return ()
 
-    def _asked(self, query: Query, before: int, end: int) -> Iterable[LogItem]:
+    def _query_items(self, query: Query, before: int, end: int) -> Iterable[LogItem]:
         try:
             text = self._text(query)
         except Unreadable:
-            return self._unread(query)
+            return self._unparsed_items(query)
         # In most character sets the ASCII bytes of a text are ASCII; where they are not, Groups may have misread it.
         rules = Rules(query.sql_mode, self._mariadb)
         meant = self._groups.meant if query.raw.isascii() and self._mariadb else meaning(text, rules)
@@ -202,7 +202,7 @@ class Reader:
     def _statement(self, query: Query, text: str, rules: Rules) -> Statement:
         return Statement(query.schema, text, redefined(text, query.schema, self._wanted, rules))
 
-    def _unread(self, query: Query) -> Iterable[LogItem]:
+    def _unparsed_items(self, query: Query) -> Iterable[LogItem]:
         text = query.raw.decode(errors="replace")
         if self._groups.meant is Meaning.ROWS:
             self._refuse_changes(query, text)

@@ -211,16 +211,16 @@ class Groups:
             return False
         if kind == codes.XID:
             self.name = self.name or str(int.from_bytes(body[:8], "little"))
-            return self._closed()
+            return self._close()
         if kind in (codes.QUERY, codes.QUERY_COMPRESSED):
-            return self._asked(query_of(kind, body))
+            return self._ends_with_query(query_of(kind, body))
         if kind == codes.XA_PREPARE:
-            return self._closed()
+            return self._close()
         self.mysql_gtid = mysql_gtid(body) if kind == codes.MYSQL_GTID else ""
         self.gtid, self.name = _UNNAMED, self.mysql_gtid
         return False
 
-    def _asked(self, query: Query) -> bool:
+    def _ends_with_query(self, query: Query) -> bool:
         self.query, self.meant = query, meaning(query.text, Rules(query.sql_mode))
         if self.meant is Meaning.BEGIN:
             self.open = True
@@ -231,9 +231,9 @@ class Groups:
         if self.meant in (Meaning.XA_COMMIT, Meaning.XA_ROLLBACK) and not self.gtid.completed:
             self.gtid = Gtid(0, "", standalone=True, completed=True, xid=xid_of(query.text))
         if self.meant in (Meaning.COMMIT, Meaning.ROLLBACK):
-            return self._closed()
+            return self._close()
         return not self.open
 
-    def _closed(self) -> bool:
+    def _close(self) -> bool:
         self.open = False
         return True

@@ -193,10 +193,10 @@ class TwoParts:
                 if dump.events.file != file or (end is not None and event[3] > end):
                     break
                 groups.ends_with(event)
-                gtid, asked = groups.gtid, groups.query is not None
-                if asked and gtid.completed:
+                gtid, has_query = groups.gtid, groups.query is not None
+                if has_query and gtid.completed:
                     parts.pop(gtid.xid, None)
-                elif gtid.prepared and (event[0] == codes.GTID or (asked and groups.meant is Meaning.XA_START)):
+                elif gtid.prepared and (event[0] == codes.GTID or (has_query and groups.meant is Meaning.XA_START)):
                     parts[gtid.xid] = file, before
                 before = event[3]
         return parts

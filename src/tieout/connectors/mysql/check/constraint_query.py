@@ -109,24 +109,22 @@ def find_violations(
     (table, *_) = (constraint.table for constraint in constraints)
     names = dict.fromkeys(name for constraint in constraints for name in constraint.columns)
     known = [name for name in names if name in table.column_names]
-    asked = ConstraintScan(table, tuple(constraints), (), exact_key(table), tuple(exact_columns(table, known)), only)
+    scan = ConstraintScan(table, tuple(constraints), (), exact_key(table), tuple(exact_columns(table, known)), only)
     asking = MySQLAsking(endpoint.url, table)
     dialect = MySQLConstraints(endpoint.server_kind)
-    if reason := refusal(dialect, asked):
+    if reason := refusal(dialect, scan):
         return Unreadable(reason)
-    found = queries(dialect, asked)
+    found = queries(dialect, scan)
     evidence = "the rows that were asked for"
     if only is None:
         statements = [statement for part in found.parts for statement in (part.probe, part.listing)]
         try:
-            evidence = _proven(asking, statements, asked.aliases)
+            evidence = _proven(asking, statements, scan.aliases)
         except TieoutError as error:
             return Unreadable(str(error))
         except _ReadOtherwise as otherwise:
             return Unreadable(f"the server would not read the whole tables: {otherwise}")
-    return Violations(
-        asked.constraints, asking, asked.address, asked.key, asked.values, found.marks, found.parts, evidence
-    )
+    return Violations(scan.constraints, asking, scan.address, scan.key, scan.values, found.marks, found.parts, evidence)
 
 
 class _ReadOtherwise(Exception):

@@ -26,13 +26,13 @@ def check_table(url: EndpointUrl, table: str, seconds: float) -> OwnCheck:
     settings = f"lock_wait_timeout = {_LOCK_SECONDS} /*M!100100 , max_statement_time = {seconds:.3f} */"
     with translated(url), connect(writing, settings=settings) as connection, connection.cursor() as cursor:
         cursor.execute(statement)
-        said = [(str(row[2]).lower(), str(row[3])) for row in cursor.fetchall()]
-    findings = [text for kind, text in said if (kind, text) not in (("status", "OK"), ("error", "Corrupt"))]
+        messages = [(str(row[2]).lower(), str(row[3])) for row in cursor.fetchall()]
+    findings = [text for kind, text in messages if (kind, text) not in (("status", "OK"), ("error", "Corrupt"))]
     notes = [text for text in findings if "doesn't support" in text or "interrupted" in text]
     if notes:
         return OwnCheck(_NAME, statement, unchecked="; ".join(notes))
-    if not findings and said != [("status", "OK")]:
-        findings = [text for _, text in said]
+    if not findings and messages != [("status", "OK")]:
+        findings = [text for _, text in messages]
     return OwnCheck(_NAME, statement, tuple(OwnFinding(text, _index(text)) for text in findings))
 
 

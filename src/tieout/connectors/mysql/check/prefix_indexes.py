@@ -100,7 +100,7 @@ class PrefixLookups:
             for number, crowd in enumerate(crowds)
         )
 
-    def lost(self, crowd: Crowd, most: int) -> str:
+    def missing(self, crowd: Crowd, most: int) -> str:
         """SQL: rows of a crowd that its entries do not lead to."""
         keys = [column.name for column in self.address]
         listed = ", ".join(self._named("e", key) for key in keys)
@@ -111,7 +111,7 @@ class PrefixLookups:
         return f"SELECT {self._listed} FROM {source} WHERE {missing} AND {self._of(crowd, 'r')} LIMIT {most:d}"
 
     def unfound(self, row: Sequence[Any]) -> Unfound:
-        """A row that `lonely` or `lost` has found."""
+        """A row that `lonely` or `missing` has found."""
         columns = [*(each.column for each in self.address), *(each.column for each in self._shortened)]
         arrays = batch_of([row], len(row)).columns
         texts: Values = tuple(canonical_text(column, array) for column, array in zip(columns, arrays, strict=True))
@@ -249,10 +249,10 @@ class PrefixPath(ScanPath):
             for number, crowd in enumerate(self._wrong(cursor, crowds)):
                 if number == _WRONG_CROWDS or len(found) > most:
                     return UnfoundRows(tuple(found[:most]), cut=True)
-                lost = self._found(cursor, self.lookups.lost(crowd, most + 1))
-                if not lost:
+                missing = self._found(cursor, self.lookups.missing(crowd, most + 1))
+                if not missing:
                     raise UnsupportedError("the server counts other rows than it finds by their prefix")
-                found += lost
+                found += missing
         return UnfoundRows(tuple(found[:most]), cut=len(found) > most)
 
     def _wrong(self, cursor: Any, crowds: Sequence[Crowd]) -> Iterator[Crowd]:

@@ -186,8 +186,8 @@ def _send_insert(session: MySQLSession, statement: bytes, rows: int) -> int:
     with session.translated():
         written, warnings = write_rows(session.connection, statement)
     if warnings:
-        said = told(scrub(" ".join(str(warnings[0][2]).split())), warnings[0][1])
-        raise WriteError(f"{session.url.redacted()}: {said}")
+        warning = told(scrub(" ".join(str(warnings[0][2]).split())), warnings[0][1])
+        raise WriteError(f"{session.url.redacted()}: {warning}")
     if written != rows:
         raise WriteError(f"{session.url.redacted()}: the server wrote {written:,} of {rows:,} rows")
     return written

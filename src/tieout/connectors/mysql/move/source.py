@@ -172,24 +172,24 @@ def _time(seconds: float) -> str:
 
 
 def added_defaults(
-    table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    table: Table, columns: Sequence[Column], logged: Mapping[str, str | None] | None
 ) -> dict[str, str | None]:
     """What existing rows got in added columns: the catalog's defaults, if the statement that added them agrees."""
-    return {column.name: _added_default(table, column, told) for column in columns}
+    return {column.name: _added_default(table, column, logged) for column in columns}
 
 
-def _added_default(table: Table, column: Column, told: Mapping[str, str | None] | None) -> str | None:
+def _added_default(table: Table, column: Column, logged: Mapping[str, str | None] | None) -> str | None:
     name = f"{table.name}: its new column {column.name}"
-    if told is None or column.name not in told:
+    if logged is None or column.name not in logged:
         raise UnsupportedError(
             f"{name} was not added by a statement in the log: the values of existing rows are unknown"
         )
-    said = told[column.name]
-    if said is not None and said.startswith("("):
+    default = logged[column.name]
+    if default is not None and default.startswith("("):
         raise UnsupportedError(f"{name} has a default that each server computes itself")
-    if not _is_same(said, _plain(column.default)):
+    if not _is_same(default, _plain(column.default)):
         raise UnsupportedError(f"{name} has another default by now than existing rows got")
-    return None if said is None else column.default
+    return None if default is None else column.default
 
 
 def _plain(default: str | None) -> str | None:
@@ -204,10 +204,10 @@ def _plain(default: str | None) -> str | None:
         return default
 
 
-def _is_same(said: str | None, known: str | None) -> bool:
-    if said == known or said is None or known is None:
-        return said == known
+def _is_same(default: str | None, known: str | None) -> bool:
+    if default == known or default is None or known is None:
+        return default == known
     try:
-        return Decimal(said) == Decimal(known)
+        return Decimal(default) == Decimal(known)
     except InvalidOperation:
         return False

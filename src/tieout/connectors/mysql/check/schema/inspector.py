@@ -67,7 +67,7 @@ def _flagged(session: SchemaSession, relations: Mapping[TableName, Relation]) ->
             relation.inspection.defects.append(Defect(FailureKind.INVALID_INDEX, details, index=index))
 
 
-_SAYS = 3
+_MESSAGE = 3
 _DENIED = "denied"
 
 
@@ -87,6 +87,6 @@ def _explained(session: SchemaSession, view: Relation, name: str, trouble: Troub
     A view with SQL SECURITY INVOKER may fail only because our user lacks privileges.
     """
     rows = session.attempt(f"CHECK TABLE {name}")
-    said = [] if isinstance(rows, Trouble) else [str(row[_SAYS]) for row in rows if row[2] == "Error"]
-    ours = view.invoker and any(_DENIED in words for words in said)
-    return Trouble(said[0] if said else trouble.message, trouble.telling and not ours)
+    errors = [] if isinstance(rows, Trouble) else [str(row[_MESSAGE]) for row in rows if row[2] == "Error"]
+    ours = view.invoker and any(_DENIED in message for message in errors)
+    return Trouble(errors[0] if errors else trouble.message, trouble.telling and not ours)

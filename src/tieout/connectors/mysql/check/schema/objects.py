@@ -91,8 +91,8 @@ def relations(
         return found
     chosen = set(names) & found.keys()
     while True:
-        spoken = [session.dialect.table(name) for name in chosen]
-        more = {name for name, view in found.items() if any(each in view.reads for each in spoken)} - chosen
+        quoted = [session.dialect.table(name) for name in chosen]
+        more = {name for name, view in found.items() if any(each in view.reads for each in quoted)} - chosen
         if not more:
             return {name: relation for name, relation in found.items() if name in chosen}
         chosen |= more

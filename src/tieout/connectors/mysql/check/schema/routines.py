@@ -24,18 +24,18 @@ _TEMPORARY = re.compile(r"CREATE\s+TEMPORARY\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?
 
 
 @dataclass(frozen=True)
-class Spoken:
+class NamedTables:
     """The tables that a body names; a missing schema is "". `complete`: every statement was understood."""
 
     tables: frozenset[tuple[str, str]]
     complete: bool
 
 
-def spoken(body: str) -> Spoken:
+def named_tables(body: str) -> NamedTables:
     block = _BLOCK.fullmatch(body)
     pieces = _split(block["inside"]) if block else [body]
     if pieces is None:
-        return Spoken(frozenset(), complete=False)
+        return NamedTables(frozenset(), complete=False)
     found: set[tuple[str, str]] = set()
     complete = True
     for piece in pieces:
@@ -43,7 +43,7 @@ def spoken(body: str) -> Spoken:
         complete = complete and tables is not None
         found |= tables or set()
     temporary = {name.casefold() for name in _TEMPORARY.findall(body)}
-    return Spoken(frozenset(each for each in found if each[1].casefold() not in temporary), complete)
+    return NamedTables(frozenset(each for each in found if each[1].casefold() not in temporary), complete)
 
 
 def _split(text: str) -> list[str] | None:
@@ -96,7 +96,7 @@ FROM information_schema.routines WHERE routine_schema IN ({}) ORDER BY 1, 2, 3""
 
 _TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema IN ({})"
 
-_UNSEEN = "only statements outside of conditions were checked: the server resolves the rest when it runs"
+_NOT_RESOLVED = "only statements outside of conditions were checked: the server resolves the rest when it runs"
 
 
 class _Known:
@@ -139,10 +139,10 @@ def routines(session: SchemaSession, schemas: Sequence[str], names: Collection[T
 
 
 def _check_body(known: _Known, inspection: Inspection, schema: str, body: str, place: str | None) -> None:
-    said = spoken(body)
-    missing = sorted(f"{db or schema}.{name}" for db, name in said.tables if not known.has(db or schema, name))
+    named = named_tables(body)
+    missing = sorted(f"{db or schema}.{name}" for db, name in named.tables if not known.has(db or schema, name))
     if missing:
         details = {"refers_to": f"table {', '.join(missing)}, which is gone"}
         inspection.defects.append(Defect(FailureKind.MISSING_REFERENCE, details, place=place))
-    if not said.complete:
-        inspection.remarks.append(f"{place}: {_UNSEEN}" if place else _UNSEEN)
+    if not named.complete:
+        inspection.remarks.append(f"{place}: {_NOT_RESOLVED}" if place else _NOT_RESOLVED)
