@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,12 @@ def test_a_refusal_of_the_engine_is_told_and_can_be_repaired(pair: Pair) -> None
         assert store.repairs.get("last").state is RepairState.FAILED
     pair.target.execute("INSERT INTO p VALUES (2)")
     assert pair.apply().equal
+
+
+def test_a_repair_with_a_wrong_password(mysql_db: Any) -> None:
+    """It is not told to GRANT anything: the server has not seen a statement yet."""
+    with pytest.raises(AccessError, match="check user and password"):
+        open_writer(replace(parse_url(mysql_db.url), password="wrong"))
 
 
 def test_a_full_disk_ends_the_repair(mariadb_pair: Pair) -> None:

@@ -68,6 +68,9 @@ class MySQLSession(SqlSession):
             return plan_of(cursor, statement)
 
     def error(self, meaning: ErrorMeaning, said: str) -> Exception:
+        if self.connection is None and self.purpose is Purpose.REPAIR:
+            # The server does not object to a change: it was not asked for one yet.
+            return meaning.for_reader(f"{self.url.redacted()}: {said}")
         if meaning is VALUE_TOO_LONG and self.purpose is Purpose.REPAIR:
             return ValueTooLong(said)
         return super().error(meaning, said)
@@ -83,6 +86,10 @@ def _open(url: EndpointUrl, purpose: Purpose, settings: str | None) -> Any:
         connection = connect(url, client_flag=CLIENT.LOCAL_FILES | CLIENT.FOUND_ROWS, settings=PATIENT)
     else:
         connection = connect(url, client_flag=CLIENT.FOUND_ROWS)
-    with connection.cursor() as cursor:
-        cursor.execute(_MOVING if purpose is Purpose.MOVE else _REPAIRING)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(_MOVING if purpose is Purpose.MOVE else _REPAIRING)
+    except BaseException:
+        connection.close()
+        raise
     return connection
