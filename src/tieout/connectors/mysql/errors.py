@@ -22,7 +22,6 @@ from tieout.errors import (
 )
 from tieout.model.server_words import told
 
-SYNTAX = 1064
 NO_SUCH_LOG_POSITION = 1236
 SERVER_LOST = 2013
 _DAMAGED_INDEX = 1034

@@ -20,8 +20,7 @@ from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.dump import NotThere, dumped
 from tieout.connectors.mysql.binlog.server import file_sizes, position
 from tieout.connectors.mysql.binlog.transactions import Groups, GtidState, gtid_of, is_mixed, lineage_of, mysql_gtid
-from tieout.connectors.mysql.connection import connect
-from tieout.connectors.mysql.errors import translated
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.errors import LogLostError
 from tieout.model.positions import Position, commit_of, moments_of
 
@@ -129,8 +128,8 @@ def identified(url: EndpointUrl, place: Position) -> Position:
 
 def _by_gtids(url: EndpointUrl, after: Position) -> Position:
     wanted = GtidState.of(after.gtids)
-    with translated(url), closing(connect(url)) as connection:
-        files = list(file_sizes(connection))
+    with closing(MySQLSession(url)) as session:
+        files = list(file_sizes(session))
     if (found := _next_file(url, files[0], after)) is not None:
         return found
     begin = _first_file(url, files, wanted)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.codes import FORMAT
 from tieout.connectors.mysql.binlog.events import EventStream
 from tieout.connectors.mysql.binlog.server import is_mariadb
-from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import NO_SUCH_LOG_POSITION, code_of, translated
 from tieout.connectors.mysql.protocol.commands import start_log_dump
 from tieout.connectors.mysql.protocol.packets import log_packets
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.errors import UnreachableError
 from tieout.model.positions import Position
 
@@ -67,17 +66,17 @@ def _started(stack: ExitStack, url: EndpointUrl, after: Position) -> Dump:
     begin = int(after.tail.partition(".")[0]) if after.tail else after.offset
     if begin >= _OFFSETS:
         raise NotThere("its file is longer than a replica can request")
-    connection = stack.enter_context(closing(connect(url)))
-    checksum, folded = _prepared(connection)
-    start_log_dump(connection, after.file, begin, url.read_timeout or _SILENCE)
-    events = EventStream(log_packets(connection), checksums=checksum == "CRC32")
+    session = stack.enter_context(closing(MySQLSession(url)))
+    checksum, folded = _prepared(session)
+    start_log_dump(session.connection, after.file, begin, url.read_timeout or _SILENCE)
+    events = EventStream(log_packets(session.connection), checksums=checksum == "CRC32")
     try:
         _require(events, after)
     except pymysql.MySQLError as error:
         if code_of(error) != NO_SUCH_LOG_POSITION:
             raise
         raise NotThere(error.args[1]) from None
-    return Dump(events, is_mariadb(connection), folded=bool(int(folded)))
+    return Dump(events, is_mariadb(session), folded=bool(int(folded)))
 
 
 def _require(events: EventStream, after: Position) -> None:
@@ -96,9 +95,7 @@ def _require(events: EventStream, after: Position) -> None:
     raise NotThere("the log ends before it")
 
 
-def _prepared(connection: Any) -> tuple[str, str]:
-    with connection.cursor() as cursor:
-        cursor.execute(_SETTINGS)
-        cursor.execute("SELECT @@GLOBAL.binlog_checksum, @@GLOBAL.lower_case_table_names")
-        checksum, folded = cursor.fetchone()
-        return checksum, folded
+def _prepared(session: MySQLSession) -> tuple[str, str]:
+    session.execute(_SETTINGS)
+    ((checksum, folded),) = session.rows("SELECT @@GLOBAL.binlog_checksum, @@GLOBAL.lower_case_table_names")
+    return checksum, folded

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.continuity import identified, resumed
@@ -17,8 +16,7 @@ from tieout.connectors.mysql.binlog.server import end_of_log, file_sizes, gtids_
 from tieout.connectors.mysql.binlog.tables import Wanted, layouts_of
 from tieout.connectors.mysql.binlog.transactions import Groups, GtidState
 from tieout.connectors.mysql.binlog.xa import last_read
-from tieout.connectors.mysql.connection import connect
-from tieout.connectors.mysql.errors import translated
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.protocols.change_log import LogLag, Watched
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.positions import Position
@@ -75,14 +73,14 @@ class BinlogLog:
     url: EndpointUrl
 
     def now(self) -> Position:
-        with translated(self.url), closing(connect(self.url)) as connection:
-            return identified(self.url, end_of_log(connection))
+        with closing(MySQLSession(self.url)) as session:
+            return identified(self.url, end_of_log(session))
 
     def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
         found = resumed(self.url, after)
         if found == after and held:
-            with translated(self.url), closing(connect(self.url)) as connection:
-                sizes = file_sizes(connection)
+            with closing(MySQLSession(self.url)) as session:
+                sizes = file_sizes(session)
             for place in held:
                 if place.offset > sizes.get(place.file, 0):
                     raise LogLostError(
@@ -92,12 +90,12 @@ class BinlogLog:
         return found
 
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
-        with translated(self.url), closing(connect(self.url)) as connection:
-            now = end_of_log(connection)
-            rest = self._bytes_between(connection, after, now)
+        with closing(MySQLSession(self.url)) as session:
+            now = end_of_log(session)
+            rest = self._bytes_between(session, after, now)
             if rest <= most_bytes:
                 return [self._of_file(now, after)] if rest else []
-            gtids = after.gtids or gtids_at(connection, after)
+            gtids = after.gtids or gtids_at(session, after)
         with log_behind(self.url, after) as dump:
             # After many restarts, the rest may be long and hold no transaction.
             return transaction_ends(dump.events, gtids, most_bytes, most) or [self._of_file(now, after)]
@@ -116,8 +114,8 @@ class BinlogLog:
             yield from Reader(dump.events, wanted, layouts, open_log, last_read(self.url)).items(upto)
 
     def lag(self, applied: Position) -> LogLag:
-        with translated(self.url), closing(connect(self.url)) as connection:
-            return LogLag(self._bytes_between(connection, applied, end_of_log(connection)))
+        with closing(MySQLSession(self.url)) as session:
+            return LogLag(self._bytes_between(session, applied, end_of_log(session)))
 
     def watched(self, tables: Sequence[TableName]) -> Watched:
         """The log has every statement."""
@@ -126,12 +124,12 @@ class BinlogLog:
     def confirm(self, position: Position) -> None:
         """Does nothing: how long the server keeps its log is a setting, the same for all readers."""
 
-    def _bytes_between(self, connection: Any, after: Position, now: Position) -> int:
+    def _bytes_between(self, session: MySQLSession, after: Position, now: Position) -> int:
         """Bytes of the log after a position. UnreachableError if the server cannot have this position."""
         if after.file == now.file:
             rest = now.offset - after.offset
         else:
-            sizes = file_sizes(connection)
+            sizes = file_sizes(session)
             names = list(sizes)
             if after.file not in sizes or now.file not in sizes:
                 raise UnreachableError(f"{self.url.redacted()}: the log no longer has the file {after.file}")

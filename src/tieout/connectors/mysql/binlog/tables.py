@@ -19,8 +19,7 @@ from tieout.connectors.mysql.binlog.row_decoder import Decoded, Decoder, Slot, d
 from tieout.connectors.mysql.binlog.server import fraction_digits
 from tieout.connectors.mysql.binlog.statements import Query
 from tieout.connectors.mysql.binlog.table_map import LogColumn, TableMap, table_id, table_map, table_name
-from tieout.connectors.mysql.connection import connect
-from tieout.connectors.mysql.errors import translated
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.errors import ReadError, UnsupportedError
 from tieout.model.row_changes import ChangeKind, LogTable, Rows
 from tieout.model.server_words import told_of
@@ -242,8 +241,8 @@ class Layouts:
         old = [column.name for column in described.columns if column.type in codes.OLD_TEMPORAL]
         if not old:
             return
-        with translated(self._url), closing(connect(self._url)) as connection:
-            digits = fraction_digits(connection, described.name)
+        with closing(MySQLSession(self._url)) as session:
+            digits = fraction_digits(session, described.name)
         for column in old:
             if digits.get(column) != 0:
                 raise UnsupportedError(

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog.continuity import identified
 from tieout.connectors.mysql.binlog.server import end_of_log
-from tieout.connectors.mysql.connection import PATIENT, connect
+from tieout.connectors.mysql.connection import AT_ONE_MOMENT, PATIENT
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.copy_values import rendered, texts_of, unreadable
 from tieout.connectors.mysql.protocol.rows import tab_lines
 from tieout.connectors.mysql.server_kind import ServerKind
+from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.protocols.move import TextOf, canonical_keys, key_scan
 from tieout.connectors.sql import select
 from tieout.errors import ReadError, UnsupportedError
@@ -34,10 +33,10 @@ class MySQLChunkSource:
 
     @contextmanager
     def reading(self) -> Iterator[MySQLChunkReader]:
-        with translated(self.url), closing(connect(self.url, settings=PATIENT)) as connection:
+        with closing(MySQLSession(self.url, settings=PATIENT)) as session:
             begin = _begin_between_watermarks if self.watermarks else _begin
-            held = _identified(self.url, begin(connection))
-            yield MySQLChunkReader(self.url, connection, MySQLDialect(self.server_kind), held)
+            held = _identified(self.url, begin(session))
+            yield MySQLChunkReader(self.url, session, MySQLDialect(self.server_kind), held)
 
     def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
         return texts_of(transfer)
@@ -46,15 +45,14 @@ class MySQLChunkSource:
         statement = select.places_among(
             MySQLDialect(self.server_kind), key_scan(transfer), bounds, canonical_keys(transfer, keys)
         )
-        with translated(self.url), closing(connect(self.url)) as connection, connection.cursor() as cursor:
-            cursor.execute(statement)
-            return [int(count) for _, count in cursor.fetchall()]
+        with closing(MySQLSession(self.url)) as session:
+            return [int(count) for _, count in session.rows(statement)]
 
 
 @dataclass(frozen=True)
 class MySQLChunkReader:
     url: EndpointUrl
-    connection: Any
+    session: MySQLSession
     dialect: MySQLDialect
     held: Held
 
@@ -63,9 +61,9 @@ class MySQLChunkReader:
         condition = select.within(self.dialect, key_scan(transfer), keys)
         rows = f"FROM {self.dialect.table(transfer.source.name)}{f' WHERE {condition}' if condition else ''}"
         # Translated here: whoever takes the lines would mistake an error for its own.
-        with translated(self.url):
-            self._refuse_unreadable(transfer, rows)
-            yield from tab_lines(self.connection, f"SELECT {columns} {rows}", fields)
+        self._refuse_unreadable(transfer, rows)
+        with self.session.translated():
+            yield from tab_lines(self.session.connection, f"SELECT {columns} {rows}", fields)
 
     def _refuse_unreadable(self, transfer: Transfer, rows: str) -> None:
         """Raises before the server sends invalid text as question marks."""
@@ -73,9 +71,7 @@ class MySQLChunkReader:
         doubtful = [(column, condition) for column, condition in found if condition is not None]
         if not doubtful:
             return
-        with self.connection.cursor() as cursor:
-            cursor.execute(f"SELECT {', '.join(f'SUM({condition})' for _, condition in doubtful)} {rows}")
-            counts = cursor.fetchone()
+        (counts,) = self.session.rows(f"SELECT {', '.join(f'SUM({condition})' for _, condition in doubtful)} {rows}")
         for (column, _), count in zip(doubtful, counts, strict=True):
             if count:
                 name = f"{transfer.source.name}.{column.name}"
@@ -88,16 +84,14 @@ def _identified(url: EndpointUrl, held: Held) -> Held:
     return replace(held, position=identified(url, held.position), settled=settled)
 
 
-def _begin(connection: Any) -> Held:
+def _begin(session: MySQLSession) -> Held:
     """Starts a snapshot, and returns its position in the log.
 
     Under another isolation level than REPEATABLE READ, the server would silently start none.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-        cursor.execute("SHOW STATUS LIKE 'binlog\\_snapshot\\_%'")
-        status = {name.lower(): value for name, value in cursor.fetchall()}
+    for statement in AT_ONE_MOMENT:
+        session.execute(statement)
+    status = {name.lower(): value for name, value in session.rows("SHOW STATUS LIKE 'binlog\\_snapshot\\_%'")}
     file, offset = status.get("binlog_snapshot_file"), status.get("binlog_snapshot_position")
     if not file:
         raise UnsupportedError("the server does not report a snapshot's position in its binary log", "MariaDB does")
@@ -107,36 +101,29 @@ def _begin(connection: Any) -> Held:
 WATERMARK_TABLE = "tieout_watermark"
 
 
-def _begin_between_watermarks(connection: Any) -> Held:
+def _begin_between_watermarks(session: MySQLSession) -> Held:
     """Starts a snapshot between two watermarks: it sees everything before the lower, and nothing after the upper.
 
     A transaction is in the binary log before it is visible, so the log's end does not tell what a snapshot sees. But
     commits become visible in the order of the log (binlog_order_commits): once a row of our own is committed,
     everything before it in the log is visible. And what a snapshot sees was in the log when it started.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT @@GLOBAL.binlog_order_commits" if _orders(cursor) else "SELECT 1")
-        if not int(cursor.fetchone()[0]):
-            raise UnsupportedError(
-                "binlog_order_commits is off, so the position of a snapshot is unknown", "turn it on"
-            )
-        low = end_of_log(connection)
-        cursor.execute(
-            f"CREATE TABLE IF NOT EXISTS {WATERMARK_TABLE} (id INT PRIMARY KEY, n BIGINT NOT NULL) ENGINE = InnoDB"
-        )
-        cursor.execute(f"INSERT INTO {WATERMARK_TABLE} VALUES (1, 1) ON DUPLICATE KEY UPDATE n = n + 1")
-        connection.commit()
-        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-        return Held(low, settled=end_of_log(connection))
+    ((ordered,),) = session.rows("SELECT @@GLOBAL.binlog_order_commits" if _orders(session) else "SELECT 1")
+    if not int(ordered):
+        raise UnsupportedError("binlog_order_commits is off, so the position of a snapshot is unknown", "turn it on")
+    low = end_of_log(session)
+    columns = "id INT PRIMARY KEY, n BIGINT NOT NULL"
+    session.execute(f"CREATE TABLE IF NOT EXISTS {WATERMARK_TABLE} ({columns}) ENGINE = InnoDB")
+    session.execute(f"INSERT INTO {WATERMARK_TABLE} VALUES (1, 1) ON DUPLICATE KEY UPDATE n = n + 1")
+    for statement in AT_ONE_MOMENT:
+        session.execute(statement)
+    return Held(low, settled=end_of_log(session))
 
 
-def drop_watermark(connection: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE IF EXISTS {WATERMARK_TABLE}")
+def drop_watermark(session: MySQLSession) -> None:
+    session.execute(f"DROP TABLE IF EXISTS {WATERMARK_TABLE}")
 
 
-def _orders(cursor: Any) -> bool:
-    """MariaDB always commits in the order of its log, and has no such variable."""
-    cursor.execute("SHOW GLOBAL VARIABLES LIKE 'binlog\\_order\\_commits'")
-    return bool(cursor.fetchall())
+def _orders(session: MySQLSession) -> bool:
+    """Whether the server has the variable; MariaDB always commits in the order of its log, and does not."""
+    return bool(session.rows("SHOW GLOBAL VARIABLES LIKE 'binlog\\_order\\_commits'"))

@@ -10,15 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.binlog.dump import log_behind
 from tieout.connectors.mysql.binlog.server import end_of_log, global_variables
-from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.loader import takes_files
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
@@ -77,17 +74,17 @@ def source_problems(
     url: EndpointUrl, server_kind: ServerKind, tables: Sequence[Table], *, watermarks: bool = False
 ) -> list[Problem]:
     """`watermarks`: chunks are read between two watermarks, which the mover writes."""
-    with translated(url), closing(connect(url)) as connection:
-        settings = global_variables(connection, ("log_bin", "binlog_order_commits", *_SETTINGS))
-        found, user = [*_of_log(settings)], _user(connection)
+    with closing(MySQLSession(url)) as session:
+        settings = global_variables(session, ("log_bin", "binlog_order_commits", *_SETTINGS))
+        found, user = [*_of_log(settings)], _user(session)
         if watermarks:
             found += _of_watermarks(url, settings, user)
         if settings["log_bin"] == "ON":
-            found += _of_rights(url, connection, user, tables)
+            found += _of_rights(url, session, user, tables)
         for table in tables:
             statement = f"SELECT * FROM {MySQLDialect(server_kind).table(table.name)} LIMIT 0"
             fix = f"GRANT SELECT ON {MySQLDialect(server_kind).table(table.name)} TO {user}"
-            found += _refused(url, partial(_rows, connection, statement), fix, str(table.name))
+            found += _refused(partial(session.rows, statement), fix, str(table.name))
         return found
 
 
@@ -123,28 +120,28 @@ def _of_log(settings: dict[str, str]) -> Iterator[Problem]:
             yield Problem(Severity.PREVENTS, f"{name} is {settings[name]}: {why}", fix)
 
 
-def _of_rights(url: EndpointUrl, connection: Any, user: str, tables: Sequence[Table]) -> Iterator[Problem]:
+def _of_rights(url: EndpointUrl, session: MySQLSession, user: str, tables: Sequence[Table]) -> Iterator[Problem]:
     """Runs the same statements as a mover, and reports those that the server refuses."""
     monitor = (
         "REPLICATION CLIENT"
-        if ServerKind.of(connection.get_server_info()) is not ServerKind.MARIADB
+        if ServerKind.of(session.connection.get_server_info()) is not ServerKind.MARIADB
         else "BINLOG MONITOR"
     )
-    blind = [*_refused(url, partial(_rows, connection, "SHOW BINARY LOGS"), f"GRANT {monitor} ON *.* TO {user}")]
+    blind = [*_refused(partial(session.rows, "SHOW BINARY LOGS"), f"GRANT {monitor} ON *.* TO {user}")]
     yield from blind
     if not blind:
-        yield from _left_out(connection, tables)
-        yield from _refused(url, partial(_read_end, url, connection), f"GRANT REPLICATION SLAVE ON *.* TO {user}")
+        yield from _left_out(session, tables)
+        yield from _refused(partial(_read_end, url, session), f"GRANT REPLICATION SLAVE ON *.* TO {user}")
 
 
-def _read_end(url: EndpointUrl, connection: Any) -> None:
-    with log_behind(url, end_of_log(connection)):
+def _read_end(url: EndpointUrl, session: MySQLSession) -> None:
+    with log_behind(url, end_of_log(session)):
         pass
 
 
-def _left_out(connection: Any, tables: Sequence[Table]) -> Iterator[Problem]:
+def _left_out(session: MySQLSession, tables: Sequence[Table]) -> Iterator[Problem]:
     """Schemas that the server is configured not to log: a mover would miss their changes."""
-    status = _rows(connection, "SHOW MASTER STATUS")
+    status = session.rows("SHOW MASTER STATUS")
     only, but = ({name for name in str(text or "").split(",") if name} for text in status[0][2:4])
     for schema in sorted({table.name.schema for table in tables}):
         if (only and schema not in only) or schema in but:
@@ -152,22 +149,15 @@ def _left_out(connection: Any, tables: Sequence[Table]) -> Iterator[Problem]:
             yield Problem(Severity.PREVENTS, f"the server does not log changes of {schema}", fix)
 
 
-def _refused(url: EndpointUrl, ask: Callable[[], object], fix: str, table: str | None = None) -> Iterator[Problem]:
+def _refused(ask: Callable[[], object], fix: str, table: str | None = None) -> Iterator[Problem]:
     try:
-        with translated(url):
-            ask()
+        ask()
     except AccessError as error:
         yield Problem(Severity.PREVENTS, error.message, fix, table=table)
 
 
-def _user(connection: Any) -> str:
-    return quoting.account(str(_rows(connection, "SELECT CURRENT_USER()")[0][0]))
-
-
-def _rows(connection: Any, statement: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        return list(cursor.fetchall())
+def _user(session: MySQLSession) -> str:
+    return quoting.account(str(session.rows("SELECT CURRENT_USER()")[0][0]))
 
 
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX")
@@ -203,7 +193,7 @@ def _of_server(session: MySQLSession) -> Iterator[Problem]:
 
 def _of_schemas(session: MySQLSession, schemas: Sequence[str]) -> Iterator[Problem]:
     grants = Grants([str(line) for (line,) in session.rows("SHOW GRANTS")])
-    user = quoting.account(str(session.rows("SELECT CURRENT_USER()")[0][0]))
+    user = _user(session)
     known = {str(schema) for (schema,) in session.rows("SELECT schema_name FROM information_schema.schemata")}
     for schema in schemas:
         if lacking := grants.lacking(_RIGHTS, schema):

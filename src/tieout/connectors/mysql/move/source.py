@@ -14,8 +14,6 @@ from tieout.connectors.mysql.binlog.continuity import proven
 from tieout.connectors.mysql.binlog.ddl_tokens import Unreadable, words_of
 from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.binlog.server import global_variables
-from tieout.connectors.mysql.connection import connect
-from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.move.chunks import WATERMARK_TABLE, MySQLChunkSource, drop_watermark
 from tieout.connectors.mysql.move.ddl_same_engine import own_structure
 from tieout.connectors.mysql.move.preflight import source_problems
@@ -78,9 +76,9 @@ class MySQLSource:
         ]
 
     def retention(self, task: str) -> Retention:
-        with translated(self.url), closing(connect(self.url)) as connection:
+        with closing(MySQLSession(self.url)) as session:
             left = f"the table {WATERMARK_TABLE}" if self._watermarks else None
-            return retention_of(global_variables(connection, _RETENTION), left)
+            return retention_of(global_variables(session, _RETENTION), left)
 
     def refuses(self, table: Table) -> str | None:
         if table.engine not in _TRANSACTIONAL:
@@ -107,8 +105,8 @@ class MySQLSource:
 
     def drop_task(self, task: str) -> None:
         if self._watermarks:
-            with translated(self.url), closing(connect(self.url)) as connection:
-                drop_watermark(connection)
+            with closing(MySQLSession(self.url)) as session:
+                drop_watermark(session)
 
 
 _NUMBERS = """
