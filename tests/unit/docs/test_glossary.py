@@ -68,8 +68,6 @@ ROOMS_NOT_YET_REWRITTEN: dict[str, int] = {
     "config, docstrings": 6,
     "config, messages": 1,
     "connectors, docstrings": 1,
-    "connectors/postgres, docstrings": 48,
-    "connectors/postgres, messages": 14,
     "connectors/protocols, docstrings": 25,
     "demo, messages": 1,
     "meta, docstrings": 12,

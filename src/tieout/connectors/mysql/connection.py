@@ -6,8 +6,7 @@ import re
 from math import ceil
 from typing import Any
 
-from tieout.config.endpoint_url import DEFAULT_PORTS
-from tieout.config.urls import EndpointUrl
+from tieout.config.urls import DEFAULT_PORTS, EndpointUrl
 from tieout.connectors.mysql.protocol.login import log_in
 from tieout.errors import AccessError
 from tieout.model.defaults import CONNECT_SECONDS

@@ -62,6 +62,9 @@ class MySQLSession(SqlSession):
     def text(self, value: str) -> str:
         return quoting.text(value)
 
+    def begin(self) -> None:
+        self.execute("START TRANSACTION")
+
     def plan(self, statement: str) -> list[dict[str, Any]]:
         """The steps of the server's plan for a statement."""
         with self.translated(), self.connection.cursor() as cursor:

@@ -16,9 +16,8 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.config.endpoint_url import DEFAULT_PORTS
 from tieout.config.tls import mysql_tls
-from tieout.config.urls import EndpointUrl
+from tieout.config.urls import DEFAULT_PORTS, EndpointUrl
 from tieout.connectors.mysql.connection import AT_ONE_MOMENT, SETTINGS, connect
 from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import DriverPanic, is_too_long, translate_arrow, translated
