@@ -204,7 +204,7 @@ def test_what_a_function_of_users_raises(pg_db, pg_db_b, tieout):
     ended = tieout("check", pg_db.url, "CHECK TABLE t", "--redact-values", "-o", "json", "-v")
     assert ended.out.count("(the message is redacted)") >= 2, ended.out
     assert "ZKQ7Z" not in ended.out + "".join(stored())
-    assert "Spark's log is left out" in ended.err
+    assert "Spark's log is suppressed" in ended.err
     assert_hidden(ended.out, ended.err)
 
     urls = ("--source", pg_db.url, "--target", pg_db_b.url)

@@ -54,22 +54,14 @@ ALLOWED: tuple[Allowed, ...] = ()
 
 NOT_YET_REWRITTEN = {
     "docs/how-to/add-a-connector.md",
-    "docs/reference/commands.md",
-    "docs/reference/configuration.md",
 }
 """Pages that still have some of them. A page that has none any more leaves this list."""
 
 ROOMS_NOT_YET_REWRITTEN: dict[str, int] = {
-    "api, docstrings": 3,
     "checks, docstrings": 54,
     "checks, messages": 6,
-    "cli, docstrings": 8,
-    "cli, messages": 2,
-    "config, docstrings": 6,
-    "config, messages": 1,
     "connectors, docstrings": 1,
     "connectors/protocols, docstrings": 25,
-    "demo, messages": 1,
     "meta, docstrings": 12,
     "meta, messages": 1,
     "model, docstrings": 30,
@@ -79,8 +71,6 @@ ROOMS_NOT_YET_REWRITTEN: dict[str, int] = {
     "pace.py, docstrings": 2,
     "repair, docstrings": 30,
     "repair, messages": 9,
-    "report, docstrings": 3,
-    "report, messages": 5,
     "runtime, docstrings": 12,
     "runtime, messages": 1,
     "spark, docstrings": 12,
