@@ -12,7 +12,7 @@ from tieout.api.checks import (
     split_checks,
 )
 from tieout.api.failures import judge_failure, list_failures, show_failure
-from tieout.api.jobs import JobDetails, cancel_job, list_jobs, pause_job, resumable_job, show_job
+from tieout.api.jobs import JobDetails, JobTableStatus, cancel_job, list_jobs, pause_job, resumable_job, show_job
 from tieout.api.moves import control_move, drop_move, move_status, move_statuses, run_move
 from tieout.api.repairs import (
     PlanDetails,
@@ -38,6 +38,7 @@ from tieout.api.verifications import (
 
 __all__ = [
     "JobDetails",
+    "JobTableStatus",
     "PlanDetails",
     "SparkSettings",
     "apply_check_repair",

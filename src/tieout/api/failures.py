@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, open_store
-from tieout.meta.failures import FailureState, KeptFailure
 from tieout.model.defaults import LISTED_FAILURES
-from tieout.model.failures import FailureKind
+from tieout.model.failures import FailureKind, FailureState, KeptFailure
 from tieout.model.nearest import chosen, suggestion
 
 _OTHER_NAMES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tieout.errors import UsageError
 from tieout.meta import DEFAULT_URL, Job, JobKind, JobState, JobTable, Wanted, open_store
@@ -13,12 +12,24 @@ from tieout.model.nearest import chosen
 
 
 @dataclass(frozen=True, slots=True)
+class JobTableStatus:
+    """How far a job is with one table; `verdict` and `strategy` are None until they are known."""
+
+    source_table: str | None
+    target_table: str | None
+    state: str
+    verdict: str | None
+    rows_done: int
+    strategy: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class JobDetails:
-    """A job, its tables, and the JSON document of its result as the version that ran it stored it, if there is one."""
+    """A job and its tables. `result` is the JSON document that the job stored, if there is one."""
 
     job: Job
-    tables: tuple[JobTable, ...]
-    result: Mapping[str, Any] | None
+    tables: tuple[JobTableStatus, ...]
+    result: Mapping[str, object] | None
 
 
 def list_jobs(
@@ -34,7 +45,19 @@ def show_job(reference: str, meta: str = DEFAULT_URL) -> JobDetails:
     """A job by its id, by the beginning of one, or the newest for `last`."""
     with open_store(meta) as store:
         job = store.jobs.get(reference)
-        return JobDetails(job, store.tables.all(job.id), store.jobs.result(job.id))
+        tables = tuple(map(_table_status, store.tables.all(job.id)))
+        return JobDetails(job, tables, store.jobs.result(job.id))
+
+
+def _table_status(table: JobTable) -> JobTableStatus:
+    return JobTableStatus(
+        table.source_table,
+        table.target_table,
+        table.state.value,
+        (table.result or {}).get("verdict"),
+        table.rows_done,
+        (table.plan or {}).get("strategy"),
+    )
 
 
 def resumable_job(reference: str, meta: str = DEFAULT_URL) -> Job:

@@ -10,11 +10,12 @@ from tieout.cli._support import options as common
 from tieout.cli._support.context import load_context
 from tieout.cli._support.output import result_stream
 from tieout.model.defaults import LISTED_FAILURES
-from tieout.model.documents import failure_document, failure_from
+from tieout.model.documents import kept_failure_document
+from tieout.model.failures import FailureState
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
-    from tieout.meta.failures import FailureState, KeptFailure
+    from tieout.model.failures import KeptFailure
 
 app = typer.Typer(help="List what checks have found over time, and decide about it.")
 
@@ -59,7 +60,7 @@ def list_(
 
     found = api.list_failures(load_context(config, meta).meta, limit=limit, state=state, kind=kind, gone=gone)
     with result_stream() as stream:
-        write_listing(_LISTED, [_values(failure) for failure in found], output, stream)
+        write_listing(_LISTED, [kept_failure_document(failure) for failure in found], output, stream)
 
 
 @app.command("show")
@@ -88,8 +89,6 @@ def ignore(
     verbose: common.Verbose = False,
 ) -> None:
     """Mark a failure as known and accepted; checks still find it."""
-    from tieout.meta.failures import FailureState
-
     _judge(failure, FailureState.IGNORED, note, load_context(config, meta).meta, output)
 
 
@@ -104,8 +103,6 @@ def resolve(
     verbose: common.Verbose = False,
 ) -> None:
     """Mark a failure as repaired; if a check finds it again, it is open again."""
-    from tieout.meta.failures import FailureState
-
     _judge(failure, FailureState.RESOLVED, note, load_context(config, meta).meta, output)
 
 
@@ -119,29 +116,4 @@ def _tell(failure: KeptFailure, output: OutputFormat) -> None:
     from tieout.report.listing import write_record
 
     with result_stream() as stream:
-        write_record(_values(failure), output, stream)
-
-
-def _values(failure: KeptFailure) -> dict[str, object]:
-    # Failures that older versions stored have no category and no suggestion.
-    found = {**failure_document(failure_from(failure.found)), **failure.found}
-    pairs = {name: found.pop(name) or {} for name in ("primary_key", "details")}
-    words = {
-        name: " ".join(f"{column}={'NULL' if value is None else value}" for column, value in values.items()) or None
-        for name, values in pairs.items()
-    }
-    detected = found.pop("detected_at", None)
-    return {
-        "id": failure.id,
-        **found,
-        "columns": ", ".join(found["columns"]),
-        **words,
-        "state": failure.state.value,
-        "note": failure.note,
-        "detected_at": detected or failure.last_seen,
-        "first_seen": failure.first_seen,
-        "last_seen": failure.last_seen,
-        "gone_since": failure.gone_since,
-        "job": failure.job_id,
-        "endpoint": failure.endpoint,
-    }
+        write_record(kept_failure_document(failure), output, stream)

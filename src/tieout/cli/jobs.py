@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -17,7 +17,7 @@ from tieout.model.defaults import LISTED_JOBS
 from tieout.report.render import OutputFormat
 
 if TYPE_CHECKING:
-    from tieout.meta import Job, JobTable
+    from tieout.meta import Job
 
 app = typer.Typer(help="List and control long-running work from any terminal.")
 
@@ -61,7 +61,7 @@ def show(
     from tieout.report.listing import write_listing, write_record
 
     details = api.show_job(job, load_context(config, meta).meta)
-    values, tables = job_values(details.job), [table_values(table) for table in details.tables]
+    values, tables = job_values(details.job), [asdict(table) for table in details.tables]
     with result_stream() as stream:
         if output is OutputFormat.TEXT:
             write_record(values, output, stream)
@@ -162,17 +162,4 @@ def job_values(job: Job) -> dict[str, object]:
         "updated_at": job.updated_at,
         "finished_at": job.finished_at,
         "process": f"{job.pid} on {job.host}" if job.pid is not None else None,
-    }
-
-
-def table_values(table: JobTable) -> dict[str, object]:
-    result: Mapping[str, object] = table.result or {}
-    plan: Mapping[str, object] = table.plan or {}
-    return {
-        "source_table": table.source_table,
-        "target_table": table.target_table,
-        "state": table.state.value,
-        "verdict": result.get("verdict"),
-        "rows_done": table.rows_done,
-        "strategy": plan.get("strategy"),
     }

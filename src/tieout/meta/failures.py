@@ -6,9 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -21,33 +19,11 @@ from tieout.meta.schema import failures
 from tieout.model.check_statements import Family
 from tieout.model.defaults import LISTED_FAILURES
 from tieout.model.documents import failure_document, failure_from
-from tieout.model.failures import CheckResult, Failure, FailureKind
+from tieout.model.failures import CheckResult, Failure, FailureKind, FailureState, KeptFailure
 
 _AT_ONCE = 500
 _TELLING = ("entry.", "rule", "message")
 """Details that tell failures apart which are about the same row: an entry of an index, a rule, an engine's words."""
-
-
-class FailureState(StrEnum):
-    OPEN = "open"
-    IGNORED = "ignored"
-    RESOLVED = "resolved"
-
-
-@dataclass(frozen=True, slots=True)
-class KeptFailure:
-    """`found` is its document as a check last saw it. `gone_since`: the check ran again and did not find it."""
-
-    id: str
-    job_id: str
-    endpoint: str
-    kind: str
-    found: Mapping[str, Any]
-    state: FailureState
-    note: str | None
-    first_seen: datetime
-    last_seen: datetime
-    gone_since: datetime | None
 
 
 class Failures:
@@ -199,5 +175,14 @@ def _hash(*parts: object) -> str:
 
 
 def _kept(row: Any) -> KeptFailure:
-    values = {name: getattr(row, name) for name in KeptFailure.__slots__}
-    return KeptFailure(**{**values, "state": FailureState(row.state)})
+    return KeptFailure(
+        row.id,
+        row.job_id,
+        row.endpoint,
+        failure_from(row.found),
+        FailureState(row.state),
+        row.note,
+        row.first_seen,
+        row.last_seen,
+        row.gone_since,
+    )

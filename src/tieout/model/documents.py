@@ -17,7 +17,7 @@ from tieout.exit_codes import ExitCode
 from tieout.model.check_statements import Family
 from tieout.model.constraints import Enforcement
 from tieout.model.differences import Difference
-from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, Status
+from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, KeptFailure, Status
 from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, TableMoveStatus
 from tieout.model.preflight import EndpointFacts, Forecast, Guarantee, MoveForecast, Preflight, Problem, TableForecast
 from tieout.model.repair import CheckRepairSummary, RepairResult, RepairSummary
@@ -191,6 +191,31 @@ def failure_from(document: Mapping[str, Any]) -> Failure:
         details=with_truncated(document["details"], truncated.get("details", {})),
         detected_at=None if detected is None else datetime.fromisoformat(detected),
     )
+
+
+def kept_failure_document(kept: KeptFailure) -> dict[str, object]:
+    """What `tieout failures` prints: keys and details are one text each, and times are datetimes."""
+    found = failure_document(kept.failure)
+    pairs = {name: found.pop(name) or {} for name in ("primary_key", "details")}
+    words = {
+        name: " ".join(f"{column}={'NULL' if value is None else value}" for column, value in values.items()) or None
+        for name, values in pairs.items()
+    }
+    detected = found.pop("detected_at")
+    return {
+        "id": kept.id,
+        **found,
+        "columns": ", ".join(found["columns"]),
+        **words,
+        "state": kept.state.value,
+        "note": kept.note,
+        "detected_at": detected or kept.last_seen,
+        "first_seen": kept.first_seen,
+        "last_seen": kept.last_seen,
+        "gone_since": kept.gone_since,
+        "job": kept.job_id,
+        "endpoint": kept.endpoint,
+    }
 
 
 def move_status_document(status: MoveStatus) -> dict[str, Any]:

@@ -89,6 +89,29 @@ class Failure:
     detected_at: datetime | None = None
 
 
+class FailureState(StrEnum):
+    """What somebody decided about a failure."""
+
+    OPEN = "open"
+    IGNORED = "ignored"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFailure:
+    """A failure over time: `failure` as a check last saw it. `gone_since`: the check ran again and did not find it."""
+
+    id: str
+    job_id: str
+    endpoint: str
+    failure: Failure
+    state: FailureState
+    note: str | None
+    first_seen: datetime
+    last_seen: datetime
+    gone_since: datetime | None
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """One check: of an index, a constraint, a table's schema or its values. `reason` says why it was not made.

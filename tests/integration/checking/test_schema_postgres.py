@@ -353,4 +353,4 @@ def test_a_broken_table_in_a_report(pg_db: Database, spark: SparkSession, tmp_pa
         ("validity", "public.halved", None, "not_checked"),
     ]
     kept = api.list_failures(meta=f"sqlite:///{tmp_path}/meta.db")
-    assert {each.kind for each in kept} == {failure.kind.value for failure in report.failures}
+    assert {each.failure.kind for each in kept} == {failure.kind for failure in report.failures}

@@ -8,9 +8,8 @@ import pytest
 
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, MetaStore
-from tieout.meta.failures import FailureState
 from tieout.model.check_statements import Family
-from tieout.model.failures import CheckResult, Failure, FailureKind, Status
+from tieout.model.failures import CheckResult, Failure, FailureKind, FailureState, Status
 
 AT = "postgresql://host/shop"
 CHECK = CheckResult(Family.INDEX, "public.orders", "orders_sku", Status.FAILURES)
@@ -37,11 +36,11 @@ def job(store: MetaStore) -> Job:
 
 def test_what_is_found_is_kept(store: MetaStore, job: Job) -> None:
     store.failures.record(job.id, AT, CHECK, [MISSING, DANGLING])
-    found = {each.kind: each for each in store.failures.list()}
+    found = {each.failure.kind: each for each in store.failures.list()}
     assert set(found) == {"missing_index_entry", "dangling_index_entry"}
     kept = found["missing_index_entry"]
     assert (kept.job_id, kept.endpoint, kept.state, kept.note) == (job.id, AT, FailureState.OPEN, None)
-    assert kept.found["primary_key"] == {"id": "17"}
+    assert kept.failure.primary_key == {"id": "17"}
     assert kept.first_seen == kept.last_seen
     assert kept.gone_since is None
     assert store.failures.get(kept.id) == kept
@@ -55,7 +54,7 @@ def test_seen_again_it_is_the_same_one(store: MetaStore, job: Job) -> None:
     (again,) = store.failures.list()
     assert (again.id, again.first_seen) == (first.id, first.first_seen)
     assert again.last_seen > first.last_seen
-    assert again.found["key_prefix"] == "(9,9)"
+    assert again.failure.place == "(9,9)"
 
 
 def test_a_dangling_entry_that_was_kept_without_its_key_is_the_same_one(store: MetaStore, job: Job) -> None:
@@ -66,7 +65,7 @@ def test_a_dangling_entry_that_was_kept_without_its_key_is_the_same_one(store: M
     store.failures.record(job.id, AT, CHECK, [replace(kept, primary_key={"id": "17"})])
     (again,) = store.failures.list(gone=True)
     assert (again.id, again.first_seen) == (first.id, first.first_seen)
-    assert again.found["primary_key"] == {"id": "17"}
+    assert again.failure.primary_key == {"id": "17"}
 
 
 def test_one_that_its_check_does_not_find_any_more_is_gone(store: MetaStore, job: Job) -> None:
@@ -74,12 +73,12 @@ def test_one_that_its_check_does_not_find_any_more_is_gone(store: MetaStore, job
     store.failures.record(job.id, AT, OTHER, [])
     assert len(store.failures.list()) == 2
     store.failures.record(job.id, AT, CHECK, [DANGLING])
-    assert [each.kind for each in store.failures.list()] == ["dangling_index_entry"]
-    gone = {each.kind: each.gone_since for each in store.failures.list(gone=True)}
+    assert [each.failure.kind for each in store.failures.list()] == ["dangling_index_entry"]
+    gone = {each.failure.kind: each.gone_since for each in store.failures.list(gone=True)}
     assert gone["missing_index_entry"] is not None
     assert gone["dangling_index_entry"] is None
     store.failures.record(job.id, AT, CHECK, [MISSING])
-    assert [each.kind for each in store.failures.list()] == ["missing_index_entry"]
+    assert [each.failure.kind for each in store.failures.list()] == ["missing_index_entry"]
 
 
 def test_what_a_check_did_not_reach_is_not_gone(store: MetaStore, job: Job) -> None:
@@ -100,7 +99,7 @@ def test_another_database_has_failures_of_its_own(store: MetaStore, job: Job) ->
 
 def test_what_people_say(store: MetaStore, job: Job) -> None:
     store.failures.record(job.id, AT, CHECK, [MISSING, DANGLING])
-    missing, dangling = sorted(store.failures.list(), key=lambda each: each.kind, reverse=True)
+    missing, dangling = sorted(store.failures.list(), key=lambda each: each.failure.kind, reverse=True)
     store.failures.judge(missing.id, FailureState.RESOLVED, "reindexed")
     store.failures.judge(dangling.id, FailureState.IGNORED, "known")
     assert [each.note for each in store.failures.list(state=FailureState.RESOLVED)] == ["reindexed"]
@@ -117,13 +116,13 @@ def test_rows_without_key_and_place_are_told_apart(store: MetaStore, job: Job) -
     nowhere = replace(MISSING, kind=FailureKind.CHECK_VIOLATION, primary_key=None, place=None, index=None)
     found = [replace(nowhere, details={"qty": value}) for value in ("-1", "-2", "-1", "-1")]
     store.failures.record(job.id, AT, check, found)
-    first = {each.id: each.found["details"]["qty"] for each in store.failures.list()}
+    first = {each.id: each.failure.details["qty"] for each in store.failures.list()}
     assert sorted(first.values()) == ["-1", "-1", "-1", "-2"]
     store.failures.record(job.id, AT, check, found[::-1])
-    again = {each.id: each.found["details"]["qty"] for each in store.failures.list(gone=True)}
+    again = {each.id: each.failure.details["qty"] for each in store.failures.list(gone=True)}
     assert again == first, "seen again, they are the same"
     store.failures.record(job.id, AT, check, found[1:3])
-    assert sorted(each.found["details"]["qty"] for each in store.failures.list()) == ["-1", "-2"]
+    assert sorted(each.failure.details["qty"] for each in store.failures.list()) == ["-1", "-2"]
     store.failures.record(job.id, AT, OTHER, [MISSING, MISSING])
     assert len(store.failures.list()) == 3, "one row, told of twice"
 

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tieout.errors import UsageError
-from tieout.meta.failures import KeptFailure
-from tieout.model.documents import failure_from
-from tieout.model.failures import Failure, FailureKind
+from tieout.model.failures import Failure, FailureKind, KeptFailure
 from tieout.model.repair import Decisions, OpenFailure, where_of
 from tieout.model.repair_choices import Category, Choice, Remedy, remedy, remedy_of
 
@@ -62,7 +60,7 @@ def decide(kept: Sequence[KeptFailure], decisions: Decisions) -> list[Decided]:
     """UsageError for a choice that matches no failure, or does not apply to its kind."""
     by_id = {_id_of(kept, name): choice for name, choice in decisions.choices.items() if name.startswith("f-")}
     by_kind = {name: choice for name, choice in decisions.choices.items() if not name.startswith("f-")}
-    kinds = {failure.kind for failure in kept}
+    kinds = {each.failure.kind.value for each in kept}
     unknown = [name for name in by_kind if name not in kinds]
     if unknown:
         there = f"it has {', '.join(sorted(kinds))}" if kinds else "it has none"
@@ -71,12 +69,12 @@ def decide(kept: Sequence[KeptFailure], decisions: Decisions) -> list[Decided]:
 
 
 def _decided(kept: KeptFailure, by_id: Mapping[str, Choice], by_kind: Mapping[str, Choice]) -> Decided:
-    failure = failure_from(kept.found)
+    failure = kept.failure
     advice = remedy(failure)
-    chosen = by_id.get(kept.id) or by_kind.get(kept.kind)
+    chosen = by_id.get(kept.id) or by_kind.get(kept.failure.kind)
     if chosen is not None and chosen not in (*remedy_of(failure.kind).choices, Choice.LEAVE):
         ways = ", ".join([*advice.choices, Choice.LEAVE])
-        raise UsageError(f"{chosen} can't repair {kept.kind}", f"choose one of {ways}")
+        raise UsageError(f"{chosen} can't repair {kept.failure.kind}", f"choose one of {ways}")
     if chosen is None and advice.category is Category.AUTOMATIC:
         chosen = advice.choices[0]
     return Decided(kept.id, failure, advice, chosen)

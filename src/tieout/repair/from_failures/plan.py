@@ -12,7 +12,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.repair import Refused
 from tieout.errors import UsageError
 from tieout.meta import ChangeAction, ChangeState, Job, MetaStore, RepairChange
-from tieout.meta.failures import FailureState, KeptFailure
+from tieout.model.failures import FailureState, KeptFailure
 from tieout.model.progress_events import Listener, silence
 from tieout.model.repair import CheckRepairSummary, Decisions, PlannedStep
 from tieout.model.repair_choices import Category, Choice
@@ -54,7 +54,7 @@ def plan_check_repair(
 
 
 def _is_of(kept: KeptFailure, table: str) -> bool:
-    name = str(kept.found["table"])
+    name = kept.failure.table
     return name == table or name.endswith(f".{table}")
 
 
