@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tieout.cli._support import options as common
-from tieout.cli._support.context import Context, load_context
+from tieout.cli._support.context import Context, job_url, load_context
 from tieout.cli._support.interrupts import interruptible
-from tieout.cli._support.job_urls import job_url
 from tieout.cli._support.output import OutputOptions, progress_to_stderr, result_stream, write_stderr
 from tieout.config.durations import parse_duration, seconds_text
 from tieout.config.secrets import scrub

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TextIO
@@ -12,14 +12,14 @@ import typer
 
 from tieout.cli._support import options as common
 from tieout.cli._support import verify_options as o
-from tieout.cli._support.context import load_context
+from tieout.cli._support.context import job_url, job_urls, load_context
 from tieout.cli._support.interrupts import interruptible
-from tieout.cli._support.job_urls import job_url, job_urls
-from tieout.cli._support.output import result_stream
-from tieout.cli._support.sql_file import write_sql_file, write_statements
+from tieout.cli._support.output import result_stream, write_stderr
+from tieout.config.secrets import private_file
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
+from tieout.wording import plural
 
 if TYPE_CHECKING:
     from tieout.cli._support.context import Context
@@ -284,3 +284,22 @@ class _CheckRepair:
 
     def write_sql_file(self, file: Path, plan: str) -> None:
         write_statements(file, plan, lambda stream: self.write_sql(plan, stream))
+
+
+def write_sql_file(file: Path, plan: str, urls: tuple[str, str], meta: str) -> None:
+    from tieout import api
+
+    write_statements(file, plan, lambda stream: api.write_repair_sql(plan, *urls, stream, meta=meta))
+
+
+def write_statements(file: Path, plan: str, write: Callable[[TextIO], int]) -> None:
+    """Writes the whole file or nothing: half of a transaction is worse than none. `write` returns how many statements.
+
+    The file is private: it holds rows, and whoever runs it trusts it.
+    """
+    try:
+        with private_file(file) as stream:
+            written = write(stream)
+    except OSError as error:
+        raise UsageError(f"can't write {file}: {error.strerror}", "give another file") from None
+    write_stderr(f"{plural(written, 'statement')} written to {file} (plan {plan})")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from tieout.cli._support import options as common
 from tieout.cli._support import verify_options as o
-from tieout.cli._support.context import Context, load_context
+from tieout.cli._support.context import Context, Sides, job_urls, load_context
 from tieout.cli._support.interrupts import interruptible
-from tieout.cli._support.job_urls import Sides, job_urls
 from tieout.cli._support.output import OutputOptions, progress_to_stderr, result_stream, write_stderr
 from tieout.cli._support.parse_options import TypedOptions, TypedTables, build_request, verify_options
 from tieout.errors import UsageError
@@ -130,7 +129,7 @@ def run_and_report(
 
 def _write_repair_sql(result: VerificationResult, request: VerifyRequest, context: Context, file: Path) -> None:
     from tieout import api
-    from tieout.cli._support.sql_file import write_sql_file
+    from tieout.cli.repair import write_sql_file
 
     urls = request.source, request.target
     plan = api.plan_repair(result.job, *urls, meta=context.meta)

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import pytest
 
-from tieout.cli._support.sql_file import write_statements
+from tieout.cli.repair import write_statements
 from tieout.config.template import write_template
 from tieout.errors import UsageError
 

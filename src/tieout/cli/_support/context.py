@@ -1,4 +1,4 @@
-"""The context of a command: its configuration, its meta store, its Spark session."""
+"""The context of a command: its configuration, meta store and Spark session, and the URLs of a job that it resumes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tieout.cli._support.output import write_stderr
+from tieout.config.secrets import MASK
+from tieout.config.urls import parse_url
+from tieout.errors import UsageError
 
 if TYPE_CHECKING:
     from tieout.api import SparkSettings
     from tieout.config.settings import Settings
+    from tieout.meta import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +49,41 @@ def load_context(
         master or settings.spark.master,
         settings.spark.conf,
     )
+
+
+Sides = tuple[str | None, str | None]
+
+
+def job_urls(context: Context, job: Job, typed: Sides) -> tuple[str, str]:
+    """Source and target with their passwords. Both name the job's own databases: its results hold for no others."""
+    kept = (job.source, job.target or "")
+    if not any(typed) and job.task is not None and job.task in context.settings.tasks:
+        request = context.settings.verify_request(job.task)
+        urls = request.source, request.target
+    else:
+        urls = _url(context, job, "--source", typed[0], kept[0]), _url(context, job, "--target", typed[1], kept[1])
+    for url, before in zip(urls, kept, strict=True):
+        _refuse_another_place(job, url, before)
+    return urls
+
+
+def job_url(context: Context, job: Job, option: str, typed: str | None) -> str:
+    """The URL of a job with one database. `option` is how the user gives it again."""
+    url = _url(context, job, option, typed, job.source)
+    _refuse_another_place(job, url, job.source)
+    return url
+
+
+def _refuse_another_place(job: Job, url: str, before: str) -> None:
+    if not parse_url(url).is_same_place(parse_url(before)):
+        message = f"job {job.id} ran on {before}, not on {parse_url(url).redacted()}"
+        raise UsageError(message, "its results hold only for that database: start a new job")
+
+
+def _url(context: Context, job: Job, option: str, typed: str | None, kept: str) -> str:
+    if typed is not None:
+        return context.settings.endpoint(typed)
+    if MASK in kept:
+        message = f"job {job.id} did not store the password of {kept}"
+        raise UsageError(message, f"give {option} again: a URL, or the name of an endpoint in tieout.yaml")
+    return kept

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from tieout.cli._support.job_urls import Sides
+from tieout.cli._support.context import Sides
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy
