@@ -25,3 +25,16 @@ def test_an_index_that_is_read_through_its_table_is_read_in_a_copy(tmp_path: Pat
         path = checker.index_path(index)
         assert not isinstance(path, Unreadable)
         assert path.evidence.endswith("in a copy of the file")
+
+
+def test_a_partial_index_is_read_where_it_is(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)")
+        connection.execute("CREATE INDEX few ON t (a) WHERE a > 5")
+    with closing(open_checker(parse_url(f"sqlite:///{tmp_path}/a.db"))) as checker:
+        (table,) = checker.describe([TableName("main", "t")])
+        (index,) = checker.indexes(table)
+        path = checker.index_path(index)
+        assert not isinstance(path, Unreadable)
+        assert path.evidence.endswith(" USING COVERING INDEX few (a>?)")
+        assert checker.unprobed(index) is None

@@ -199,4 +199,6 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
 
 def _reads_alone(index: IndexInfo, step: str) -> bool:
     """True if a step of a plan reads the index and not the table. Names have no quotes there, and may be any text."""
-    return step.endswith(f" {_COVERING} {index.name}")
+    used = f" {_COVERING} {index.name}"
+    # Behind the name of an index in which SQLite searches comes what it searches for.
+    return step.endswith(used) or f"{used} (" in step
