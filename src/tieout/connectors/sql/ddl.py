@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from tieout.connectors.sql.session import Session
+from tieout.connectors.sql.session import SqlSession
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 
@@ -106,7 +106,7 @@ class Wiring:
     references: tuple[Reference, ...] = ()
 
 
-def spelled(session: Session, statement: str, table: TableName, parent: TableName | None = None) -> str:
+def spelled(session: SqlSession, statement: str, table: TableName, parent: TableName | None = None) -> str:
     """A statement of a Structure with names in place of the placeholders."""
     statement = statement.replace(TABLE, session.table(table)).replace(SCHEMA, session.quote(table.schema))
     if parent is not None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from tieout.connectors.protocols.move import StagedChanges
 from tieout.connectors.sql.progress import ProgressTables
-from tieout.connectors.sql.session import Session
+from tieout.connectors.sql.session import SqlSession
 from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.model.tables import TableName
 
@@ -41,7 +41,7 @@ class Tables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LastRows:
-    session: Session
+    session: SqlSession
     progress: ProgressTables
     tables: Tables
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
-from tieout.connectors.sql.session import Session
+from tieout.connectors.sql.session import SqlSession
 from tieout.errors import EndpointError, FencedError, UnreachableError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange
@@ -53,7 +53,7 @@ class ProgressTables:
     "" where locking a row changes nothing either.
     """
 
-    session: Session
+    session: SqlSession
     schema: str
     clock: str
     turn: str = ""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from enum import Enum, auto
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Trouble
@@ -18,31 +18,6 @@ from tieout.connectors.sql.dialect import Dialect
 from tieout.connectors.sql.error_meanings import ErrorMeaning
 from tieout.errors import UnreachableError
 from tieout.model.tables import TableName
-
-
-class Session(Protocol):
-    """A connection in autocommit mode until `begin`. Parameters are %s. Errors are EndpointErrors."""
-
-    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
-        """Rows changed."""
-
-    def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
-
-    def quote(self, name: str) -> str: ...
-
-    def table(self, name: TableName) -> str: ...
-
-    def text(self, value: str) -> str:
-        """A literal."""
-
-    def begin(self) -> None: ...
-
-    def commit(self) -> None: ...
-
-    def rollback(self) -> None:
-        """Never raises: a connection that is gone has rolled back."""
-
-    def close(self) -> None: ...
 
 
 class Purpose(Enum):

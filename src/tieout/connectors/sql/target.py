@@ -22,7 +22,7 @@ from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
 from tieout.connectors.sql.internal_tables import STAGE
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.progress import ProgressTables
-from tieout.connectors.sql.session import Session
+from tieout.connectors.sql.session import SqlSession
 from tieout.errors import AccessError, UnreachableError, WriteError
 from tieout.failpoints import reach
 from tieout.model.moves import Chunk, Fence, Transfer
@@ -48,7 +48,7 @@ class SqlTarget(ABC):
     # The transaction that writes rows writes progress, too, and a batch ends where a transaction of the source ends.
     level: ClassVar[TargetLevel] = TargetLevel.TRANSACTION
 
-    def __init__(self, connect: Callable[[], Session], schema: str, clock: str, turn: str = "") -> None:
+    def __init__(self, connect: Callable[[], SqlSession], schema: str, clock: str, turn: str = "") -> None:
         self._connect = connect
         self._clock = clock
         self._turn = turn

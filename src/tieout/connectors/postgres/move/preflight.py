@@ -10,7 +10,7 @@ from tieout.connectors.postgres.errors import START_OVER
 from tieout.connectors.postgres.move.loader import SCHEMA
 from tieout.connectors.postgres.wal.publication import identities, unfit
 from tieout.connectors.protocols.move import Destination
-from tieout.connectors.sql.session import Session
+from tieout.connectors.sql.session import SqlSession
 from tieout.model.preflight import Problem, Retention, Severity
 from tieout.model.tables import TableName
 
@@ -138,7 +138,7 @@ _TARGET_TABLE = """SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_pri
 FROM pg_class c WHERE c.oid = %s::regclass"""
 
 
-def target_problems(session: Session, destinations: Sequence[Destination]) -> list[Problem]:
+def target_problems(session: SqlSession, destinations: Sequence[Destination]) -> list[Problem]:
     ((standby, read_only, asleep, user, database, own, may_create),) = session.rows(_TARGET_SERVER, [SCHEMA])
     found = []
     if standby:
@@ -158,7 +158,7 @@ def target_problems(session: Session, destinations: Sequence[Destination]) -> li
     return found
 
 
-def _schemas(session: Session, user: str, destinations: Sequence[Destination]) -> Iterator[Problem]:
+def _schemas(session: SqlSession, user: str, destinations: Sequence[Destination]) -> Iterator[Problem]:
     for name in sorted({each.name.schema for each in destinations if each.there is None}):
         rows = session.rows(_SCHEMA, [name])
         if not rows:
@@ -168,7 +168,7 @@ def _schemas(session: Session, user: str, destinations: Sequence[Destination]) -
             yield _prevents(f"user {user} may not create tables in the schema {name}", fix)
 
 
-def _of_table(session: Session, user: str, asleep: bool, destination: Destination) -> Iterator[Problem]:
+def _of_table(session: SqlSession, user: str, asleep: bool, destination: Destination) -> Iterator[Problem]:
     name, table = str(destination.name), session.table(destination.name)
     awake_fix = f"GRANT SET ON PARAMETER session_replication_role TO {user}, or move as a superuser"
     if destination.there is None:

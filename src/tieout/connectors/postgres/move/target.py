@@ -17,7 +17,7 @@ from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
-from tieout.connectors.sql.session import Session
+from tieout.connectors.sql.session import SqlSession
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
 from tieout.errors import AccessError
 from tieout.model.moves import Transfer
@@ -235,7 +235,7 @@ _LAG = """SELECT max(CASE WHEN state IN ('startup', 'catchup') THEN 'Infinity'
 FROM pg_stat_replication WHERE replay_lsn IS NOT NULL OR state IN ('startup', 'catchup')"""
 
 
-def _load_problem(session: Session) -> Problem | None:
+def _load_problem(session: SqlSession) -> Problem | None:
     ((may_see, user, tracked),) = session.rows(_MAY_SEE)
     if not may_see:
         return _missing_privilege(f"user {user} may not see how many statements the server runs (max_load)", user)
@@ -246,7 +246,7 @@ def _load_problem(session: Session) -> Problem | None:
     return None
 
 
-def _lag_problem(session: Session) -> Problem | None:
+def _lag_problem(session: SqlSession) -> Problem | None:
     ((may_see, user, _),) = session.rows(_MAY_SEE)
     if not may_see:
         return _missing_privilege(f"user {user} may not see how far behind replicas are (max_replica_lag)", user)
@@ -256,12 +256,12 @@ def _lag_problem(session: Session) -> Problem | None:
     return None
 
 
-def _load(session: Session) -> int:
+def _load(session: SqlSession) -> int:
     ((running,),) = session.rows(_LOAD)
     return int(running)
 
 
-def _replica_lag(session: Session) -> float | None:
+def _replica_lag(session: SqlSession) -> float | None:
     """Seconds; infinite while a replica catches up; None if none is connected."""
     ((seconds,),) = session.rows(_LAG)
     return seconds if seconds is None else float(seconds)

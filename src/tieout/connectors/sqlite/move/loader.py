@@ -12,7 +12,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
 from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
-from tieout.connectors.sql.session import Session
+from tieout.connectors.sql.session import SqlSession
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.move.chunks import Undecodable, rows_of
 from tieout.connectors.sqlite.move.ddl_same_engine import NAME
@@ -63,7 +63,7 @@ class SQLiteLoader:
             return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
 
 
-def refuse_triggers(session: Session, table: TableName) -> None:
+def refuse_triggers(session: SqlSession, table: TableName) -> None:
     """Raises UnsupportedError if a table has triggers: they ran on the source, and SQLite can't turn them off here. Our
     own triggers only log changes.
     """
