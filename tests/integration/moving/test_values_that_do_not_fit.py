@@ -114,7 +114,7 @@ def test_a_text_that_has_no_form_in_unicode(moving: Moving) -> None:
     moving.source.execute("CREATE TABLE unfit (id INT PRIMARY KEY, fine INT, odd VARCHAR(9) CHARACTER SET sjis)")
     moving.source.execute("INSERT INTO unfit VALUES (1, 1, '表'), (2, 2, X'FC4B')")
     with pieces(moving.asking("unfit")) as one:
-        with pytest.raises(ReadError, match=r"unfit\.odd: 1 texts are no sjis"):
+        with pytest.raises(ReadError, match=r"unfit\.odd: 1 texts are not valid sjis"):
             one.copy()
         moving.source.execute("DELETE FROM unfit WHERE id = 2")
         one.copy()
