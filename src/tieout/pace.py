@@ -21,14 +21,14 @@ class Pace:
         self._began = time.monotonic()
 
     def reached(self, rows: int) -> None:
-        """Waits until the rate allows so many rows in all."""
+        """Waits until the rate allows this total number of rows."""
         if self.rows_per_second:
             due = self._began + rows / self.rows_per_second
             time.sleep(max(0.0, due - time.monotonic()))
 
 
 def paced(items: Iterator[T], rows_of: Callable[[T], int], rows_per_second: float | None) -> Iterator[T]:
-    """The same items, no faster than so many rows a second."""
+    """The same items, at no more than this number of rows a second."""
     pace, rows = Pace(rows_per_second), 0
     for item in items:
         yield item

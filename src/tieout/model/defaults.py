@@ -35,10 +35,10 @@ LISTED_JOBS: Final = 20
 """The most that a list of jobs has."""
 
 RECHECK_AFTER: Final = 2.0
-"""Seconds before what differs, or seems wrong, is looked at again."""
+"""Seconds to wait before a suspected difference or failure is rechecked."""
 
 RECHECK_TIMES: Final = 3
-"""How often it is looked at again."""
+"""How often it is rechecked."""
 
 FOLLOW_EVERY: Final = 10.0
 """Seconds between two rounds of a check that follows changes."""

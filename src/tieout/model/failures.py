@@ -136,9 +136,9 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class ChangedSpan:
-    """Which changes of a table were checked: those between two positions of its log, of so many rows.
+    """The changes of a table that a check read: those between two positions of its log, and the number of their rows.
 
-    `whole` is why all rows were looked at, if they were. `since` None: no position was checked before.
+    `whole` is the reason why all rows were checked, if they were. `since` None: no position was checked before.
     """
 
     table: str

@@ -86,6 +86,6 @@ class MoveControl:
 
 @dataclass(frozen=True, slots=True)
 class DroppedTask:
-    """A task of which nothing is left but the tables of its target."""
+    """A dropped task: only the tables of its target are left."""
 
     task: str

@@ -135,7 +135,8 @@ class Position:
         """Whether all that lies before `other` lies before this one too. LogLostError: they are of different logs."""
         if self._lineage != other._lineage and not self.is_same_log(other):
             raise LogLostError(
-                f"{self} and {other} are places of different logs", "the server was replaced, or its log begun anew"
+                f"{self} and {other} are positions of different logs",
+                "the server was replaced, or its log started over",
             )
         return self.place >= other.place
 

@@ -95,8 +95,8 @@ def without_values(message: str) -> str:
 
 
 def _after_value(message: str, quote: re.Match[str]) -> str:
-    """What follows a value, which may hold quotes itself: all up to the last one is taken for it, or to the last after
-    which a name is told.
+    """The text after a value. The value may contain quotes itself, so it ends at the last quote, or at the last one
+    that a name follows.
     """
     closing = [found.start() for found in re.finditer(re.escape(quote[0]), message) if found.start() > quote.start()]
     if not closing:
@@ -107,7 +107,7 @@ def _after_value(message: str, quote: re.Match[str]) -> str:
 
 @contextmanager
 def values_hidden(wanted: bool) -> Iterator[None]:
-    """Errors that leave the block tell no values; inside, nothing that a server says is told as it says it."""
+    """Errors that leave the block contain no values; inside it, server messages are redacted."""
     try:
         with hidden(wanted):
             yield

@@ -12,7 +12,7 @@ from tieout.model.nearest import chosen
 from tieout.model.results import Strategy
 
 _STRATEGIES = tuple(strategy for strategy in Strategy if strategy is not Strategy.COUNTS)
-"""Those that can be asked for: `counts_only` asks for counts."""
+"""The strategies that a request can name; `counts_only` selects counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class MoveOptions:
 class MoveRequest:
     """Two endpoint URLs (secrets included; never logged) and what to move. No tables: all.
 
-    `redact_values`: what is told and kept of errors quotes no values of rows. A table may be given by its plain name,
+    `redact_values`: errors that are shown and stored quote no values of rows. A table may be given by its plain name,
     delivery and consistency by their texts, "exactly-once".
     """
 

@@ -17,7 +17,7 @@ class ChangeKind(IntEnum):
 
 
 class _Kept:
-    """Of a column that a log left out of a row's image: the value that it had before."""
+    """Stands for the old value of a column that the log left out of a row's image."""
 
     __slots__ = ()
 
@@ -47,8 +47,8 @@ class Rows:
     """Changes of one table and one kind, in order: new images, for a DELETE the old ones.
 
     `before` are the old images of an UPDATE, one for each of `rows`; None if the log has none: the key did
-    not change then. An old image may hold KEPT for columns that are not part of the key. `whole` is said of `rows`
-    that hold no KEPT; what is not said may be so all the same.
+    not change then. An old image may hold KEPT for columns that are not part of the key. `whole` means that `rows`
+    hold no KEPT; without it they may still hold none.
     """
 
     table: LogTable
@@ -86,7 +86,7 @@ class Redefined:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that is no change of rows, as text: DDL. `schema` is the one it was run in.
+    """The text of a statement that does not change rows: DDL. `schema` is the one it ran in.
 
     `redefined`: those of the tables asked for that it is about, unless it leaves them as they are.
     """
@@ -123,7 +123,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """All that was asked for is told. `position` is where that ends, with what proves it later (Position)."""
+    """The log was read as far as requested. `position` is its end, with what proves it later (Position)."""
 
     position: Position
 

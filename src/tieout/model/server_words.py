@@ -1,8 +1,8 @@
-"""What servers, drivers and Spark say, told without values of rows.
+"""Messages of servers, drivers and Spark, without values of rows.
 
-Any of it may hold a value: a server quotes in its own language, and a function of users raises what it likes. So while
-values are hidden, nothing of it is told but what is known to hold none: a code, and beginnings that are known by heart.
-That is decided where the words come in. Further on they stand among our own, and nobody can tell them apart.
+Any message may contain a value: a server quotes values in its own language, and users' functions raise any text. So
+while values are hidden, Tieout shows only what is known to contain none: a code, and known beginnings of messages.
+It decides that where a message comes in. Further on it is part of our own text, and nobody can tell them apart.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def are_hidden() -> bool:
 
 @contextmanager
 def hidden(wanted: bool = True) -> Iterator[None]:
-    """What comes in of others' words inside is told without values."""
+    """Inside the block, messages of servers, drivers and Spark are shown without values."""
     global _asked  # noqa: PLW0603 - of a process
     with _lock:
         _asked += wanted
@@ -105,7 +105,7 @@ def hidden(wanted: bool = True) -> Iterator[None]:
 
 
 def told(text: str, code: object = None) -> str:
-    """Words of a server as they may be told. `code` can't hold a value: an error's number, or its class."""
+    """The part of a server's message that may be shown. `code` contains no value: an error's number, or its class."""
     if not are_hidden():
         return text
     known = max((words for words in _BEGINNINGS if text.startswith(words)), key=len, default=None)
@@ -114,5 +114,5 @@ def told(text: str, code: object = None) -> str:
 
 
 def told_of(error: Exception) -> str:
-    """An exception's words as they may be told, for those that have no code."""
+    """The part of an exception's message that may be shown, for exceptions without a code."""
     return told(str(error), type(error).__name__)

@@ -16,7 +16,7 @@ class TableName:
     name: str
 
     def __str__(self) -> str:
-        """No two tables are called alike: a schema whose end could not be told stands in quotes."""
+        """No two tables have the same text: a schema whose end would be ambiguous is quoted."""
         if "." in self.schema or '"' in self.schema:
             return '"' + self.schema.replace('"', '""') + f'".{self.name}'
         return f"{self.schema}.{self.name}"

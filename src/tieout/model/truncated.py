@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 LONGEST_KEPT = 65_536
-"""A value of at most so many bytes is kept whole. Keys of indexes are shorter: 3,072 bytes in MariaDB."""
+"""The most bytes of a value that is kept whole. Keys of indexes are shorter: 3,072 bytes in MariaDB."""
 LONGEST_IN_FAILURE = 4096
-"""The same of what a check found, which lists more rows."""
+"""The same for values in a check's failures, which lists more rows."""
 SHORTEST_KEPT = 64
-"""A value of at most so many is, however many there are."""
+"""A value of at most this many bytes is kept whole, however many values a row has."""
 BEGINNING = 1000
-"""Characters that are kept of a longer one."""
+"""The number of characters that are kept of a longer value."""
 
 _TOGETHER = 1 << 20
 """Bytes of all values of one row: the meta store keeps them in one of its own."""
 
 
 def longest_of(values: int, longest: int = LONGEST_KEPT) -> int:
-    """The bytes that each of so many values of a row may have, and is still kept whole."""
+    """The most bytes of a value that is kept whole, in a row with this number of values."""
     return min(longest, max(SHORTEST_KEPT, _TOGETHER // max(values, 1)))
 
 
@@ -64,7 +64,7 @@ def is_whole(values: Mapping[str, str | None]) -> bool:
 
 
 def truncated_documents(values: Mapping[str, str | None]) -> dict[str, Any]:
-    """Of those values that are truncated, by name, what says so beside them."""
+    """Describes the truncated values, by name."""
     return {name: value.document() for name, value in values.items() if isinstance(value, TruncatedText)}
 
 

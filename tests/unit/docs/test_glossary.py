@@ -25,7 +25,7 @@ _SQL = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|SET
 _ROW = re.compile(r"^\| (?P<word>[^|]+) \|[^|]+\| (?P<replaced>[^|]+) \|$", re.MULTILINE)
 
 DIALECT = (
-    r"told",
+    r"told(?! apart)",
     r"(is|are|was|were) said",
     r"so many (?!that)\w+",
     r"a dear case",
@@ -73,11 +73,8 @@ ROOMS_NOT_YET_REWRITTEN: dict[str, int] = {
     "repair, messages": 9,
     "runtime, docstrings": 12,
     "runtime, messages": 1,
-    "spark, docstrings": 12,
-    "spark, messages": 1,
-    "tasks, docstrings": 1,
     "verification, docstrings": 9,
-    "verification, messages": 4,
+    "verification, messages": 3,
 }
 """How many of them the texts of a room still have. A number only ever shrinks."""
 
