@@ -41,7 +41,7 @@ def open_checker(url: EndpointUrl) -> Checker:
 
 
 def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> Repairer:
-    """Connects to repair what a check found; not `lawful`: to put back what a repair has repaired."""
+    """Connects to repair what a check found; not `lawful`: to undo a repair."""
     return cast(Repairer, _part(url, "check", "repairer", "repaired").open_repairer(url, lawful=lawful))
 
 

@@ -15,7 +15,7 @@ class Guarantee:
     """What an "equal" of a table will mean.
 
     `hash_bits` None: only counts are compared. `rechecks`: rows that differ while the table is written to are
-    looked at again. `resumes`: after a crash, finished ranges are not read again (else the table starts over).
+    rechecked. `resumes`: after a crash, finished ranges are not read again (else the table starts over).
     """
 
     hash_bits: int | None
@@ -79,10 +79,10 @@ class EndpointFacts:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Everything that was looked at before a verification, or a move, or both.
+    """The result of a preflight of a verification, a move, or both.
 
-    `tables` are those that would be verified: none if an endpoint was not reached. `move` None: nothing is to be moved,
-    or it can't be told.
+    `tables` are those that would be verified: none if an endpoint was not reached. `move` None: the task has no move,
+    or what it would promise is unknown.
     """
 
     source: EndpointFacts
@@ -92,9 +92,9 @@ class Preflight:
     move: MoveForecast | None = None
 
     def then(self, verification: Preflight) -> Preflight:
-        """This one of a move, with one of what would be verified after it.
+        """Combines the preflight of a move with that of the verification after it.
 
-        A table that will be made can't be looked at yet, and is no difference.
+        A table that the move will create does not exist yet; that is not a difference.
         """
         moved = self.move.tables if self.move else ()
         made = {table.source_table for table in moved if table.state is TableState.MISSING}

@@ -24,7 +24,7 @@ class Unrepaired:
 class RepairSummary:
     """A plan as it was made; nothing has been changed. URLs are redacted.
 
-    `vanished` differences were gone when both sides were looked at again. `skipped` rows are in the plan with
+    `vanished` differences were gone when both sides were read again. `skipped` rows are in the plan with
     the reason why they are left alone. `not_kept` differences were counted by the job and not listed: repair,
     verify again, and they show.
     """
@@ -141,7 +141,7 @@ class LostRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckRepairSummary:
-    """A plan as it was made; nothing has been changed. `vanished` failures were gone when they were looked at again."""
+    """A plan as it was made; nothing has been changed. `vanished` failures were gone when they were read again."""
 
     plan: str
     job: str

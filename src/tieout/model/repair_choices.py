@@ -21,7 +21,7 @@ class Choice(StrEnum):
     """How one failure is repaired. A plan takes one for a kind of failure, or for one failure."""
 
     REBUILD = "rebuild"
-    """The index is made anew from the table."""
+    """Rebuilds the index from the table."""
     CREATE = "create"
     """The row is right: its index is rebuilt, and then has it."""
     DELETE = "delete"
@@ -36,7 +36,7 @@ class Choice(StrEnum):
     """By a value that is given with the choice."""
     INSERT_PARENT = "insert_parent"
     KEEP_FIRST = "keep_first"
-    """Of rows that are the same, the one with the lowest key or place stays, and the others go."""
+    """Keeps the row with the lowest key or address, and deletes its duplicates."""
     KEEP_LAST = "keep_last"
     RECOMPUTE = "recompute"
     """The row is written again as it is, and what is generated from it with it."""
