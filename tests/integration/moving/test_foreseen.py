@@ -343,4 +343,4 @@ def test_columns_that_are_called_like_those_of_a_stage(ahead: Ahead) -> None:
     for side, table in ((ahead.source, "made"), (ahead.source, "there"), (ahead.target, "there")):
         side.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, _tieout_kind INT, _tieout_copies INT)")
     found = ahead.look("made", "there")
-    only(prevents(found), "made._tieout_kind: Tieout's staging", "already: _tieout_kind: Tieout's staging")
+    only(prevents(found), "made._tieout_kind: Tieout's staging", "which exists: _tieout_kind: Tieout's staging")
