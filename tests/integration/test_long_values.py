@@ -16,6 +16,7 @@ from tests.integration.keys.looking import planned
 from tests.integration.repairing import Pair
 from tests.variants import later
 from tieout.meta import open_store
+from tieout.model.documents import failure_document
 from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest
 from tieout.model.results import Verdict
@@ -207,7 +208,7 @@ def test_what_a_check_finds_is_truncated_and_repaired_whole(
     assert sum(len(each.details["v"] or "") for each in report.failures) < 5_000
     with open_store(repairing.meta) as store:
         (kept, _) = store.failures.of_job(report.job)
-    assert kept.found["truncated_values"]["details"]["v"]["length"] == 1 << 20
+    assert failure_document(kept.failure)["truncated_values"]["details"]["v"]["length"] == 1 << 20
 
     shop.execute("UPDATE t SET v = 'short' WHERE id = 3")  # the check saw another value: it is left alone
     repairing.plan(report.job, "check_violation=delete")

@@ -50,7 +50,7 @@ class Repairing:
         with open_store(self.meta) as store:
             found: dict[str, list[str]] = {}
             for each in store.failures.of_job(job):
-                found.setdefault(each.kind, []).append(each.id)
+                found.setdefault(each.failure.kind, []).append(each.id)
             return found
 
     def plan(self, job: str, *choices: str, **values: str) -> CheckRepairSummary:
