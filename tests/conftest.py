@@ -17,6 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.servers.duckdb import DuckDBDatabase
     from tests.servers.mariadb import MariaDB
     from tests.servers.postgres import Postgres
     from tests.servers.server import Database
@@ -132,6 +133,17 @@ def sqlite_db(tmp_path: Path) -> Callable[[str], SqliteDatabase]:
 
     def create(name: str = "db") -> SqliteDatabase:
         return SqliteDatabase(tmp_path / f"{name}.db")
+
+    return create
+
+
+@pytest.fixture
+def duckdb_db(tmp_path: Path) -> Callable[[str], DuckDBDatabase]:
+    """Makes an empty file: duckdb_db("source")."""
+    from tests.servers.duckdb import DuckDBDatabase
+
+    def create(name: str = "db") -> DuckDBDatabase:
+        return DuckDBDatabase(tmp_path / f"{name}.duckdb")
 
     return create
 

@@ -1,84 +1,81 @@
-"""What every connector's endpoint and reader promise."""
+"""What every reader promises: all rows of a range, each value exactly, on executors."""
+
+from __future__ import annotations
 
 import pickle
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from tieout.canonical.decode import decode
-from tieout.config.urls import parse_url
-from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
-from tieout.connectors.registry import open_endpoint
+from tests.contract.reading import scan_of, texts
+from tieout.connectors.protocols.endpoint import HashSpec
 from tieout.errors import MissingObjectError, ReadError, TieoutError
-from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.digests import EMPTY
 from tieout.model.keys import EVERYTHING, KeyRange, ranges_between
-from tieout.model.tables import TableName
 
+SUITE = "reader"
 ROWS = 1000
 NAME = 'odd "name" `with` everything; -- ü%s{}'
+EXPECTED = {(str(i * 7 - 3500), f"value {i}", None if i % 10 == 0 else str(i)) for i in range(ROWS)}
+TEXTS = ("", " ", "a", "A", "a ", "é", "e\u0301", "it''s", "\\x", "%s", "0", "ß", "\U0001f600")
 
 
-@pytest.fixture
-def endpoint(database):
-    quoted = {"`": "``"} if database.url.startswith("mysql") else {'"': '""'}
-    quote = next(iter(quoted))
-    table = quote + NAME.replace(quote, quoted[quote]) + quote
+@pytest.fixture(scope="module", autouse=True)
+def _tables(engine, database):
+    table = engine.quoted(NAME)
     database.execute(f"CREATE TABLE {table} (id INTEGER NOT NULL PRIMARY KEY, v VARCHAR(40), n INTEGER)")
     values = ", ".join(f"({i * 7 - 3500}, 'value {i}', {'NULL' if i % 10 == 0 else i})" for i in range(ROWS))
     database.execute(f"INSERT INTO {table} VALUES {values}")
     database.execute("CREATE TABLE bare (a INTEGER, b VARCHAR(10))")
-    opened = open_endpoint(parse_url(database.url))
-    yield opened
-    opened.close()
+    database.execute("INSERT INTO bare VALUES (1, ''), (1, ''), (NULL, NULL), (1, NULL), (NULL, '')")
+    database.execute("CREATE TABLE pair (b INTEGER NOT NULL, a INTEGER NOT NULL, v INTEGER, PRIMARY KEY (a, b))")
+    pairs = ", ".join(f"({b}, {a}, {a * 100 + b})" for a in range(10) for b in range(10))
+    database.execute(f"INSERT INTO pair VALUES {pairs}")
 
 
 @pytest.fixture
 def scan(endpoint):
-    return scan_of(endpoint)
-
-
-def scan_of(endpoint, where=None):
-    (name,) = [name for name in endpoint.tables() if name.name == NAME]
-    (table,) = endpoint.describe([name])
-    columns = []
-    for column in table.columns:
-        kind = common_kind(column.type, column.type)
-        assert isinstance(kind, Kind)
-        columns.append(ScanColumn(column, kind))
-    return Scan(table, tuple(columns), (0,), (0,), where)
+    return scan_of(endpoint, NAME)
 
 
 def rows(scan, batches):
-    found = []
-    for batch in batches:
-        fields = [decode(c.kind, array) for c, array in zip(scan.columns, batch.columns, strict=True)]
-        found += [tuple(field.text(row) for field in fields) for row in range(batch.num_rows)]
-    return found
+    return texts(scan.columns, batches)
 
 
-EXPECTED = {(str(i * 7 - 3500), f"value {i}", None if i % 10 == 0 else str(i)) for i in range(ROWS)}
-
-
-def test_the_catalog_tells_columns_key_and_nullability(endpoint, scan):
-    table = scan.table
-    assert table.column_names == ("id", "v", "n")
-    assert table.key == ("id",)
-    assert [column.nullable for column in table.columns] == [False, True, True]
-    assert table.column("id").order == "numeric"
-    (bare,) = [name for name in endpoint.tables() if name.name == "bare"]
-    assert endpoint.describe([bare])[0].key == ()
-
-
-def test_a_table_that_is_not_there_is_named(endpoint):
-    with pytest.raises(MissingObjectError, match="nothing_here"):
-        endpoint.describe([TableName(endpoint.default_schema(), "nothing_here")])
-
-
-def test_a_reader_survives_pickling_and_reads_everything(endpoint, scan):
+def test_it_survives_pickling_and_reads_everything(endpoint, scan):
     reader = pickle.loads(pickle.dumps(endpoint.reader()))
     found = rows(scan, reader.read(scan, EVERYTHING))
     assert len(found) == ROWS
     assert set(found) == EXPECTED
+
+
+def test_the_cautious_reader_reads_the_same(endpoint, scan):
+    cautious = endpoint.reader().cautious()
+    assert set(rows(scan, cautious.read(scan, EVERYTHING))) == EXPECTED
+    assert type(cautious.cautious()) is type(cautious)
+
+
+def test_columns_come_in_the_order_of_the_scan(endpoint, scan):
+    turned = replace(scan, columns=scan.columns[::-1], key=(2,), ordered_by=(2,))
+    assert set(rows(turned, endpoint.reader().read(turned, EVERYTHING))) == {row[::-1] for row in EXPECTED}
+
+
+def test_null_empty_text_and_equal_rows_stay_apart(endpoint):
+    scan = scan_of(endpoint, "bare")
+    found = Counter(rows(scan, endpoint.reader().read(scan, EVERYTHING)))
+    assert found == {("1", ""): 2, (None, None): 1, ("1", None): 1, (None, ""): 1}
+
+
+def test_text_arrives_character_by_character(database, endpoint):
+    database.execute("CREATE TABLE words (id INTEGER NOT NULL PRIMARY KEY, v VARCHAR(40))")
+    escaped = [text.replace("\\", "\\\\") if database.url.startswith("mysql") else text for text in TEXTS]
+    values = ", ".join(f"({n}, '{text}')" for n, text in enumerate(escaped))
+    with database.connect() as connection:
+        connection.cursor().execute(f"INSERT INTO words VALUES {values}")
+    scan = scan_of(endpoint, "words")
+    found = dict(rows(scan, endpoint.reader().read(scan, EVERYTHING)))
+    assert [found[str(n)] for n in range(len(TEXTS))] == [text.replace("''", "'") for text in TEXTS]
 
 
 def test_bounds_cut_every_so_many_rows_and_ranges_cover_all_of_them(endpoint, scan):
@@ -97,9 +94,17 @@ def test_no_more_bounds_than_asked_for(endpoint, scan):
 
 
 def test_bounds_stay_inside_their_range(endpoint, scan):
-    low, high = ("0",), ("700",)
-    for (key,) in endpoint.reader().bounds(scan, KeyRange(low, high), 10, 99):
-        assert 0 < int(key) < 700
+    found = endpoint.reader().bounds(scan, KeyRange(("0",), ("700",)), 10, 99)
+    assert [int(key) for (key,) in found] == [70 * n for n in range(1, 10)]
+
+
+def test_ranges_of_a_key_of_two_columns_cover_every_row_once(endpoint):
+    scan, reader = scan_of(endpoint, "pair"), endpoint.reader()
+    assert scan.ordered_by
+    bounds = reader.bounds(scan, EVERYTHING, 7, 99)
+    assert bounds[:2] == [("0", "7"), ("1", "4")]
+    found = [row for keys in ranges_between(bounds) for row in rows(scan, reader.read(scan, keys))]
+    assert sorted(int(row[2]) for row in found) == [a * 100 + b for a in range(10) for b in range(10)]
 
 
 def test_rows_are_found_by_key(endpoint, scan):
@@ -109,41 +114,78 @@ def test_rows_are_found_by_key(endpoint, scan):
     assert rows(scan, reader.lookup(scan, [])) == []
 
 
+def test_rows_are_found_by_a_key_of_two_columns(endpoint):
+    scan = scan_of(endpoint, "pair")
+    found = rows(scan, endpoint.reader().lookup(scan, [("3", "4"), ("4", "3"), ("77", "1")]))
+    assert {row[2] for row in found} == {"304", "403"}
+
+
+def test_rows_are_found_by_a_text_of_any_content(database, endpoint):
+    database.execute("CREATE TABLE named (k VARCHAR(40) NOT NULL PRIMARY KEY, n INTEGER)")
+    database.execute("INSERT INTO named VALUES ('it''s', 1), ('plain', 2)")
+    scan = scan_of(endpoint, "named")
+    found = rows(scan, endpoint.reader().lookup(scan, [("it's",), ("' OR 1 = 1 --",), ("pla\0in",), ("é\\",)]))
+    assert found == [("it's", "1")]
+
+
 def test_a_condition_of_the_users_holds_whatever_it_contains(endpoint):
-    scan = scan_of(endpoint, where="n = 1 OR n = 2 -- a comment")
-    assert {row[2] for row in rows(scan, endpoint.reader().read(scan, KeyRange(("-3500",), None)))} == {"1", "2"}
+    scan = scan_of(endpoint, NAME, where="n = 1 OR n = 2 -- a comment")
+    reader, above = endpoint.reader(), KeyRange(("-3500",), None)
+    assert {row[2] for row in rows(scan, reader.read(scan, above))} == {"1", "2"}
+    assert reader.count(scan, above) == 2
 
 
-def test_a_condition_that_is_no_sql_is_an_error_of_one_line(endpoint):
-    scan = scan_of(endpoint, where="this is no condition")
+def test_an_expression_stands_in_for_its_column(endpoint, scan):
+    doubled = replace(scan.columns[2], expression="n + n -- twice\n")
+    changed = replace(scan, columns=(*scan.columns[:2], doubled), where="n = 21")
+    assert [row[2] for row in rows(changed, endpoint.reader().read(changed, EVERYTHING))] == ["42"]
+
+
+@pytest.mark.parametrize("where", ["this is no condition", "no_such_column = 1"])
+def test_a_condition_that_is_wrong_is_an_error_of_one_line(endpoint, where):
+    scan = scan_of(endpoint, NAME, where=where)
     with pytest.raises(TieoutError) as caught:
         list(endpoint.reader().read(scan, EVERYTHING))
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value, ReadError | MissingObjectError)
 
 
-@pytest.mark.parametrize(("native", "bits"), [(True, 64), (True, 128), (False, 128)])
-def test_the_engines_own_digest_adds_up_and_sees_a_change(database, endpoint, scan, native, bits):
-    can = endpoint.capabilities.native_hash if native else endpoint.capabilities.sql_hash
-    if not can:
-        pytest.xfail(f"{endpoint.capabilities.family} has no such hash")
-    reader, spec = endpoint.reader(), HashSpec(native, bits, 42)
+def test_a_table_that_was_dropped_is_an_error_of_one_line(database, endpoint):
+    database.execute("CREATE TABLE dropped (id INTEGER NOT NULL PRIMARY KEY)")
+    scan = scan_of(endpoint, "dropped")
+    database.execute("DROP TABLE dropped")
+    with pytest.raises(MissingObjectError) as caught:
+        list(endpoint.reader().read(scan, EVERYTHING))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bits", [64, 128])
+def test_its_native_digest_adds_up_and_sees_a_change(endpoint, scan, bits):
+    assert endpoint.capabilities.native_hash
+    adds_up(endpoint.reader(), scan, HashSpec(True, bits, 42))
+    seeds = {endpoint.reader().digest(scan, EVERYTHING, HashSpec(True, bits, seed)) for seed in (42, 43)}
+    assert len(seeds) == 2
+
+
+def test_its_digest_in_sql_adds_up_and_sees_a_change(endpoint, scan):
+    assert endpoint.capabilities.sql_hash
+    adds_up(endpoint.reader(), scan, HashSpec(False, 128, 42))
+
+
+def adds_up(reader, scan, spec):
     whole = reader.digest(scan, EVERYTHING, spec)
     parts = [reader.digest(scan, keys, spec) for keys in ranges_between(reader.bounds(scan, EVERYTHING, 70, 99))]
     assert sum(parts, EMPTY) == whole
     assert whole.count == ROWS
-    if native:
-        assert reader.digest(scan, EVERYTHING, HashSpec(native, bits, 43)) != whole
-    without_one = Scan(scan.table, scan.columns, scan.key, scan.ordered_by, "id <> 0")
-    assert reader.digest(without_one, EVERYTHING, spec) != whole
+    assert reader.digest(replace(scan, where="id <> 0"), EVERYTHING, spec) != whole
 
 
-def test_activity_stays_the_same_until_something_is_written(database, endpoint):
-    if not endpoint.capabilities.activity:
-        pytest.xfail("the endpoint can't tell")
+def test_activity_stays_the_same_until_something_is_written(database, endpoint, scan):
     reader = endpoint.reader()
     before = reader.activity()
-    assert before is not None
-    list(reader.read(scan_of(endpoint), EVERYTHING))
-    database.execute("INSERT INTO bare VALUES (1, 'x')")
+    assert (before is not None) == endpoint.capabilities.activity
+    list(reader.read(scan, EVERYTHING))
+    assert reader.activity() == before
+    database.execute("INSERT INTO bare VALUES (NULL, 'new')")
     assert reader.activity() != before
+    database.execute("DELETE FROM bare WHERE b = 'new'")

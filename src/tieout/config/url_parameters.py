@@ -91,6 +91,7 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
             "sslrootcert": Parameter("file of the authorities to trust", _text),
         },
         "sqlite": _COMMON,
+        "duckdb": _COMMON,
         "lake": _COMMON
         | {"format": Parameter("parquet, delta, iceberg or orc", _one_of("parquet", "delta", "iceberg", "orc"))},
         "spark": _COMMON,
@@ -102,6 +103,7 @@ _TIME_OUTS = frozenset({"connect_timeout", "read_timeout"})
 _NOT_YET: Mapping[str, frozenset[str]] = {
     "postgresql": frozenset({"read_timeout"}),
     "sqlite": _TIME_OUTS,
+    "duckdb": _TIME_OUTS,
     "lake": _TIME_OUTS,
     "spark": _TIME_OUTS,
 }

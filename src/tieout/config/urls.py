@@ -19,6 +19,9 @@ from tieout.model.nearest import nearest
 DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "postgresql": 5432}
 """The schemes that name a server, and its default port."""
 
+FILES = ("sqlite", "duckdb")
+"""The schemes that name a file: three slashes, and the path behind them."""
+
 OBJECT_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """Spark understands a path that begins like this (s3a://bucket) as a whole."""
 
@@ -30,7 +33,7 @@ _GUARDS: Mapping[str, float] = {"lock_timeout": CHECK_LOCK_SECONDS, "statement_t
 class EndpointUrl:
     """A parsed endpoint URL. Its text never shows a secret, except the text of `reveal`.
 
-    A server (mysql, postgresql) has host, port and perhaps database; sqlite, lake and kv have a path; spark has
+    A server (mysql, postgresql) has host, port and perhaps database; sqlite, duckdb, lake and kv have a path; spark has
     `database`: catalog and schema of the session. None: not given. `schema` is PostgreSQL's, and not in `params`.
     Time-outs in `params` are plain seconds. `read_only` is not part of the text: such sessions change nothing, and
     don't wait long for locks unless `params` says so.
@@ -120,7 +123,7 @@ class EndpointUrl:
     def _location(self) -> str:
         if self.path is None:
             return "/" + quote(self.database or "", safe="")
-        if self.scheme == "sqlite" or OBJECT_STORE.match(self.path):
+        if self.scheme in FILES or OBJECT_STORE.match(self.path):
             return "/" + quote(self.path, safe="/:")
         path = quote(self.path, safe="/")
         return path if path.startswith(("/", "../")) else f"./{path}"
@@ -135,7 +138,7 @@ class EndpointUrl:
 
 __all__ = ["ALIASES", "NOT_YET_SCHEMES", "SCHEMES", "EndpointUrl", "parse_url"]
 
-SCHEMES = ("mysql", "postgresql", "sqlite", "lake", "spark", "kv")
+SCHEMES = ("mysql", "postgresql", "sqlite", "duckdb", "lake", "spark", "kv")
 NOT_YET_SCHEMES = frozenset({"kv"})
 """Parsed only so that an error can say that nothing opens them yet."""
 ALIASES = {"mariadb": "mysql", "postgres": "postgresql"}
@@ -218,7 +221,7 @@ def _database(scheme: str, location: str) -> str | None:
 
 
 def _path(scheme: str, authority: str, location: str) -> str:
-    if scheme == "sqlite":
+    if scheme in FILES:
         _refuse_host(scheme, authority, location)
         path = location.removeprefix("/")
     elif authority in (".", ".."):
@@ -229,7 +232,7 @@ def _path(scheme: str, authority: str, location: str) -> str:
     if path in ("", "/", ".", ".."):
         raise ConfigError(f"the {scheme} URL has no path", f"write {scheme}:///path")
     if path == ":memory:":
-        raise ConfigError("an in-memory SQLite database can't be reached by other processes", "write sqlite:///file.db")
+        raise ConfigError("an in-memory database can't be reached by other processes", f"write {scheme}:///file.db")
     return _decoded(path, "path")
 
 

@@ -14,10 +14,11 @@ from tieout.connectors.protocols.move import Source, Target
 from tieout.connectors.protocols.repair import Repairer, Writer
 from tieout.errors import UnsupportedError
 
-_FOLDERS = {
+CONNECTORS = {
     "mysql": "tieout.connectors.mysql",
     "postgresql": "tieout.connectors.postgres",
     "sqlite": "tieout.connectors.sqlite",
+    "duckdb": "tieout.connectors.duckdb",
 }
 
 
@@ -67,7 +68,7 @@ def _part(url: EndpointUrl, package: str, part: str, done: str) -> ModuleType:
 
 
 def _folder(url: EndpointUrl) -> str:
-    folder = _FOLDERS.get(url.scheme)
+    folder = CONNECTORS.get(url.scheme)
     if url.scheme in NOT_YET_SCHEMES:
         raise UnsupportedError(f"{url.scheme}:// is not available yet")
     if folder is None:

@@ -134,7 +134,7 @@ def test_a_url_travels_to_executors() -> None:
         ("sqlite://", "the sqlite URL has no path (write sqlite:///path)"),
         (
             "sqlite:///:memory:",
-            "an in-memory SQLite database can't be reached by other processes (write sqlite:///file.db)",
+            "an in-memory database can't be reached by other processes (write sqlite:///file.db)",
         ),
         (
             "mysql://h/d?conections=3",

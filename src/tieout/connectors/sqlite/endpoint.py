@@ -80,6 +80,8 @@ class SQLiteEndpoint:
         return _SCHEMA
 
     def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
+        if schemas and _SCHEMA not in schemas:
+            return []
         statement = (
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1"
         )

@@ -1,0 +1,136 @@
+"""Writes to DuckDB files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pyarrow as pa
+
+from tieout.config.urls import EndpointUrl
+from tieout.connectors.duckdb.dialect import DuckDBDialect
+from tieout.connectors.duckdb.errors import refusal, translated
+from tieout.connectors.duckdb.session import FILE, check_driver, close_writer, connect
+from tieout.connectors.duckdb.snapshot import batches
+from tieout.connectors.duckdb.types import is_nested
+from tieout.connectors.protocols.endpoint import Scan
+from tieout.connectors.protocols.repair import Reference, Refused, Row
+from tieout.connectors.sql import dml, select
+from tieout.model.canonical_kinds import Form, Kind
+from tieout.model.keys import Key
+from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
+
+_DIALECT = DuckDBDialect()
+_REFERENCES = """
+SELECT constraint_name, schema_name, table_name, constraint_column_names, referenced_column_names
+FROM duckdb_constraints()
+WHERE database_name = ? AND schema_name = ? AND referenced_table = ? AND constraint_type = 'FOREIGN KEY'"""
+
+
+def open_writer(url: EndpointUrl) -> DuckDBWriter:
+    check_driver()
+    with translated(url):
+        return DuckDBWriter(url, connect(url, writable=True))
+
+
+class DuckDBStatements:
+    def opening(self) -> Sequence[str]:
+        return ("SET TimeZone = 'UTC'",)
+
+    def begin(self) -> Sequence[str]:
+        return ("BEGIN TRANSACTION",)
+
+    def closing(self) -> Sequence[str]:
+        return ("RESET TimeZone",)
+
+    def insert(self, table: Table, row: Row) -> str:
+        return dml.insert(_DIALECT, table, row)
+
+    def update(self, table: Table, key: Row, row: Row) -> str:
+        return dml.update(_DIALECT, table, key, row)
+
+    def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
+        return dml.delete(_DIALECT, table, key, unless)
+
+
+class DuckDBWriter:
+    """Holds the file until it is closed; readers of this process go through its connection."""
+
+    def __init__(self, url: EndpointUrl, connection: Any) -> None:
+        self.url = url
+        self.statements = DuckDBStatements()
+        self._connection = connection
+        self._done: list[str] = []
+        """The statements of this transaction."""
+
+    def exact(self, column: Column) -> Kind:
+        """DuckDB's own text, except that the order of a map's keys is in its JSON alone."""
+        if column.type.name is TypeName.BINARY:
+            return Kind(Form.BYTES)
+        return Kind(Form.TEXT if is_nested(column.type) else Form.OPAQUE)
+
+    def references(self, table: Table) -> Sequence[Reference]:
+        """DuckDB's foreign keys stay within a schema, and delete nothing by themselves."""
+        with self._answered():
+            found = self._connection.execute(_REFERENCES, [FILE, table.name.schema, table.name.name]).fetchall()
+        return [
+            Reference(name, TableName(schema, child), tuple(columns), tuple(to), "NO ACTION")
+            for name, schema, child, columns, to in found
+        ]
+
+    def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
+        """Nothing to lock: no other process can open the file."""
+        if keys:
+            with self._answered():
+                yield from batches(self._connection, select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
+
+    def begin(self, *, deferred: bool = False) -> None:
+        self._done = []
+        self._run("BEGIN TRANSACTION")
+
+    def execute(self, statement: str) -> int:
+        """DuckDB has no savepoints and gives a transaction up after any error: it is begun again and gets as far."""
+        try:
+            changed = self._run(statement)
+        except Refused:
+            self._begin_again()
+            raise
+        self._done.append(statement)
+        return changed
+
+    def commit(self) -> None:
+        try:
+            self._run("COMMIT")
+        except Refused:
+            self.rollback()
+            raise
+
+    def rollback(self) -> None:
+        with suppress(Exception):
+            self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        with suppress(Exception):
+            close_writer(self.url, self._connection)
+
+    def _begin_again(self) -> None:
+        self.rollback()
+        self._run("BEGIN TRANSACTION")
+        for statement in self._done:
+            self._run(statement)
+
+    def _run(self, statement: str) -> int:
+        with self._answered():
+            answer = self._connection.execute(statement).fetchone()
+            return int(answer[0]) if answer else 0
+
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
+        import duckdb
+
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise refusal(self.url, error) from None

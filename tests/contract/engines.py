@@ -1,0 +1,72 @@
+"""The connectors that keep the contracts. A new one joins with one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.servers.duckdb import DuckDBDatabase
+from tests.servers.sqlite import SqliteDatabase
+
+Make = Callable[[pytest.FixtureRequest], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """`make` gives an empty database. `lacks`: promises that the engine can't keep, by the name of the test, and why.
+
+    A promise that it lacks must fail: the reason is shown, and one that is kept after all fails the run.
+    """
+
+    name: str
+    make: Make
+    suites: frozenset[str]
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    quote: str = '"'
+
+    def quoted(self, name: str) -> str:
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
+
+
+def _server(fixture: str) -> Make:
+    return lambda request: request.getfixturevalue(fixture).fresh_database()
+
+
+def _file(kind: Callable[..., Any], ending: str) -> Make:
+    @contextmanager
+    def make(request: pytest.FixtureRequest) -> Iterator[Any]:
+        folder = request.getfixturevalue("tmp_path_factory").mktemp("contract")
+        made = kind(folder / f"contract.{ending}")
+        made.path.touch()
+        yield made
+
+    return make
+
+
+VERIFY = frozenset({"endpoint", "reader"})
+ROWS = frozenset({"writer"})
+CHECK = frozenset({"checker", "constraints", "values", "repairer"})
+MOVE = frozenset({"change_log", "move_source", "move_target"})
+
+_NATIVE = "test_its_native_digest_adds_up_and_sees_a_change"
+_SQL = "test_its_digest_in_sql_adds_up_and_sees_a_change"
+_TWO_COLUMNS = "test_ranges_of_a_key_of_two_columns_cover_every_row_once"
+
+_MYSQL_LACKS = {_NATIVE: "its own hashes are of 32 bits"}
+_SQLITE_LACKS = {
+    _NATIVE: "SQLite has no hash functions",
+    _SQL: "SQLite has no hash functions",
+    _TWO_COLUMNS: "SQLite holds only an INTEGER PRIMARY KEY to one class of values, and sorts others by class",
+}
+_DUCKDB_LACKS = {_NATIVE: "DuckDB's hashes differ between versions", _SQL: "executors hash as fast"}
+
+ENGINES = (
+    Engine("mysql", _server("mariadb"), VERIFY | ROWS | CHECK | MOVE, _MYSQL_LACKS, quote="`"),
+    Engine("postgres", _server("postgres"), VERIFY | ROWS | CHECK | MOVE),
+    Engine("sqlite", _file(SqliteDatabase, "db"), VERIFY | ROWS | CHECK | MOVE, _SQLITE_LACKS),
+    Engine("duckdb", _file(DuckDBDatabase, "duckdb"), VERIFY | ROWS, _DUCKDB_LACKS),
+)
