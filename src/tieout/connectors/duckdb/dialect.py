@@ -39,7 +39,17 @@ _FOUND = {
     Form.BITS: {TypeName.BITS},
 }
 
-_PARTS = (("year", "Y"), ("month", "M"), ("day", "D")), (("hour", "H"), ("minute", "M"))
+# P1Y2M3DT4H5M6.7S, as PostgreSQL writes it. Arrow has nanoseconds, which would overflow.
+_ISO_INTERVAL = """(CASE WHEN CAST(VALUE AS VARCHAR) = '00:00:00' THEN 'PT0S' ELSE 'P'
+|| CASE WHEN datepart('year', VALUE) <> 0 THEN datepart('year', VALUE) || 'Y' ELSE '' END
+|| CASE WHEN datepart('month', VALUE) <> 0 THEN datepart('month', VALUE) || 'M' ELSE '' END
+|| CASE WHEN datepart('day', VALUE) <> 0 THEN datepart('day', VALUE) || 'D' ELSE '' END || rtrim('T'
+|| CASE WHEN datepart('hour', VALUE) <> 0 THEN datepart('hour', VALUE) || 'H' ELSE '' END
+|| CASE WHEN datepart('minute', VALUE) <> 0 THEN datepart('minute', VALUE) || 'M' ELSE '' END
+|| CASE WHEN datepart('microsecond', VALUE) < 0 THEN '-' ELSE '' END
+|| CASE WHEN datepart('microsecond', VALUE) <> 0 THEN rtrim(rtrim(printf('%d.%06d',
+  abs(datepart('microsecond', VALUE)) // 1000000, abs(datepart('microsecond', VALUE)) % 1000000), '0'), '.') || 'S'
+  ELSE '' END, 'T') END)"""
 _ISO = re.compile(
     r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+(?:\.\d+)?)S)?)?", re.ASCII
 )
@@ -58,12 +68,12 @@ class DuckDBDialect(Dialect):
         if is_nested(logical):
             return f"CAST(to_json({reference}) AS VARCHAR)"
         if logical.name is TypeName.INTERVAL and column.kind.form is not Form.OPAQUE:
-            return _iso_interval(reference)
+            return _ISO_INTERVAL.replace("VALUE", reference)
         is_text = column.kind.form is Form.OPAQUE or logical.name in _AS_TEXT or logical.native in _AS_TEXT_NATIVE
         return f"CAST({reference} AS VARCHAR)" if is_text else reference
 
     def literal(self, column: Column, text: str) -> str:
-        """What equals the value in the column; NULL, which equals nothing, for a text that is no value of the type."""
+        """NULL, which equals nothing, for a text that the type can't hold."""
         try:
             return self._literal(column, text, "TRY_CAST")
         except Refused:
@@ -98,22 +108,6 @@ class DuckDBDialect(Dialect):
 
     def finds(self, column: ScanColumn) -> bool:
         return column.column.type.name in _FOUND.get(column.kind.form, ())
-
-
-def _iso_interval(reference: str) -> str:
-    """P1Y2M3DT4H5M6.7S, as PostgreSQL writes it; PT0S if there is nothing else. Arrow's nanoseconds would overflow."""
-
-    def part(unit: str, letter: str) -> str:
-        value = f"datepart('{unit:s}', {reference})"
-        return f"CASE WHEN {value} <> 0 THEN {value} || '{letter:s}' ELSE '' END"
-
-    days, hours = (" || ".join(part(unit, letter) for unit, letter in parts) for parts in _PARTS)
-    micros = f"datepart('microsecond', {reference})"
-    fraction = f"rtrim(rtrim(printf('%d.%06d', abs({micros}) // 1000000, abs({micros}) % 1000000), '0'), '.')"
-    seconds = f"CASE WHEN {micros} < 0 THEN '-' ELSE '' END || {fraction} || 'S'"
-    clock = f"{hours} || CASE WHEN {micros} <> 0 THEN {seconds} ELSE '' END"
-    text = f"'P' || {days} || rtrim('T' || {clock}, 'T')"
-    return f"CASE WHEN {text} = 'P' THEN 'PT0S' ELSE {text} END"
 
 
 def _words(text: str) -> str:
