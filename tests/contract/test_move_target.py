@@ -1,0 +1,155 @@
+"""What every target of a move promises: rows and progress in one transaction, and only for the mover of the task."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import closing
+from itertools import count
+
+import pytest
+
+from tests.contract.reading import described, scan_of, texts
+from tieout.config.urls import parse_url
+from tieout.connectors.protocols.move import Destination
+from tieout.connectors.registry import open_endpoint, open_source, open_target
+from tieout.errors import EndpointError, FencedError
+from tieout.model.keys import EVERYTHING
+from tieout.model.moves import Chunk, Held, Transfer
+from tieout.model.positions import Position
+from tieout.model.tables import TableName
+
+SUITE = "move_target"
+HELD = Held(Position("5"))
+_NUMBERS = count()
+
+
+@pytest.fixture(scope="module")
+def given(database):
+    """Two rows as a source of the same engine writes them: what it reads, a target takes."""
+    database.execute("CREATE TABLE seed (id INTEGER NOT NULL PRIMARY KEY, v VARCHAR(40), n INTEGER)")
+    database.execute("INSERT INTO seed VALUES (1, 'one', NULL), (2, 'tab\t2', 20)")
+    url = parse_url(database.url)
+    with closing(open_endpoint(url)) as endpoint:
+        table = described(endpoint, "seed")
+    seed = Transfer(table, table, tuple((column, column) for column in table.columns), (0,))
+    source = open_source(url)
+    source.begin_log("contract_seed", [table.name])
+    with source.chunk_source().reading() as reader:
+        found = b"".join(reader.lines(seed, EVERYTHING, alike=True))
+    source.drop_task("contract_seed")
+    return found
+
+
+@pytest.fixture
+def target(url):
+    with closing(open_target(url)) as opened:
+        opened.prepare()
+        yield opened
+
+
+@pytest.fixture
+def transfer(database, endpoint):
+    name = f"arrived_{next(_NUMBERS)}"
+    database.execute(f"CREATE TABLE {name} (id INTEGER NOT NULL PRIMARY KEY, v VARCHAR(40), n INTEGER)")
+    table = described(endpoint, name)
+    return Transfer(table, table, tuple((column, column) for column in table.columns), (0,))
+
+
+@pytest.fixture
+def fence(target, transfer):
+    """Of a task with one chunk that is not copied yet."""
+    taken = target.progress.take(f"contract_{next(_NUMBERS)}", "a test")
+    target.progress.plan_chunks(taken, [Chunk(transfer.source.name, 0, EVERYTHING)])
+    return taken
+
+
+def chunk_of(target, fence, transfer):
+    (chunk,) = target.progress.chunks(fence.task, [transfer.source.name])
+    return chunk
+
+
+def rows(endpoint, transfer):
+    scan = scan_of(endpoint, transfer.target.name.name)
+    return sorted(texts(scan.columns, endpoint.reader().read(scan, EVERYTHING)))
+
+
+def test_it_is_prepared_once(target):
+    assert target.is_prepared()
+    target.prepare()
+    assert target.is_prepared()
+
+
+def test_tables_that_can_be_written_have_no_problems(target, transfer):
+    table = transfer.target
+    assert target.problems([Destination(table.name, table, False, False)]) == []
+
+
+def test_it_knows_which_tables_have_rows(database, target, transfer):
+    name = transfer.target.name
+    assert target.filled([name]) == set()
+    database.execute(f"INSERT INTO {name.name} VALUES (1, 'a', 1)")
+    assert target.filled([name]) == {name}
+
+
+def test_a_chunk_is_written_with_its_progress(endpoint, target, transfer, fence, given):
+    loader = pickle.loads(pickle.dumps(target.loader()))
+    assert loader.load_chunk(fence, transfer, chunk_of(target, fence, transfer), HELD, [given]) == 2
+    assert rows(endpoint, transfer) == [("1", "one", None), ("2", "tab\t2", "20")]
+    done = chunk_of(target, fence, transfer)
+    assert (done.held, done.rows) == (HELD, 2)
+
+
+def test_a_chunk_is_written_once(endpoint, target, transfer, fence, given):
+    chunk, loader = chunk_of(target, fence, transfer), target.loader()
+    for _ in range(2):
+        assert loader.load_chunk(fence, transfer, chunk, HELD, [given]) == 2
+    assert len(rows(endpoint, transfer)) == 2
+
+
+def test_nothing_is_truncated_or_left_out(endpoint, target, transfer, fence, given):
+    """Neither a text that is too long, nor a row that is there: all of the chunk is refused."""
+    chunk, loader = chunk_of(target, fence, transfer), target.loader()
+    with pytest.raises(EndpointError):
+        loader.load_chunk(fence, transfer, chunk, HELD, [given, given])
+    assert rows(endpoint, transfer) == []
+    assert chunk_of(target, fence, transfer).held is None
+
+
+def test_one_who_lost_the_task_writes_nothing(endpoint, target, transfer, fence, given):
+    chunk, loader = chunk_of(target, fence, transfer), target.loader()
+    target.progress.take(fence.task, "another")
+    with pytest.raises(FencedError):
+        loader.load_chunk(fence, transfer, chunk, HELD, [given])
+    with pytest.raises(FencedError):
+        target.run(fence, transfer.target.name, [f"DROP TABLE {transfer.target.name.name}"])
+    assert rows(endpoint, transfer) == []
+
+
+def test_statements_of_a_structure_are_run(engine, endpoint, target, fence):
+    name = TableName(endpoint.default_schema(), f"made_{next(_NUMBERS)}")
+    quoted = f"{engine.quoted(name.schema)}.{engine.quoted(name.name)}"
+    target.run(fence, name, [f"CREATE TABLE {quoted} (id INTEGER NOT NULL PRIMARY KEY)"])
+    assert described(endpoint, name.name).key == ("id",)
+    assert target.built(name).constraints is not None
+
+
+def test_stages_are_made_and_dropped(endpoint, target, transfer, fence, given):
+    stages = target.make_stages(fence, [transfer])
+    assert list(stages) == [transfer.source.name]
+    stage = stages[transfer.source.name].of_attempt("a1")
+    staged = given.replace(b"\n", b"\t1\t0\t1\t\\N\n")
+    assert target.loader().stage(stage, [staged], new=True) == 2
+    target.drop_stages([stage, *stages.values()])
+    assert rows(endpoint, transfer) == []
+
+
+def test_a_task_that_is_dropped_leaves_its_tables_alone(endpoint, target, transfer, fence, given):
+    target.loader().load_chunk(fence, transfer, chunk_of(target, fence, transfer), HELD, [given])
+    target.drop_task(fence)
+    assert target.progress.read(fence.task) is None
+    assert len(rows(endpoint, transfer)) == 2
+
+
+def test_a_connection_can_be_made_anew(target, transfer):
+    target.reconnect()
+    assert target.filled([transfer.target.name]) == set()
