@@ -25,7 +25,7 @@ class Unit:
     """The checks of one family on one table, which --resume skips once they are done.
 
     `kept` is how far they were when the job was stopped. `keep` stores how far they are now, and reports the rows done
-    and their total. `rest` waits so many seconds, or raises to stop the job.
+    and their total. `rest` waits, or raises to stop the job.
     """
 
     rest: Callable[[float], None]

@@ -144,7 +144,7 @@ _NOBODY = -1
 
 @dataclass
 class ConstraintRecheck:
-    """`rest` waits so many seconds, or raises to stop the job."""
+    """`rest` waits, or raises to stop the job."""
 
     spark: SparkSession
     options: CheckOptions
@@ -311,7 +311,7 @@ def _in_order(row: BreakingRow) -> list[tuple[bool, int, str]]:
 
 @dataclass
 class ConstraintChecks:
-    """`rest` waits so many seconds, or raises to stop the job."""
+    """`rest` waits, or raises to stop the job."""
 
     spark: SparkSession
     checker: Checker

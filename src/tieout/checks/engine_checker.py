@@ -27,7 +27,7 @@ class EngineCheckerAbsent(Exception):
 class EngineChecks:
     """Runs the engine's own checker after all other checks: on some engines, it marks what it finds as unreadable.
 
-    `rest` waits so many seconds, or raises to stop the job. `notes` are what the report says about all tables.
+    `rest` waits, or raises to stop the job. `notes` are what the report says about all tables.
     """
 
     checker: Checker

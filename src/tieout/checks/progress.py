@@ -18,7 +18,7 @@ from tieout.runtime.ranges import resumable
 
 @dataclass(frozen=True)
 class Ledger:
-    """`rest` waits so many seconds, or raises to stop the job. Not `keeps`: what was found at one position of a log
+    """`rest` waits, or raises to stop the job. Not `keeps`: what was found at one position of a log
     does not answer for a later one. `redaction` hides values in what is stored.
     """
 

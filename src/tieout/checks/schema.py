@@ -22,7 +22,7 @@ _Suspect = tuple[TableName, str | None, tuple[object, ...]]
 
 @dataclass
 class SchemaChecks:
-    """`rest` waits so many seconds, or raises to stop the job."""
+    """`rest` waits, or raises to stop the job."""
 
     checker: Checker
     options: CheckOptions

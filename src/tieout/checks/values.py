@@ -120,7 +120,7 @@ VALUES = "values"
 
 @dataclass
 class ValueChecks:
-    """`rest` waits so many seconds, or raises to stop the job."""
+    """`rest` waits, or raises to stop the job."""
 
     spark: SparkSession
     checker: Checker

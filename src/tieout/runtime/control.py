@@ -38,7 +38,7 @@ class JobControl:
             raise Stopped(wanted)
 
     def wait(self, seconds: float) -> None:
-        """Waits so many seconds, and checks all the while, at least once."""
+        """Waits `seconds`, and checks all the while, at least once."""
         until = time.monotonic() + seconds
         while True:
             self.check()
@@ -79,7 +79,7 @@ class HoldingControl:
             self.show(before, None)
 
     def wait(self, seconds: float) -> None:
-        """Waits at least so many seconds, and longer while the job is paused or throttled."""
+        """Waits at least `seconds`, and longer while the job is paused or throttled."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self.hold()

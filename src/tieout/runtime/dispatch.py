@@ -18,7 +18,7 @@ def slots(spark: SparkSession) -> int:
 
 
 def deal(items: Sequence[T], hands: int) -> list[Sequence[T]]:
-    """Deals items to so many hands, like cards; leaves out empty hands."""
+    """Deals items to `hands` lists, like cards; leaves out empty lists."""
     return [part for part in (items[hand::hands] for hand in range(hands)) if part]
 
 

@@ -21,7 +21,7 @@ from tieout.meta.ownership import HEARTBEAT_SECONDS
 from tieout.model.moves import Fence
 
 SILENT_SECONDS = 30
-"""After so many seconds without a heartbeat, another mover may take over the task."""
+"""Seconds without a heartbeat after which another mover may take over the task."""
 
 
 @contextmanager

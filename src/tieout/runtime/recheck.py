@@ -18,8 +18,8 @@ V = TypeVar("V")
 class RecheckPolicy:
     """At most `times` rechecks, or as many as `agreeing` needs; `after` seconds before each.
 
-    `agreeing`: so many readings in a row must find a suspect, the first one included. `same_value`: and must find the
-    same value each time. `grows`: a recheck may add suspects that no earlier reading found.
+    `agreeing`: the number of readings in a row that must find a suspect, including the first. `same_value`: and must
+    find the same value each time. `grows`: a recheck may add suspects that no earlier reading found.
     """
 
     after: float

@@ -25,7 +25,7 @@ class Throttle:
     _free_at: float = field(init=False, default=0.0)
 
     def moved(self, rows: int) -> None:
-        """Reports that so many rows were written; the next ones have to wait for their turn."""
+        """Counts `rows` as written; the next ones have to wait for their turn."""
         if self.options.max_rows_per_second is not None:
             self._free_at = max(self._free_at, time.monotonic()) + rows / self.options.max_rows_per_second
 

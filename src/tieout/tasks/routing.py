@@ -33,7 +33,7 @@ class Route:
 
 
 def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
-    """Raises UsageError if there is nothing to move, or if the rows of two tables could not be told apart."""
+    """Raises UsageError if there is nothing to move, or if the rows of two tables would be indistinguishable."""
     refuse_unbuilt(request.tables)
     names = _names(source, request, of_target=False)
     wanted = [each for table in request.tables for each in _one_by_one(names, table)]

@@ -102,7 +102,7 @@ def _of_plan(table: str, plan: TablePlan, asked_key: tuple[str, ...] | None) -> 
         for side, scan in sides:
             names = {column.name for column in scan.key_columns}
             if not _is_unique(scan.table, names):
-                message = f"no unique index on ({', '.join(sorted(names))}): rows that share a key can't be told apart"
+                message = f"no unique index on ({', '.join(sorted(names))}): rows with the same key are ambiguous"
                 yield Problem(Severity.NOTE, message, "add a unique index", side, table)
 
 

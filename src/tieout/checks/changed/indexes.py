@@ -109,7 +109,7 @@ Known = Callable[[Family, str, str | None], Sequence[Failure]]
 
 @dataclass
 class ChangedChecks:
-    """`rest` waits so many seconds, or raises to stop the job. `gone` returns the keys of deleted rows."""
+    """`rest` waits, or raises to stop the job. `gone` returns the keys of deleted rows."""
 
     spark: SparkSession
     checker: Checker
