@@ -51,9 +51,9 @@ def read_pages(tree: BTree, blocks: list[int], octets: np.ndarray[Any, Any]) -> 
     ("at", "octets", "words"),
     [
         (18, b"\x20\x04", "unknown layout or byte order"),
-        (16, b"\x00\x20", "no page of a B-tree"),
+        (16, b"\x00\x20", "not a page of a B-tree"),
         (14, b"\x00\x00", "points outside of the page"),
-        (8184, b"\x01", "says that it is a leaf"),
+        (8184, b"\x01", "contradicts itself about whether it is a leaf"),
         (12, b"\xff\xff", "points outside of the page"),
         (28, b"\x00\x00\x00\x00", "neither live nor dead"),
         (28, b"\xf8\xff\x20\x00", "lies outside of the page"),
