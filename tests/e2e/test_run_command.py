@@ -95,7 +95,7 @@ def test_a_move_that_had_to_stop_a_table_is_no_success(tieout: Tieout, source: S
         assert ended.code == 3, ended.err
         assert "stopped in part" in ended.out
     shown = tieout("status", "shop").out
-    assert "1 of 2 tables stopped: main.t has no column v any more" in shown
+    assert "1 of 2 tables stopped: main.t no longer has a column v" in shown
     assert "stopped in part" in tieout("task", "list").out
     assert "stopped in part" in tieout("jobs", "list").out
     source.execute("ALTER TABLE u RENAME COLUMN v TO w; UPDATE u SET w = 'newer'")
@@ -103,7 +103,7 @@ def test_a_move_that_had_to_stop_a_table_is_no_success(tieout: Tieout, source: S
     refused = tieout(*words)
     assert refused.code == 2
     assert refused.err.startswith("error[unsupported]: every table of the task shop is stopped: ")
-    assert refused.err.endswith("dropped or renamed — drop the task and begin anew\n")
+    assert refused.err.endswith("dropped or renamed — drop the task and start over\n")
 
 
 def _status() -> dict[str, Any]:

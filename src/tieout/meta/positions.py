@@ -36,7 +36,7 @@ class Moves:
         after, upto = json.loads(kept) if kept.startswith("[") else (None, kept)
         return after, upto
 
-    def tell(self, job_id: str, task: str, status: Mapping[str, Any]) -> None:
+    def set_status(self, job_id: str, task: str, status: Mapping[str, Any]) -> None:
         self._set(job_id, task, {"status": dict(status)})
 
     def status(self, task: str) -> dict[str, Any] | None:

@@ -78,7 +78,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenUp:
+class StoppedTable:
     """A table of the source whose changes are not applied any more, and why. `target` None: nobody knows any more."""
 
     source: str

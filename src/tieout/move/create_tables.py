@@ -1,4 +1,4 @@
-"""Makes the target's tables that are missing: first what rows need, later what would only have slowed them down."""
+"""Creates the target's missing tables: first what rows need, later what would only slow the copy down."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tieout.model.tables import Table, TableName
 from tieout.spark.executor_work import run_work
 from tieout.tasks.routing import OURS, Route
 
-MAKE_IT = "make the table there, or leave it out"
+CREATE_IT = "create the table there, or leave it out"
 
 
 class Step(IntEnum):
-    """How far a table is that was made."""
+    """How far a table is that the task has created."""
 
     EMPTY = 0
     INDEXED = 1
@@ -28,16 +28,16 @@ class Step(IntEnum):
 
 
 @dataclass(frozen=True)
-class Maker:
-    """`alike`: both sides are of one engine, and a table is made as the source's own is."""
+class TableCreator:
+    """`alike`: both sides have the same engine, and the table is created exactly like the source's."""
 
     source: Source
     target: Target
     fence: Fence
     alike: bool
 
-    def make_missing(self, routes: Sequence[Route], tables: Mapping[TableName, Table]) -> None:
-        """UnsupportedError names every column that the target can't hold. Nothing is made then."""
+    def create_missing(self, routes: Sequence[Route], tables: Mapping[TableName, Table]) -> None:
+        """Creates missing tables. UnsupportedError names all columns that the target can't hold, and creates none."""
         missing = [route for route in routes if not route.exists]
         self._refuse_lost(missing)
         structures = self._structures([tables[route.source] for route in missing])
@@ -46,7 +46,7 @@ class Maker:
             self.target.run(self.fence, route.target, structure.create)
 
     def index(self, spark: SparkSession, transfers: Sequence[Transfer]) -> None:
-        """Once all rows are copied: several tables side by side."""
+        """Creates indexes once all rows are copied: several tables side by side."""
         todo = [transfer for transfer in transfers if self._step(transfer) == Step.EMPTY]
         work = [
             RunStatements(
@@ -63,9 +63,9 @@ class Maker:
             self.target.progress.step(self.fence, transfer.source.name, Step.INDEXED)
 
     def finish(self, transfers: Sequence[Transfer]) -> list[str]:
-        """Once all rows are of one position; numbers are set to where the source's are each time.
+        """Adds constraints once all rows have one position, and sets sequences to the source's values each time.
 
-        Returns what was left out, in words.
+        Returns remarks about what it left out.
         """
         made = [transfer for transfer in transfers if self._step(transfer) is not None]
         structures = self._structures([transfer.source for transfer in made])
@@ -82,20 +82,20 @@ class Maker:
         return [remark for remark in remarks if remark is not None]
 
     def _refuse_lost(self, missing: Sequence[Route]) -> None:
-        """Of rows that were copied once, an empty table in their place would never hold a thing."""
+        """Refuses to create a table again whose rows were copied before: it would stay empty."""
         chunks = self.target.progress.chunks(self.fence.task, [route.source for route in missing])
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         for route in missing:
             if route.source in copied:
-                raise MissingObjectError(*lost_words(route))
+                raise MissingObjectError(*lost_table(route))
 
     def _missing_parts(self, transfer: Transfer, parts: Sequence[Part]) -> tuple[str, ...]:
-        """Without those that were made before an earlier mover ended."""
+        """The statements without those that an earlier mover has run."""
         built = self.target.built(transfer.target.name)
         return tuple(part.statement for part in parts if part.name not in built.indexes | built.constraints)
 
     def _refer(self, transfer: Transfer, key: ForeignKey, parent: TableName | None) -> str | None:
-        """Why a foreign key was left out: rows are not to wait for it."""
+        """Adds a foreign key; returns a remark if it has to leave it out, since rows do not wait for it."""
         name = f"{transfer.target.name}: without its foreign key {key.part.name}"
         if parent is None:
             return f"{name}, since {key.parent} is not moved"
@@ -111,17 +111,17 @@ class Maker:
         return self.target.progress.made(self.fence.task).get(str(transfer.source.name))
 
     def _structures(self, tables: Sequence[Table]) -> list[Structure]:
-        """As the source has them now."""
+        """The definitions as the source has them now."""
         found = [self._structure(table) for table in tables]
         refused = [
             words for table, structure in zip(tables, found, strict=True) for words in self._words(table, structure)
         ]
         if refused:
-            raise UnsupportedError(f"the target can't hold {'; '.join(refused)}", MAKE_IT)
+            raise UnsupportedError(f"the target can't hold {'; '.join(refused)}", CREATE_IT)
         return [structure for structure in found if isinstance(structure, Structure)]
 
-    def unholdable(self, table: Table) -> str | None:
-        """Why the table can't be made on the target, if it can't."""
+    def why_not(self, table: Table) -> str | None:
+        """Why the table can't be created on the target, if it can't."""
         refused = [f"{table.name}.{name}: {OURS}" for name in named_as_ours(table.column_names)]
         refused += self._words(table, self._structure(table))
         return f"the target can't hold {'; '.join(refused)}" if refused else None
@@ -143,9 +143,9 @@ class Maker:
         ]
 
 
-def lost_words(route: Route) -> tuple[str, str]:
-    """Of a table that was copied to, and is not there any more; and what to do."""
-    return f"{route.target} is gone, and {route.source} was copied to it", "drop the task and begin anew"
+def lost_table(route: Route) -> tuple[str, str]:
+    """The message and the fix for a table whose rows were copied and that no longer exists."""
+    return f"{route.target} is gone, and {route.source} was copied to it", "drop the task and start over"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The second part of a move: the changes of the log, batch by batch, each in one transaction of the target.
+"""The second part of a move: applies the changes of the log, batch by batch, each in one transaction of the target.
 
-While one batch is merged the next one is read and staged. What is remembered of it is in the target: after any
-failure the stream begins again where the target is.
+While the target merges one batch, an executor reads and stages the next. The target stores how far it is: after any
+failure the stream resumes there.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from tieout.failpoints import reach
 from tieout.model.moves import Delivery, Fence
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
-from tieout.move.log_batch import LogBatchStaged, StageLogBatch
-from tieout.move.schema_changes import Trouble, TroubleFound
+from tieout.move.schema_changes import TableProblem, TableProblemFound
 from tieout.move.snapshot_overlap import SnapshotOverlap
-from tieout.move.staging import Staging
+from tieout.move.staging import StagedLogBatch, StageLogBatch
 from tieout.move.transformed_rows import staged_by
 from tieout.spark.executor_work import interruptible, job_errors, run_work
 from tieout.spark.stream import Pace, stream_frame
@@ -45,17 +44,16 @@ class LogBatches:
     poll_seconds: float
     source: ChunkSource
     loader: Loader
-    overlap: Mapping[TableName, SnapshotOverlap]
+    overlaps: Mapping[TableName, SnapshotOverlap]
     alike: bool
     stages: Mapping[TableName, StageTable]
 
     def work(self, after: Position, upto: Position) -> StageLogBatch:
-        tables = {name: Staging(stage, self.overlap[name]) for name, stage in self.stages.items()}
-        return StageLogBatch(self.log, self.source, self.loader, tables, self.alike, after, upto)
+        return StageLogBatch(self.log, self.source, self.loader, self.stages, self.overlaps, self.alike, after, upto)
 
     @property
     def transformed(self) -> dict[int, StageTable]:
-        """The stages whose rows Spark works on, by the numbers that their stagers have."""
+        """The stages whose rows Spark transforms, by the numbers of their stagers."""
         return {number: stage for number, stage in enumerate(self.stages.values()) if stage.transfer.shape is not None}
 
     @property
@@ -64,15 +62,16 @@ class LogBatches:
         return max(widths, default=0)
 
     def staged(self, frame: DataFrame) -> DataFrame:
-        """What comes of the work, once all is staged."""
+        """The results of the work, with transformed rows staged, too."""
         return staged_by(frame, self.loader, self.transformed) if self.cells else frame
 
 
 @dataclass
 class Follower:
-    """Follows a log until it is told to stop. `keep_first` keeps a batch before the target has it (at-most-once).
+    """Follows a log. `keep_first` stores a batch before the target has it (at-most-once).
 
-    `hold` waits as long as the mover is to rest, or until the event is set.
+    `hold` waits while the mover is paused or throttled, or until the event is set. `applied_batch` gets each batch that
+    the target has merged, with the target's remarks.
     """
 
     spark: SparkSession
@@ -82,7 +81,7 @@ class Follower:
     delivery: Delivery
     keep_first: Callable[[Position, Position], None]
     hold: Callable[[Event], None]
-    tell: Callable[[LogBatchStaged, list[str]], None]
+    applied_batch: Callable[[StagedLogBatch, list[str]], None]
     _applied: Position = field(init=False)
     _error: BaseException | None = field(init=False, default=None)
     _merging: Future[None] | None = field(init=False, default=None)
@@ -94,12 +93,12 @@ class Follower:
         return self._applied
 
     def replay(self, upto: Position) -> None:
-        """Applies one batch that ends there: an earlier mover may have applied it, or have been about to."""
+        """Applies one batch up to there: an earlier mover may have applied it, or was about to."""
         self._applied = self.batches.start
         self._merge(self._staged_up_to(self.batches.start, upto))
 
     def catch_up(self, goal: Position, stop: Callable[[], None]) -> None:
-        """Applies the log up to a position that it has reached already, round by round. `stop` raises to end it."""
+        """Applies the log up to a position that it has reached already, batch by batch. `stop` raises to end it."""
         self._applied = after = self.batches.start
         with ThreadPoolExecutor(1) as self._pool:
             pace = Pace(self.batches.batch_bytes)
@@ -115,14 +114,14 @@ class Follower:
                 pace.went_on()
             self._wait_for_merge()
 
-    def _staged_up_to(self, after: Position, upto: Position) -> LogBatchStaged:
+    def _staged_up_to(self, after: Position, upto: Position) -> StagedLogBatch:
         work = [[self.batches.work(after, upto)]]
         ((outcome,),) = run_work(self.spark, work, cells=self.batches.cells, then=self.batches.staged)
         return _whole(outcome.only())
 
     def run(self, done: Callable[[Position], bool]) -> None:
-        """Returns when `done` says so of the position that was applied last. Errors are TieoutErrors."""
-        # Here: Spark's processes load this file for LogBatches, and have nothing to do with the meta store.
+        """Returns when `done` returns true for the position that was applied last. Errors are TieoutErrors."""
+        # Imported here: Spark's processes load this file for LogBatches, and must not load the meta store.
         from tieout.runtime.control import POLL_SECONDS
 
         self._applied = self.batches.start
@@ -141,7 +140,7 @@ class Follower:
                         ended.result()
                         raise SparkFailure("the stream ended")
             finally:
-                # To stop a stream is to wait for its callback, which may be resting.
+                # Stopping a stream waits for its callback, which may be paused.
                 self._ending.set()
                 interruptible(self.spark, query.stop)
                 if self._merging is not None:
@@ -153,7 +152,7 @@ class Follower:
         return writer.option("checkpointLocation", directory).start()
 
     def _watch(self, query: StreamingQuery) -> Future[None]:
-        """Done when the stream has ended, for whatever reason. Asked by another thread: see `interruptible`."""
+        """Done when the stream has ended, for whatever reason. Another thread waits for it: see `interruptible`."""
         ended: Future[None] = Future()
 
         def wait() -> None:
@@ -176,11 +175,11 @@ class Follower:
             raise self._error
 
     def _batch(self, frame: DataFrame, number: int) -> None:
-        """Spark's callback. An error is kept as it is: what Spark makes of it has a stack in it."""
+        """Spark's callback. Keeps an error as it is: Spark would add a stack trace to it."""
         try:
             self.hold(self._ending)
             if self._ending.is_set():
-                return  # nothing of it is kept: the next mover begins where the target is
+                return  # the batch is dropped: the next mover resumes where the target is
             self._confirm()
             staged = _staged(frame)
             self._wait_for_merge()
@@ -192,7 +191,7 @@ class Follower:
             raise
 
     def _confirm(self) -> None:
-        """Between two batches, when nobody reads: a slot can't be read and moved at the same time."""
+        """Confirms the applied position, between two batches: a slot can't be read and moved at the same time."""
         if self.delivery is not Delivery.AT_MOST_ONCE:
             self.batches.log.confirm(self._applied)
             reach("after-source-commit")
@@ -201,7 +200,7 @@ class Follower:
         if self._merging is not None:
             self._merging.result()
 
-    def _merge(self, staged: LogBatchStaged) -> None:
+    def _merge(self, staged: StagedLogBatch) -> None:
         upto = staged.upto.with_commit_of(self._applied)
         merge = Merge(staged.changes, self._applied, upto, staged.versions)
         reach("before-merge")
@@ -220,18 +219,16 @@ class Follower:
         self._applied = upto
         self.target.drop_stages([changes.stage for changes in staged.changes])
         self._moved.set()
-        self.tell(staged, remarks)
+        self.applied_batch(staged, remarks)
 
     def _merged(self, merge: Merge, *, together: bool) -> list[str]:
-        """Again and again, if the batch would not be read a second time: what was rolled back is not lost for that."""
+        """Retries only with at-most-once, which would not read the batch again and so lose what was rolled back."""
         tries = _TRIES if self.delivery is Delivery.AT_MOST_ONCE else 1
-        for attempt in stamina.retry_context(on=BusyError, attempts=tries, timeout=None, wait_max=5.0):
-            with attempt:
-                return self.target.merge(self.fence, merge, with_progress=together)
-        raise AssertionError("the last attempt returns or raises")
+        retry = stamina.RetryingCaller(attempts=tries, timeout=None, wait_max=5.0)
+        return retry(BusyError, self.target.merge, self.fence, merge, with_progress=together)
 
 
-def _staged(frame: DataFrame) -> LogBatchStaged | None:
+def _staged(frame: DataFrame) -> StagedLogBatch | None:
     with job_errors():
         rows = frame.collect()
     for row in rows:
@@ -242,7 +239,7 @@ def _staged(frame: DataFrame) -> LogBatchStaged | None:
     return None
 
 
-def _whole(outcome: LogBatchStaged | Trouble) -> LogBatchStaged:
-    if isinstance(outcome, Trouble):
-        raise TroubleFound(outcome)
+def _whole(outcome: StagedLogBatch | TableProblem) -> StagedLogBatch:
+    if isinstance(outcome, TableProblem):
+        raise TableProblemFound(outcome)
     return outcome

@@ -1,4 +1,4 @@
-"""A move as a job of the meta store, which any terminal can look at and steer."""
+"""A move as a job of the meta store, which any terminal can see and control."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MoveJob:
     source: Source
     target_url: EndpointUrl
     shown: tuple[str, str]
-    tell: Callable[[StatusKeeper], None]
+    show: Callable[[StatusKeeper], None]
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool = False) -> StatusKeeper:
         """Moves until it is stopped. Whatever ends it, the job's state in the store says so."""
@@ -43,7 +43,7 @@ class MoveJob:
         self.status = StatusKeeper(self.store.moves, job.id, self.request)
         try:
             with running(self.store.jobs, job.id, self._ended, redact=self.request.redact_values):
-                self.status.become("starting")  # what an earlier mover said is not so any more
+                self.status.become("starting")  # replaces the status of an earlier mover
                 with closing(open_target(self.target_url)) as target, values_hidden(self.request.redact_values):
                     self._move(target, session, until_caught_up=until_caught_up)
                 verdict = STOPPED_IN_PART if self.status.stopped_tables else None
@@ -60,8 +60,8 @@ class MoveJob:
     def _begin(self) -> Job:
         for job in self.store.jobs.list(limit=1, state=JobState.RUNNING, task=self.request.task, kind=JobKind.MOVE):
             raise UsageError(
-                f"the task {self.request.task} is being run already (process {job.pid} on {job.host})",
-                f"tieout stop {self.request.task} ends it",
+                f"the task {self.request.task} is already running (process {job.pid} on {job.host})",
+                f"end it with: tieout stop {self.request.task}",
             )
         return self.store.jobs.create(
             JobKind.MOVE,
@@ -88,6 +88,6 @@ class MoveJob:
                 self.status,
                 control,
                 throttle,
-                self.tell,
+                self.show,
             )
             mover.run(session, until_caught_up=until_caught_up)

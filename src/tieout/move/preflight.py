@@ -1,4 +1,4 @@
-"""Every problem of a move at once, each with its fix, and what it would promise. Reads catalogs, changes nothing."""
+"""All problems of a move at once, each with its fix, and what it would promise. Reads catalogs, changes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tieout.model.preflight import (
 )
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
-from tieout.move.create_tables import MAKE_IT, Maker, lost_words
+from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table
 from tieout.move.plan import as_made
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.routing import Route, refuse_unmakable, routes, transfer_of
@@ -36,9 +36,9 @@ from tieout.tasks.routing import Route, refuse_unmakable, routes, transfer_of
 
 @dataclass(frozen=True)
 class _Way:
-    """A route, the table that it begins with, and what is at its end.
+    """A route, its source table, and what exists at its target.
 
-    `filled`: with rows in it. `step`: how far it is (Step), if the task made it.
+    `filled`: the target has rows. `step`: how far the target table is (Step), if the task created it.
     """
 
     route: Route
@@ -56,7 +56,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class MovePreflight:
-    """A task on two endpoints that were reached."""
+    """A task on two endpoints that are connected."""
 
     request: MoveRequest
     endpoints: tuple[Endpoint, Endpoint]
@@ -64,17 +64,17 @@ class MovePreflight:
     target: Target
 
     def refuse(self) -> None:
-        """UnsupportedError says all that stands in the way, as a preflight does. Errors of the request are its own."""
+        """UnsupportedError lists all problems, as a preflight does. Errors of the request keep their own type."""
         _refuse_strangers(*self.endpoints)
         ways = self._ways(routes(*self.endpoints, self.request))
         found = [problem for problem in self._problems(ways) if problem.severity is Severity.PREVENTS]
         if len(found) == 1:
-            raise UnsupportedError(_told(found[0]), found[0].fix)
+            raise UnsupportedError(_with_table(found[0]), found[0].fix)
         if found:
-            words = [f"{_told(problem)}{f' ({problem.fix})' if problem.fix else ''}" for problem in found]
-            raise UnsupportedError("; ".join(words), f"tieout preflight {self.request.task} lists them")
+            words = [f"{_with_table(problem)}{f' ({problem.fix})' if problem.fix else ''}" for problem in found]
+            raise UnsupportedError("; ".join(words), f"list them with: tieout preflight {self.request.task}")
 
-    def look_ahead(self) -> tuple[list[Problem], MoveForecast]:
+    def examine_all(self) -> tuple[list[Problem], MoveForecast]:
         problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]
         ways = self._ways(self._known_routes(problems))
         problems += [*self._problems(ways), *_gone(ways)]
@@ -92,7 +92,7 @@ class MovePreflight:
         )
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
-        """One entry of a task that is wrong does not hide what is wrong with the others."""
+        """The routes of all entries that are right; a wrong entry does not hide problems of the others."""
         try:
             _refuse_strangers(*self.endpoints)
         except TieoutError as error:
@@ -114,8 +114,8 @@ class MovePreflight:
             return []
 
     def _ways(self, found: Sequence[Route]) -> list[_Way]:
-        """Without tables that were stopped."""
-        # In this order: what is left of a mover that was killed may still write rows, and that it did.
+        """The routes with what exists at both ends, without tables that were stopped."""
+        # In this order: what is left of a killed mover may still write rows, and then record that it did.
         filled = self.target.filled([route.target for route in found if route.exists])
         copied, stopped = self._kept([route.source for route in found])
         found = [route for route in found if str(route.source) not in stopped]
@@ -136,7 +136,7 @@ class MovePreflight:
         ]
 
     def _kept(self, tables: Sequence[TableName]) -> tuple[set[TableName], set[str]]:
-        """The tables of which the task has copied rows, and those that it has stopped."""
+        """The tables whose rows the task has copied, and those that it has stopped."""
         if not self.target.is_prepared():
             return set(), set()
         chunks = self.target.progress.chunks(self.request.task, tables)
@@ -152,7 +152,7 @@ class MovePreflight:
         return [*found, *self._of_throttle(), *self._of_delivery(ways)]
 
     def _of_throttle(self) -> Iterator[Problem]:
-        """A limit that nobody can measure would never hold a mover back, and its user would not know."""
+        """A limit that can't be measured would never throttle the mover, and its user would not know."""
         options = self.request.options
         for limit, problem in (
             (options.max_load, self.target.load_problem),
@@ -162,22 +162,22 @@ class MovePreflight:
                 yield replace(found, side="target")
 
     def _misfits(self, way: _Way) -> Iterator[Problem]:
-        """What is begun was looked at then; columns that changed since are followed."""
+        """What does not fit. Skips tables that were begun: they fitted then, and a mover follows later changes."""
         name, there = str(way.table.name), way.destination.there
         if way.destination.begun:
             return
         if way.filled and not self._is_shared(way):
-            message = "it is not empty, and its rows are not of this task: they would be in the way"
-            fix = f"TRUNCATE TABLE {way.route.target}, or drop it and let it be made"
+            message = "it already has rows, which do not belong to this task"
+            fix = f"TRUNCATE TABLE {way.route.target}, or drop it and let Tieout create it"
             yield Problem(Severity.PREVENTS, message, fix, "target", str(way.route.target))
         try:
             if there is not None:
                 self._fitted(way, there)
                 return
             refuse_unmakable([way.route])
-            maker = Maker(self.source, self.target, Fence(self.request.task, 0), self._alike)
-            if (reason := maker.unholdable(way.table)) is not None:
-                yield Problem(Severity.PREVENTS, reason, MAKE_IT, "target", name)
+            creator = TableCreator(self.source, self.target, Fence(self.request.task, 0), self._alike)
+            if (reason := creator.why_not(way.table)) is not None:
+                yield Problem(Severity.PREVENTS, reason, CREATE_IT, "target", name)
         except TieoutError as error:
             yield as_problem(error, Severity.PREVENTS, "target", name)
 
@@ -191,23 +191,23 @@ class MovePreflight:
         )
 
     def _is_shared(self, way: _Way) -> bool:
-        """Whether rows of others may be there: the key tells which are whose."""
+        """Whether rows of other tables may be there: the key says which rows belong to which."""
         try:
             shape = way.destination.there and self._fitted(way, way.destination.there).shape
         except TieoutError:
-            return False  # what is wrong with it is told by itself
+            return False  # _misfits reports what is wrong with it
         return bool(shape and shape.shared)
 
     def _of_delivery(self, ways: Sequence[_Way]) -> Iterator[Problem]:
         delivery, consistency = self.request.delivery, self.request.consistency
         if delivery not in deliveries_of(self.target.level):
-            yield Problem(Severity.PREVENTS, f"the target can't take changes {delivery}", "choose another `delivery`")
+            yield Problem(Severity.PREVENTS, f"the target does not support {delivery}", "choose another `delivery`")
         if consistency not in consistencies_upto(self.source.level):
-            message = f"the source's log does not tell what belongs to one {consistency}"
+            message = f"the source's log does not show which changes belong to one {consistency}"
             yield Problem(Severity.PREVENTS, message, "choose another `consistency`")
         for way in ways:
             if not way.table.key and delivery is Delivery.AT_LEAST_ONCE:
-                message = "no key: killed, the last batch of changes may be there twice"
+                message = "it has no key: if the mover is killed, the last batch of changes may arrive twice"
                 fix = "delivery: exactly-once, or add a primary key"
                 yield Problem(Severity.NOTE, message, fix, table=str(way.table.name))
 
@@ -229,10 +229,10 @@ class MovePreflight:
 
 
 def _gone(ways: Sequence[_Way]) -> Iterator[Problem]:
-    """In the words of a mover, which has an error of its own for it."""
+    """Tables that are gone, in the words of a mover, which has an error of its own for them."""
     for way in ways:
         if way.destination.begun and way.destination.there is None:
-            message, fix = lost_words(way.route)
+            message, fix = lost_table(way.route)
             yield Problem(Severity.PREVENTS, message, fix, "target", str(way.route.source))
 
 
@@ -240,20 +240,20 @@ def _refers(table: Table) -> bool:
     return any(constraint.kind == "foreign key" for constraint in table.constraints)
 
 
-def _told(problem: Problem) -> str:
-    """With its table, unless it has that in its own words."""
+def _with_table(problem: Problem) -> str:
+    """The message, with its table unless it names it already."""
     if problem.table is None or problem.table in problem.message:
         return problem.message
     return f"{problem.table}: {problem.message}"
 
 
 def _refuse_strangers(source: Endpoint, target: Endpoint) -> None:
-    """UnsupportedError if one side's values have a form that only its own kind reads."""
+    """UnsupportedError if one side's values have a form that only its own engine reads."""
     ours, theirs = source.capabilities, target.capabilities
     if ours.family != theirs.family and (ours.moves_within or theirs.moves_within):
         alone = ours.family if ours.moves_within else theirs.family
         raise UnsupportedError(
-            f"rows can't be moved from {ours.family} to {theirs.family}", f"{alone} is moved to {alone} alone"
+            f"Tieout can't move rows from {ours.family} to {theirs.family}", f"move {alone} to {alone}"
         )
 
 
@@ -261,7 +261,7 @@ T = TypeVar("T")
 
 
 def preflight_move(request: MoveRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str) -> Preflight:
-    """All that stands in the way of a move. Starts no Spark."""
+    """All problems of a move. Starts no Spark."""
 
     def look(left: Endpoint, right: Endpoint, found: Preflight) -> Preflight:
         problems: list[Problem] = []
@@ -270,7 +270,7 @@ def preflight_move(request: MoveRequest, urls: tuple[EndpointUrl, EndpointUrl], 
         if source is None or target is None:
             return with_problems(found, problems)
         with closing(target):
-            problems, move = MovePreflight(request, (left, right), source, target).look_ahead()
+            problems, move = MovePreflight(request, (left, right), source, target).examine_all()
         return replace(with_problems(found, problems), move=move)
 
     return examine(urls, meta, open_endpoint, look)

@@ -1,7 +1,7 @@
-"""Tables whose definition changes while they are moved.
+"""Tables whose definition changes while a mover follows them.
 
-What a statement in the log means for its table; columns that are added are added to the target; anything else stops
-that table, while the others go on.
+Decides what a statement in the log means for its table. Added columns are added to the target, too; any other change
+stops that table, while the others go on.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tieout.tasks.routing import OURS
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class TableProblem:
     """A table whose changes can't be staged as planned, and why.
 
-    `columns`: those that it has in the log now, if they are others than planned, and `defaults` what the log says that
-    rows got in new ones. `before` is the last place in the log up to which nothing was wrong; `exact`: all that lies
+    `columns`: those that it has in the log now, if they differ from the plan, and `defaults` the values that rows got
+    in new ones, according to the log. `before` is the last position up to which nothing was wrong; `exact`: everything
     before it can be applied.
     """
 
@@ -39,16 +39,16 @@ class Trouble:
     exact: bool = False
 
 
-class TroubleFound(Exception):
-    """Ends a batch: nothing of it is merged."""
+class TableProblemFound(Exception):
+    """Ends a batch: the target merges nothing of it."""
 
-    def __init__(self, trouble: Trouble) -> None:
-        super().__init__(trouble.reason)
-        self.trouble = trouble
+    def __init__(self, problem: TableProblem) -> None:
+        super().__init__(problem.reason)
+        self.problem = problem
 
 
 class ColumnsChanged(Exception):
-    """The log tells of other columns than planned."""
+    """The log has other columns than planned."""
 
     def __init__(self, reason: str, columns: tuple[str, ...], defaults: Mapping[str, str | None] | None = None) -> None:
         super().__init__(reason)
@@ -58,25 +58,25 @@ class ColumnsChanged(Exception):
 
 
 class TableChanged(Exception):
-    """The table's definition was changed in a way that its rows in the log do not tell."""
+    """The table's definition was changed in a way that its rows in the log do not show."""
 
 
 def follow(change: Redefined, transaction: Begin, transfer: Transfer, overlap: SnapshotOverlap) -> None:
-    """TableChanged if its rows can't be followed behind the statement, ColumnsChanged if it got some to follow."""
+    """TableChanged if its rows can't be followed after the statement, ColumnsChanged if it got columns to follow."""
     name = transfer.source.name
     if change.reason is not None and not overlap.all_hold(transaction):
-        # What all chunks hold was over before the first row was read.
+        # If all chunks contain it, it was over before the first row was read.
         raise TableChanged(f"{name}: {change.reason}")
     read = {column.name.lower(): column.name for column in transfer.reads.source_columns}
     for gone in change.dropped:
         if gone.lower() in read:
-            raise TableChanged(f"{name} has no column {read[gone.lower()]} any more")
+            raise TableChanged(f"{name} no longer has a column {read[gone.lower()]}")
     for changed in change.changed:
-        # Of before the copy, too: the table was planned before its log was begun, with another type perhaps.
+        # Also for changes before the copy: the table was planned before its log began, perhaps with another type.
         if changed.lower() in read:
             raise TableChanged(f"{name}: its column {read[changed.lower()]} was changed, perhaps with its values")
     if _lost_key(change, transfer):
-        raise TableChanged(f"{name}: the key that tells its rows apart was dropped or renamed")
+        raise TableChanged(f"{name}: the key that identifies its rows was dropped or renamed")
     _follow_added(change, transaction, transfer, overlap)
 
 
@@ -99,12 +99,12 @@ def _lost_key(change: Redefined, transfer: Transfer) -> bool:
 
 
 class Incompatible(Exception):
-    """A change that can't be followed; the message says why."""
+    """A change that a mover can't follow; the message says why."""
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """`alike`: both sides are of one engine."""
+    """Adds new columns to the target. `alike`: both sides have the same engine."""
 
     source: Source
     target: Target
@@ -112,10 +112,12 @@ class Adapter:
     endpoints: tuple[Endpoint, Endpoint]
     alike: bool
 
-    def adapted(self, transfer: Transfer, columns: tuple[str, ...], told: Mapping[str, str | None] | None) -> Transfer:
-        """The transfer of a table that has these columns now. Incompatible if they are not only more than before.
+    def adapted(
+        self, transfer: Transfer, columns: tuple[str, ...], defaults: Mapping[str, str | None] | None
+    ) -> Transfer:
+        """The transfer of a table that has these columns now. Incompatible unless it only got more columns.
 
-        `told` is what the log says that rows got in new ones, if it does.
+        `defaults` are the values that rows got in new columns, if the log has them.
         """
         gone = [column.name for column in transfer.reads.source_columns if column.name not in columns]
         if gone:
@@ -125,14 +127,16 @@ class Adapter:
             added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
             if not transfer.takes_more:
                 return replace(transfer, source=_with(transfer.source, added))
-            self._add(transfer, table, added, self.source.given(table, added, told))
+            self._add(transfer, table, added, self.source.given(table, added, defaults))
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:
             if error.transient:
                 raise
             raise Incompatible(str(error)) from None
         found = ((column, target.column(column.name)) for column in added)
-        pairs = tuple((column, theirs) for column, theirs in found if not theirs.generated)  # else it computes its own
+        pairs = tuple(
+            (column, theirs) for column, theirs in found if not theirs.generated
+        )  # the target computes generated ones itself
         kept = tuple((column, target.column(theirs.name)) for column, theirs in transfer.columns)
         shape = transfer.shape
         if shape is not None:
@@ -143,23 +147,21 @@ class Adapter:
 
     def _added(self, table: Table, name: str) -> Column:
         if name not in table.column_names:
-            raise Incompatible(f"its column {name} came and went: its type is not known any more")
+            raise Incompatible(f"its column {name} was added and dropped again: its type is unknown")
         return table.column(name)
 
     def _add(self, transfer: Transfer, table: Table, added: list[Column], given: Mapping[str, str | None]) -> None:
         (there,) = self.endpoints[1].describe([transfer.target.name])
         missing = [column for column in added if column.name not in there.column_names]
         if not missing:
-            return  # somebody was faster, or an earlier try got so far
+            return  # somebody else or an earlier attempt has added them
         for column in missing:
             self.target.run(self.fence, transfer.target.name, self._statements(table, column, given[column.name]))
 
     def _statements(self, table: Table, column: Column, given: str | None) -> list[str]:
-        """Rows that are there get what those of the source have, and rows to come the default of now."""
+        """Existing rows get the value that the source's rows have, and later rows the present default."""
         if column.generated and not self.alike:
-            raise Incompatible(
-                f"its new column {column.name} is computed, and the log does not tell what rows got in it"
-            )
+            raise Incompatible(f"its new column {column.name} is generated, and the log does not include its values")
         now = _line(self._structure(table), column.name)
         if given is None or given == column.default:
             self._require_plain(column)
@@ -167,7 +169,7 @@ class Adapter:
         first, bare = replace(column, default=given), replace(column, default=None)
         self._require_plain(first)
         if self.alike:
-            # Behind the name, which may say anything.
+            # After the name, which may contain anything.
             own = _name(now)
             without = own + now.removeprefix(own).replace(f" DEFAULT {column.default}", "", 1)
             line = without.removesuffix(" NOT NULL") + f" DEFAULT {given}{'' if column.nullable else ' NOT NULL'}"
@@ -178,12 +180,12 @@ class Adapter:
         return [f"ALTER TABLE {TABLE} ADD COLUMN {line}", f"ALTER TABLE {TABLE} ALTER COLUMN {_name(now)} {change}"]
 
     def _require_plain(self, column: Column) -> None:
-        """Only what any engine understands gives the same value everywhere."""
+        """Refuses a default that not every engine understands: it might give other values."""
         if self.alike or column.default is None or column.default.upper() == "NULL":
             return
         default = plain_default(column)
         if default is None or default.kind is DefaultKind.NOW or column.type.name is TypeName.INSTANT:
-            raise Incompatible(f"its new column {column.name} has a default that the target does not know")
+            raise Incompatible(f"its new column {column.name} has a default that the target does not support")
 
     def _structure(self, table: Table) -> Structure:
         if ours := named_as_ours(table.column_names):
@@ -205,14 +207,14 @@ def _having(table: Table, column: Column) -> Table:
 
 
 def _inserted(longer: str, shorter: str) -> str:
-    """What has to be put into the shorter text, at one place, to have the longer one."""
+    """The text to insert into the shorter text, in one place, to get the longer one."""
     differ = (place for place, pair in enumerate(zip(longer, shorter, strict=False)) if pair[0] != pair[1])
     before = next(differ, len(shorter))
     return longer[before : len(longer) - (len(shorter) - before)].strip()
 
 
 def _name(line: str) -> str:
-    """The quoted name that a column's line begins with."""
+    """The quoted name at the start of a column's line."""
     quote = line[0]
     end = 1
     while line[end] != quote or line[end : end + 2] == quote * 2:
@@ -221,9 +223,9 @@ def _name(line: str) -> str:
 
 
 def as_planned(table: Table, planned: tuple[str, ...] | None, target: Callable[[], Table]) -> Table:
-    """A table as it was where the log stands: without the columns that it got since, with those that it lost.
+    """A table as it was at the mover's position in the log: without columns that it got since, with those that it lost.
 
-    The log tells when they come and go. Of a column that is gone only the target knows what it was.
+    The log says when they come and go. Only the target knows the type of a dropped column.
     """
     if planned is None or planned == table.column_names:
         return table
@@ -233,7 +235,7 @@ def as_planned(table: Table, planned: tuple[str, ...] | None, target: Callable[[
 
 
 def _line(structure: Structure, name: str) -> str:
-    """What a CREATE TABLE says of a column, its name in front."""
+    """A column's line in CREATE TABLE, which starts with its name."""
     if name not in structure.columns:
-        raise Incompatible(f"its new column {name} can't be made on the target")
+        raise Incompatible(f"its new column {name} can't be created on the target")
     return structure.columns[name]

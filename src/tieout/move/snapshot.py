@@ -1,4 +1,4 @@
-"""The first part of a move: every table, chunk by chunk, in parallel and while it is written to."""
+"""The first part of a move: copies every table, chunk by chunk, in parallel and while others write to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _A_WAVE = 12
 
 
 def plan_chunks(endpoint: Endpoint, transfer: Transfer, chunk_rows: int | None) -> list[Chunk]:
-    """Ranges that cover every key, of about so many rows; one of everything where there is no order to cut in."""
+    """Key ranges of about `chunk_rows` rows that cover every key; one range of everything if keys have no order."""
     bounds = _bounds(endpoint, transfer, chunk_rows or COPY_CHUNK_ROWS)
     return [Chunk(transfer.source.name, n, keys) for n, keys in enumerate(ranges_between(bounds))]
 
@@ -46,7 +46,7 @@ class ChunkCopied:
 
 @dataclass(frozen=True)
 class CopyChunk:
-    """A piece of work: reads a chunk and writes it, in one go and in one transaction."""
+    """A piece of work: reads a chunk and writes it in one transaction."""
 
     source: ChunkSource
     loader: Loader
@@ -57,7 +57,7 @@ class CopyChunk:
     rows_per_second: float | None = None
 
     def read(self, reader: ChunkReader) -> Iterator[bytes]:
-        """The chunk's lines, as fast as is allowed."""
+        """The chunk's lines, as fast as the rate allows."""
         lines = reader.lines(self.transfer.reads, self.chunk.keys, alike=self.alike)
         return paced(lines, lambda block: block.count(b"\n"), self.rows_per_second)
 
@@ -77,16 +77,16 @@ def run_plain(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
 
 
 def copy_chunks(
-    spark: SparkSession, work: Sequence[CopyChunk], run: Runner, tell: Callable[[CopyChunk, ChunkCopied], None]
+    spark: SparkSession, work: Sequence[CopyChunk], run: Runner, report: Callable[[CopyChunk, ChunkCopied], None]
 ) -> None:
-    """Copies chunks, some waves of them. An error ends it; what is copied stays so."""
-    # At the end of each wave some tasks wait for the last; between two of them the mover can be told to rest.
+    """Copies chunks in waves. An error ends it; copied chunks stay copied. `report` gets each copied chunk."""
+    # At the end of each wave some tasks wait for the last; between two waves the mover can pause.
     size = slots(spark) * _A_WAVE
     for start in range(0, len(work), size):
         wave = work[start : start + size]
         outcomes = run(spark, wave)
         for piece, outcome in zip(wave, outcomes, strict=True):
             if outcome.error is None:
-                tell(piece, outcome.only())
+                report(piece, outcome.only())
         for outcome in outcomes:
             outcome.only()

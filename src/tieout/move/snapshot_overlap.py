@@ -1,4 +1,4 @@
-"""Which changes the chunks of a table hold already."""
+"""Which changes of the log the copied chunks of a table already contain."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SnapshotOverlap:
         return any(held.holds(transaction) for held in self.held)
 
     def all_hold(self, transaction: Begin) -> bool:
-        """Whether every chunk was read behind the transaction."""
+        """Whether every chunk was read after the transaction."""
         return bool(self.held) and all(held.holds(transaction) for held in self.held)
 
     def may_be_later_than(self, transaction: Begin) -> bool:
@@ -49,11 +49,11 @@ class SnapshotOverlap:
         return any(not transaction.position.reaches(held.settled or held.position) for held in self.held)
 
     def are_settled(self, transaction: Begin) -> bool:
-        """Whether it is known of every row if it was there before the transaction."""
+        """Whether it is known for every row if it existed before the transaction."""
         return all(held.settled is None or transaction.position.reaches(held.settled) for held in self.held)
 
     def rest(self, changes: Rows, transaction: Begin, key: Callable[[Image], object], places: PlaceKeys) -> list[Rows]:
-        """The changes that no chunk holds. A row that moved to another chunk goes in one and comes in the other."""
+        """The changes that no chunk contains. A row that moved to another chunk is a delete and an insert."""
         if all(held.holds(transaction) for held in self.held):
             return []
         if changes.kind is not ChangeKind.UPDATE or changes.before is None:
@@ -90,9 +90,9 @@ def _update(changes: Rows, number: int, row: Image, old: Image, open_old: bool, 
     if not open_new:
         return []
     if KEPT in row:
-        # The old row's chunk was copied after it had moved: what the log left out is nowhere.
+        # The old row's chunk was copied after the row had moved: the value that the log left out is nowhere.
         raise UnsupportedError(
             f"{changes.table.name}: a row with a large value got another key while it was copied",
-            "ALTER TABLE … REPLICA IDENTITY FULL, then drop the task and begin anew",
+            "ALTER TABLE … REPLICA IDENTITY FULL, then drop the task and start over",
         )
     return [Rows(changes.table, ChangeKind.INSERT, [row])]

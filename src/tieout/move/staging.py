@@ -1,35 +1,162 @@
-"""Compacts the changes of one table and stages them: on an executor, from the log's reader straight to the writer."""
+"""Reads a log batch and stages its changes on the target: on an executor, from the log's reader straight to the writer.
+
+`StageLogBatch` is the work. It reads the log and hands each table's changes to a `TableStager`, which compacts them and
+writes them to the table's `StageTable`. The result, `StagedLogBatch`, names the stages that the driver merges.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
+from secrets import token_hex
 from typing import Any
 
 import pyarrow as pa
 
+from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.connectors.protocols.move import ChunkSource, Loader, StagedChanges, StageTable, TextOf
 from tieout.connectors.sql import copy_text
-from tieout.errors import UnsupportedError
-from tieout.model.row_changes import KEPT, Begin, Image, LogTable, Rows
-from tieout.move.compaction import Compacted, CopiedChanges, KeyedChanges
-from tieout.move.schema_changes import ColumnsChanged
+from tieout.errors import UnsupportedError, WriteError
+from tieout.failpoints import reach
+from tieout.model.moves import Version
+from tieout.model.positions import Position
+from tieout.model.row_changes import KEPT, Begin, Commit, Emptied, Image, LogTable, Reached, Rows
+from tieout.model.tables import TableName
+from tieout.move import schema_changes
+from tieout.move.schema_changes import ColumnsChanged, TableChanged, TableProblem, TableProblemFound
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.spark.executor_work import Cells
+from tieout.tasks.compaction import Compacted, CopiedChanges, KeyedChanges
+
+
+@dataclass(frozen=True, slots=True)
+class StagedLogBatch:
+    """The result of staging a log batch. Versions are by target table; `newest` is the last commit in it.
+
+    `upto` is the requested end, with what proves it later.
+    """
+
+    after: Position
+    upto: Position
+    changes: tuple[StagedChanges, ...]
+    versions: Mapping[TableName, Version]
+    rows: int
+    newest: Commit | None = None
+
+
+@dataclass
+class StageLogBatch:
+    """A piece of work: stages the changes of (after, upto], in stages that each attempt creates for itself."""
+
+    log: ChangeLog
+    source: ChunkSource
+    loader: Loader
+    stages: Mapping[TableName, StageTable]
+    overlaps: Mapping[TableName, SnapshotOverlap]
+    alike: bool
+    after: Position
+    upto: Position
+    _before: Position = field(init=False)
+
+    def run(self) -> Iterator[StagedLogBatch | TableProblem | Cells]:
+        """May be called again if it raised: a failed attempt leaves nothing here."""
+        self._before = self.after
+        try:
+            with _no_cycles(), ThreadPoolExecutor(1, "tieout-stage") as pool:
+                yield from self._staged(BackgroundWriter(pool))
+        except TableProblemFound as found:
+            yield found.problem
+
+    @contextmanager
+    def _working_on(self, table: TableName) -> Iterator[TableName]:
+        """Turns errors inside into a problem of the table, so that it does not end the log."""
+        try:
+            yield table
+        except ColumnsChanged as changed:
+            columns = changed.columns, changed.defaults
+            raise TableProblemFound(TableProblem(table, changed.reason, self._before, *columns, exact=True)) from None
+        except TableChanged as changed:
+            raise TableProblemFound(TableProblem(table, str(changed), self._before, exact=True)) from None
+        except (UnsupportedError, WriteError) as error:
+            raise TableProblemFound(TableProblem(table, str(error), self._before)) from None
+
+    def _staged(self, writer: BackgroundWriter) -> Iterator[StagedLogBatch | Cells]:
+        reach("before-read")
+        attempt = token_hex(4)
+        stagers = {
+            name: TableStager(
+                stage.of_attempt(attempt), self.overlaps[name], number, self.source, writer, self.loader, self.alike
+            )
+            for number, (name, stage) in enumerate(self.stages.items())
+        }
+        transaction: Begin | None = None
+        touched: set[TableName] = set()
+        versions: dict[TableName, Version] = {}
+        newest: Commit | None = None
+        reached = self.upto
+        for item in self.log.read(self.after, self.upto, frozenset(stagers)):
+            if isinstance(item, Rows):
+                assert transaction is not None
+                with self._working_on(item.table.name) as name:
+                    stagers[name].add(item, transaction)
+                    touched.add(name)
+                yield from stagers[name].for_spark()
+            elif isinstance(item, Begin):
+                transaction = item
+            elif isinstance(item, Commit):
+                for name in touched:
+                    versions[self.stages[name].transfer.target.name] = Version(item.transaction, item.at)
+                touched.clear()
+                self._before, newest = item.position, item
+            elif isinstance(item, Reached):
+                reached = item.position
+            elif isinstance(item, Emptied):
+                assert transaction is not None
+                with self._working_on(item.table) as name:
+                    stagers[name].empty(transaction)
+                    touched.add(name)
+            else:
+                assert transaction is not None
+                for change in item.redefined:
+                    with self._working_on(change.table) as name:
+                        schema_changes.follow(change, transaction, self.stages[name].transfer, self.overlaps[name])
+        reach("after-read")
+        changes = []
+        for name, stager in stagers.items():
+            with self._working_on(name):
+                if (staged := stager.finish()) is not None:
+                    changes.append(staged)
+            yield from stager.for_spark()
+        reach("after-stage")
+        rows = sum(stager.seen for stager in stagers.values())
+        yield StagedLogBatch(self.after, reached, tuple(changes), versions, rows, newest)
+
+
+@contextmanager
+def _no_cycles() -> Iterator[None]:
+    """Turns garbage collection off: millions of rows make no cycles, and each collection would look at all of them."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
 
 PIECE_ROWS, PIECE_BYTES = 200_000, 64 << 20
-"""As many keys are held in memory, and about as many bytes; more are staged in several pieces."""
-_LOOKED_AT = 8
+"""The most keys and bytes, roughly, to hold in memory; more are staged in several pieces."""
+_SAMPLED = 8
 MOST_HASHES = 5 * PIECE_ROWS
 
 
-class Behind:
-    """Runs one call at a time behind the caller, who goes on meanwhile; before a second one, the first is waited for.
+class BackgroundWriter:
+    """Runs one call at a time in the background; `submit` waits for the previous one first.
 
-    So what waits to be written is one piece, of whatever table.
+    So only one piece waits to be written, of whatever table.
     """
 
     def __init__(self, pool: Executor) -> None:
@@ -38,33 +165,23 @@ class Behind:
 
     def submit(self, call: Callable[..., int], *arguments: Any) -> Future[int]:
         if self._last is not None:
-            self._last.exception()  # waits for it; whose error it is will ask
+            self._last.exception()  # waits for it; the one who submitted it raises its error
         self._last = submitted = self._pool.submit(call, *arguments)
         return submitted
 
 
-@dataclass(frozen=True)
-class Staging:
-    """How the changes of one table are staged, and which of them its chunks hold."""
+@dataclass
+class TableStager:
+    """Compacts the changes of one table and stages them, in several pieces if they are many.
+
+    Rows with a transform go to Spark instead, under the stager's number.
+    """
 
     stage: StageTable
     overlap: SnapshotOverlap
-
-    def of_attempt(self, attempt: str) -> Staging:
-        return Staging(self.stage.of_attempt(attempt), self.overlap)
-
-
-@dataclass
-class Stager:
-    """Compacts the changes of one table and stages them, in pieces if they are many.
-
-    What there is work for on the way is handed on to Spark instead, under the stager's number.
-    """
-
-    staging: Staging
     number: int
     source: ChunkSource
-    behind: Behind
+    writer: BackgroundWriter
     loader: Loader
     alike: bool
     seen: int = 0
@@ -74,15 +191,15 @@ class Stager:
     _pieces: int = 0
     _existing: int = 0
     _before: set[int] | None = field(default_factory=set)
-    _overlap: bool = False
+    _repeats: bool = False
     _settled: bool = True
     _emptied: bool = False
     _kept: set[int] = field(default_factory=set)
-    _shapes: dict[int, tuple[LogTable, Any]] = field(default_factory=dict)
+    _orders: dict[int, tuple[LogTable, Any]] = field(default_factory=dict)
     _outbox: list[Cells] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._reads = transfer = self.staging.stage.transfer.reads
+        self._reads = transfer = self.stage.transfer.reads
         self._texts: Sequence[TextOf] = self.source.texts(transfer, alike=self.alike)
         self._changes: KeyedChanges | CopiedChanges = (
             KeyedChanges(transfer.source.name, len(transfer.columns), transfer.key)
@@ -92,21 +209,21 @@ class Stager:
 
     def add(self, changes: Rows, transaction: Begin) -> None:
         self.seen += len(changes.rows)
-        overlap = self.staging.overlap
+        overlap = self.overlap
         if transaction.late and overlap.concerns(transaction):
-            # The log has an XA COMMIT before its changes can be seen: a snapshot from in between lacks them.
+            # The log has an XA COMMIT before its changes become visible: a snapshot from in between lacks them.
             raise UnsupportedError(
-                f"{changes.table.name} was changed by XA transaction {transaction.transaction} while it was copied",
-                "drop the task and begin anew while no XA transaction changes the table",
+                f"XA transaction {transaction.transaction} changed {changes.table.name} while it was copied",
+                "drop the task and start over while no XA transaction changes the table",
             )
         self._settled = self._settled and overlap.are_settled(transaction)
         try:
-            changes = self._shaped(changes)
+            changes = self._in_order(changes)
         except ColumnsChanged as changed:
             if overlap.may_be_later_than(transaction):
                 # Its chunks were read without the column: values that it had by then are in none of them.
                 raise UnsupportedError(
-                    f"{changed.reason} while it was copied", "drop the task and begin anew"
+                    f"{changed.reason} while it was copied", "drop the task and start over"
                 ) from None
             raise
         if overlap.concerns(transaction):
@@ -118,29 +235,29 @@ class Stager:
         if len(self._changes) >= PIECE_ROWS or self._bytes >= PIECE_BYTES:
             self._flush()
 
-    def handed_on(self) -> Iterator[Cells]:
-        """What is to be worked on, once."""
+    def for_spark(self) -> Iterator[Cells]:
+        """Yields the rows for Spark, each once."""
         while self._outbox:
             yield self._outbox.pop(0)
 
     def empty(self, transaction: Begin) -> None:
-        """A table that was truncated while it was copied has chunks from before and from after."""
-        shape = self.staging.stage.transfer.shape
+        """Handles a TRUNCATE. Refuses one during the copy: chunks were read before and after it."""
+        shape = self.stage.transfer.shape
         if shape is not None and shape.shared:
-            name = self.staging.stage.transfer.target.name
+            name = self.stage.transfer.target.name
             raise UnsupportedError(
-                f"{self._reads.source.name} was truncated, and {name} holds rows of others",
-                "delete its rows there, and begin anew",
+                f"{self._reads.source.name} was truncated, and {name} holds rows of other tables",
+                "delete its rows there and start over",
             )
-        if self.staging.overlap.concerns(transaction):
+        if self.overlap.concerns(transaction):
             raise UnsupportedError(
-                f"{self.staging.stage.transfer.source.name} was truncated while it was copied",
-                "drop the task and begin anew",
+                f"{self.stage.transfer.source.name} was truncated while it was copied",
+                "drop the task and start over",
             )
         self._changes.clear()
         self._emptied, self._existing = True, 0
         if self._pieces:
-            raise UnsupportedError(f"{self.staging.stage.transfer.source.name} was truncated in a large transaction")
+            raise UnsupportedError(f"{self.stage.transfer.source.name} was truncated in a large transaction")
 
     def finish(self) -> StagedChanges | None:
         if len(self._changes):
@@ -148,34 +265,32 @@ class Stager:
         self._wait_for_writing()
         if not self._staged and not self._emptied:
             return None
-        # Of rows that a filter holds back nobody knows whether they were there.
-        filtered = (shape := self.staging.stage.transfer.shape) is not None and shape.where is not None
+        # It is unknown whether rows that a filter removes were there before.
+        filtered = (shape := self.stage.transfer.shape) is not None and shape.where is not None
         # A key that several pieces have was counted in each of them.
-        existing = self._existing if self._settled and not filtered and not self._overlap else None
-        return StagedChanges(
-            self.staging.stage, self._staged, existing, self._overlap, frozenset(self._kept), self._emptied
-        )
+        existing = self._existing if self._settled and not filtered and not self._repeats else None
+        return StagedChanges(self.stage, self._staged, existing, self._repeats, frozenset(self._kept), self._emptied)
 
-    def _shaped(self, changes: Rows) -> Rows:
+    def _in_order(self, changes: Rows) -> Rows:
         """The images with the transfer's columns, in its order."""
-        known = self._shapes.get(id(changes.table))
+        known = self._orders.get(id(changes.table))
         if known is None:
-            # The table is kept with its shape: no other one may get its id.
-            known = self._shapes[id(changes.table)] = changes.table, self._shape(changes.table)
+            # Kept with its table, so that no other table gets its id.
+            known = self._orders[id(changes.table)] = changes.table, self._order_of(changes.table)
         shape = known[1]
         if shape is None:
             return changes
         before = changes.before and [None if row is None else shape(row) for row in changes.before]
         return replace(changes, rows=[shape(row) for row in changes.rows], before=before)
 
-    def _shape(self, table: LogTable) -> Any:
+    def _order_of(self, table: LogTable) -> Any:
         transfer = self._reads
         names = tuple(column.name for column in transfer.source_columns)
         if table.columns == names:
             return None
         missing = sorted(set(names) - set(table.columns))
         if missing:
-            raise ColumnsChanged(f"{table.name} has no column {missing[0]} any more", table.columns)
+            raise ColumnsChanged(f"{table.name} no longer has a column {missing[0]}", table.columns)
         added = [name for name in table.columns if name not in transfer.source.column_names]
         if added:
             raise ColumnsChanged(f"{table.name} got a column {added[0]}", table.columns)
@@ -191,24 +306,24 @@ class Stager:
         keys = list(
             zip(*(self._texts[place]([row[place] for row in rows]).to_pylist() for place in transfer.key), strict=True)
         )
-        return self.source.chunks_of(transfer, self.staging.overlap.bounds, keys)
+        return self.source.chunks_of(transfer, self.overlap.bounds, keys)
 
     def _flush(self) -> None:
         self._bytes = 0
         if isinstance(self._changes, KeyedChanges):
-            self._note_overlap(set(map(hash, self._changes.keys())))
+            self._note_repeats(set(map(hash, self._changes.keys())))
         else:
-            # Rows that differ may become the same on their way.
-            self._overlap = self._pieces > 0 or self.staging.stage.transfer.shape is not None
+            # A transform may make different rows equal.
+            self._repeats = self._pieces > 0 or self.stage.transfer.shape is not None
         compacted, existing = self._changes.take()
         self._existing += existing
         if not compacted.images:
             return
         columns = self._columns(compacted)
-        if self.staging.stage.transfer.shape is None:
+        if self.stage.transfer.shape is None:
             self._wait_for_writing()
             write = partial(self.loader.stage, new=self._pieces == 0)
-            self._writing = self.behind.submit(write, self.staging.stage, [copy_text.lines(columns)])
+            self._writing = self.writer.submit(write, self.stage, [copy_text.lines(columns)])
         else:
             self._staged += len(columns[0])
             self._outbox.append(Cells(self.number, columns))
@@ -219,30 +334,30 @@ class Stager:
             self._staged += self._writing.result()
             self._writing = None
 
-    def _note_overlap(self, hashes: set[int]) -> None:
-        """Whether an earlier piece may have one of these keys; of too many pieces that is not remembered."""
-        self._overlap = self._overlap or self._before is None or not self._before.isdisjoint(hashes)
+    def _note_repeats(self, hashes: set[int]) -> None:
+        """Notes whether an earlier piece may have one of these keys; after too many keys it assumes so."""
+        self._repeats = self._repeats or self._before is None or not self._before.isdisjoint(hashes)
         if self._before is not None and len(self._before) < MOST_HASHES:
             self._before |= hashes
         else:
             self._before = None
 
     def _written(self, place: int) -> int:
-        """Where the target has what is read in a place, of a value that the log left out."""
-        shape = self.staging.stage.transfer.shape
+        """The target's column index for a value that the log left out, from its index in what is read."""
+        shape = self.stage.transfer.shape
         if shape is None:
             return place
         if shape.where is not None or place not in shape.cells or place in dict(shape.uses).values():
             raise UnsupportedError(
-                f"{self._reads.source.name}: the log left out a large value that did not change, and the row has to "
-                "be looked at whole",
+                f"{self._reads.source.name}: the log left out a large value that did not change, and the transform "
+                "needs the whole row",
                 "ALTER TABLE … REPLICA IDENTITY FULL",
             )
         return shape.cells.index(place)
 
     def _columns(self, compacted: Compacted) -> list[pa.Array]:
         images = compacted.images
-        # Many times as fast as zip, which would take a hundred thousand rows as so many arguments.
+        # Many times as fast as zip, which would get each of a hundred thousand rows as an argument.
         columns = [list(map(itemgetter(place), images)) for place in range(len(images[0]))]
         kept = pa.nulls(len(images), pa.large_string()) if compacted.whole else self._left_out(columns)
         texts = [text(values) for text, values in zip(self._texts, columns, strict=True)]
@@ -250,7 +365,7 @@ class Stager:
         return [*texts, *map(_numbers, numbers), kept]
 
     def _left_out(self, columns: list[list[Any]]) -> pa.Array:
-        """For each row the places of what the log left out, in whose stead there is NULL afterwards."""
+        """For each row the column indexes of values that the log left out; replaces those values by NULL."""
         found: list[str | None] = [None] * len(columns[0])
         for place, values in enumerate(columns):
             if KEPT in values:
@@ -264,14 +379,14 @@ class Stager:
 
 
 def _numbers(values: list[int]) -> pa.Array:
-    """As text; they are mostly the same."""
+    """Numbers as text; they are mostly the same."""
     if values.count(values[0]) == len(values):
         return pa.repeat(pa.scalar(str(values[0]), pa.large_string()), len(values))
     return copy_text.texts(values)
 
 
 def _size(rows: Sequence[Image]) -> int:
-    """About how many bytes of text rows have, by some of them: to look at all would take as long as to decode them."""
-    some = rows[:: max(1, len(rows) // _LOOKED_AT)]
+    """About how many bytes of text rows have, by a sample: measuring all would take as long as decoding them."""
+    some = rows[:: max(1, len(rows) // _SAMPLED)]
     sizes = [sum(len(value) if isinstance(value, str | bytes) else 8 for value in row) for row in some]
     return sum(sizes) * len(rows) // max(1, len(some))

@@ -1,4 +1,4 @@
-"""What a mover says of itself: kept in the meta store, where `tieout status` reads it."""
+"""The status of a mover, in the meta store, where `tieout status` reads it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tieout.connectors.protocols.change_log import LogLag
 from tieout.meta.positions import Moves
 from tieout.model.documents import move_status_document
 from tieout.model.move_status import MoveStatus, TableMoveStatus
-from tieout.model.moves import Chunk, GivenUp, Transfer, Version
+from tieout.model.moves import Chunk, StoppedTable, Transfer, Version
 from tieout.model.preflight import Retention
 from tieout.model.redaction import without_values
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
-from tieout.move.log_batch import LogBatchStaged
+from tieout.move.staging import StagedLogBatch
 from tieout.wording import plural
 
 _EVERY = 1.0
@@ -39,7 +39,7 @@ class TableStatus:
 
 @dataclass
 class StatusKeeper:
-    """Counts what happens, and tells the store once a second at most."""
+    """Counts what happens, and writes the status to the store, once a second at most."""
 
     moves: Moves
     job_id: str
@@ -55,19 +55,19 @@ class StatusKeeper:
     retention: Retention | None = None
     remarks: list[str] = field(default_factory=list)
     _versions: Mapping[str, Version] = field(default_factory=dict)
-    _told: float = 0.0
+    _stored_at: float = 0.0
     _rates: list[tuple[float, int]] = field(default_factory=list)
     _caught_up_at: float | None = None
     _lags: list[tuple[float, int]] = field(default_factory=list)
 
     def become(self, state: str, message: str | None = None) -> None:
         self.state, self.message = state, message
-        if state == "waiting":  # nobody looks at the log meanwhile
+        if state == "waiting":  # nobody reads the log meanwhile
             self.lag, self._lags = None, []
-        self._tell(now=True)
+        self._store(now=True)
 
     def changed_before(self, versions: Mapping[str, Version]) -> None:
-        """What earlier movers applied last to each target table: it stays so until another change comes."""
+        """What earlier movers applied last to each target table: valid until the next change."""
         self._versions = versions
 
     def planned(self, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> None:
@@ -77,8 +77,8 @@ class StatusKeeper:
             table.rows_estimated = transfer.source.estimated_rows
             self.tables[table.source] = table
 
-    def given_up(self, tables: Sequence[GivenUp]) -> None:
-        """Tables that earlier movers stopped: what is not moved is told of as long as the task is there."""
+    def stopped_before(self, tables: Sequence[StoppedTable]) -> None:
+        """Tables that earlier movers stopped: the status lists them as long as the task exists."""
         for each in tables:
             self.tables[each.source] = self._table(each.source, each.target, each.chunks)
             self.tables[each.source].stopped = self._shown(each.reason)
@@ -95,11 +95,11 @@ class StatusKeeper:
         table.chunks_done += 1
         table.rows_copied += rows
         self._count(rows)
-        self._tell()
+        self._store()
 
     def stopped(self, table: TableName, reason: str) -> None:
         self.tables[str(table)].stopped = self._shown(reason)
-        self._tell(now=True)
+        self._store(now=True)
 
     def _shown(self, reason: str) -> str:
         return without_values(reason) if self.request.redact_values else reason
@@ -108,7 +108,7 @@ class StatusKeeper:
     def stopped_tables(self) -> list[TableStatus]:
         return [table for table in self.tables.values() if table.stopped is not None]
 
-    def applied(self, staged: LogBatchStaged, remarks: Sequence[str]) -> None:
+    def applied(self, staged: StagedLogBatch, remarks: Sequence[str]) -> None:
         self.position = str(staged.upto)
         self.changes += staged.rows
         self._count(staged.rows)
@@ -119,20 +119,20 @@ class StatusKeeper:
                 if table.target == str(name) and table.stopped is None:
                     table.transaction, table.committed_at = version.transaction, version.at
         self.remarks = [*self.remarks, *remarks][-_REMARKS:]
-        self._tell()
+        self._store()
 
-    def looked(self, lag: LogLag) -> None:
-        """How far the log goes behind what is applied, at this moment."""
+    def set_lag(self, lag: LogLag) -> None:
+        """How far the target is behind the log at this moment."""
         self.lag = lag
         self._lags = [*self._lags, (time.monotonic(), lag.behind)][-_LAGS:]
         if not lag.behind:
             self._caught_up_at = time.time()
-        self._tell()
+        self._store()
 
-    def source_keeps(self, retention: Retention) -> None:
-        """What the task has at its source, and how long the log is kept there."""
+    def set_retention(self, retention: Retention) -> None:
+        """What the task keeps at its source, and how long the source keeps its log."""
         self.retention = retention
-        self._tell()
+        self._store()
 
     @property
     def log_kept_bytes(self) -> int | None:
@@ -152,7 +152,7 @@ class StatusKeeper:
 
     @property
     def seconds_left(self) -> float | None:
-        """Until all is copied, or the log is caught up with; None if that can't be told."""
+        """Until all is copied, or the mover has caught up; None if unknown."""
         if self.state == "copying":
             wanted = [table.rows_estimated for table in self.tables.values() if table.chunks_done < table.chunks]
             if None in wanted or not self.rows_per_second:
@@ -200,7 +200,7 @@ class StatusKeeper:
         )
 
     def _words(self) -> str | None:
-        """Why it is as it is, and what is left behind: who looks at one line sees that, too."""
+        """The reason for the state, and stopped tables: one line shows both."""
         stopped = self.stopped_tables
         if not stopped:
             return self.message
@@ -212,10 +212,10 @@ class StatusKeeper:
         self._rates = [rate for rate in self._rates if at - rate[0] < 10.0]
         self._rates.append((at, rows))
 
-    def _tell(self, *, now: bool = False) -> None:
-        if now or time.monotonic() - self._told > _EVERY:
-            self.moves.tell(self.job_id, self.request.task, move_status_document(self.status()))
-            self._told = time.monotonic()
+    def _store(self, *, now: bool = False) -> None:
+        if now or time.monotonic() - self._stored_at > _EVERY:
+            self.moves.set_status(self.job_id, self.request.task, move_status_document(self.status()))
+            self._stored_at = time.monotonic()
 
 
 def _rounded(seconds: float | None) -> float | None:

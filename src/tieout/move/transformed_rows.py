@@ -1,4 +1,4 @@
-"""Rows that Spark worked on, on their way to the target: still in the task that read them."""
+"""Rows that Spark has transformed, on their way to the target: still in the task that read them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tieout.errors import SparkFailure, TieoutError, WriteError
 from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import TableName
-from tieout.move.log_batch import LogBatchStaged
-from tieout.move.schema_changes import Trouble
+from tieout.move.schema_changes import TableProblem
 from tieout.move.snapshot import ChunkCopied, CopyChunk
+from tieout.move.staging import StagedLogBatch
 from tieout.spark.executor_work import SCHEMA, Cells, Outcome, map_batches, run_work
 from tieout.spark.frames.transforms import TRANSFORMED, transformed
 
@@ -36,12 +36,12 @@ class ChunkBegins:
 
 @dataclass(frozen=True, slots=True)
 class ChunkEnds:
-    """Without it, a chunk's rows are not all that there are."""
+    """The end of a chunk: without it, rows are missing."""
 
 
 @dataclass(frozen=True)
 class ReadChunk:
-    """A piece of work: reads a chunk, for Spark to work on."""
+    """A piece of work: reads a chunk, for Spark to transform."""
 
     number: int
     copy: CopyChunk
@@ -58,7 +58,7 @@ class ReadChunk:
 
 
 def run_transformed(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
-    """Copies chunks through Spark, which works on their rows: each of them in one task."""
+    """Copies chunks through Spark, which transforms their rows: each of them in one task."""
     transfers = list(dict.fromkeys(piece.transfer for piece in work))
     pieces = [ReadChunk(n, piece, transfers.index(piece.transfer)) for n, piece in enumerate(work)]
     load = LoadTransformed(work[0].loader, work[0].fence, [(piece.transfer, piece.chunk) for piece in work])
@@ -73,7 +73,7 @@ def run_transformed(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outc
 
 @dataclass(frozen=True)
 class LoadTransformed:
-    """Writes chunks that were worked on, each in one transaction."""
+    """Writes transformed chunks, each in one transaction."""
 
     loader: Loader
     fence: Fence
@@ -96,14 +96,14 @@ class LoadTransformed:
 
 
 def staged_by(frame: DataFrame, loader: Loader, stages: Mapping[int, StageTable]) -> DataFrame:
-    """Changes in a frame of work with Cells, worked on and staged; a frame of SCHEMA."""
+    """Transforms and stages the changes in a frame of work with Cells; returns a frame of SCHEMA."""
     transfers = {number: stage.transfer for number, stage in stages.items()}
     return map_batches(transformed(frame, transfers, len(STAGE_COLUMNS)), StageTransformed(loader, stages).run, SCHEMA)
 
 
 @dataclass(frozen=True)
 class StageTransformed:
-    """Stages changes that were worked on. A row that does not pass is one that is deleted."""
+    """Stages transformed changes. A row that does not pass the filter is a deleted row."""
 
     loader: Loader
     stages: Mapping[int, StageTable]
@@ -115,9 +115,9 @@ class StageTransformed:
         wrong: tuple[TableName, TieoutError] | None = None
         with kept_open():
             for work, item in _items(batches):
-                if isinstance(item, LogBatchStaged):
+                if isinstance(item, StagedLogBatch):
                     yield _result(
-                        work, self._counted(item, stages, staged) if wrong is None else _trouble(item, *wrong)
+                        work, self._counted(item, stages, staged) if wrong is None else _problem(item, *wrong)
                     )
                 elif not isinstance(item, TransformedRows):
                     yield _result(work, item)
@@ -130,9 +130,9 @@ class StageTransformed:
                         wrong = stage.transfer.source.name, error
 
     def _counted(
-        self, log_batch: LogBatchStaged, stages: Mapping[int, StageTable], staged: Mapping[int, int]
-    ) -> LogBatchStaged:
-        """With the stages of this try, and how many rows came to them."""
+        self, log_batch: StagedLogBatch, stages: Mapping[int, StageTable], staged: Mapping[int, int]
+    ) -> StagedLogBatch:
+        """The batch with the stages of this attempt, and how many rows they got."""
         numbers = {stage.transfer.source.name: number for number, stage in stages.items()}
         changes = []
         for each in log_batch.changes:
@@ -143,25 +143,25 @@ class StageTransformed:
 
 @dataclass(frozen=True, slots=True)
 class TransformedRows:
-    """Rows of a transfer, as columns: whether they pass, their texts, and what else came along."""
+    """Rows of a transfer, as columns: whether they pass the filter, their texts, and further cells."""
 
     number: int
     columns: list[pa.Array]
 
 
-def _trouble(log_batch: LogBatchStaged, table: TableName, error: TieoutError) -> Trouble | TieoutError:
-    """A row that does not fit is its table's trouble; a server that is gone, everybody's."""
-    return Trouble(table, str(error), log_batch.after) if isinstance(error, WriteError) else error
+def _problem(log_batch: StagedLogBatch, table: TableName, error: TieoutError) -> TableProblem | TieoutError:
+    """A row that does not fit is a problem of its table; a server that is gone is an error for all."""
+    return TableProblem(table, str(error), log_batch.after) if isinstance(error, WriteError) else error
 
 
 def _changes(rows: TransformedRows, transfer: Transfer) -> list[pa.Array]:
     passes, *columns = rows.columns
     kind = columns[-len(STAGE_COLUMNS)]
-    held_back = pc.equal(passes, "false")
+    filtered_out = pc.equal(passes, "false")
     if transfer.key:
-        columns[-len(STAGE_COLUMNS)] = pc.if_else(held_back, _DELETE, kind)
+        columns[-len(STAGE_COLUMNS)] = pc.if_else(filtered_out, _DELETE, kind)
         return columns
-    through = pc.invert(held_back)
+    through = pc.invert(filtered_out)
     return [column.filter(through) for column in columns]
 
 
@@ -175,11 +175,11 @@ def _passed(items: Iterator[tuple[int, Any]]) -> Iterator[bytes]:
         passes, *columns = item.columns
         through = pc.equal(passes, "true")
         yield copy_text.lines([column.filter(through) for column in columns])
-    raise SparkFailure("a chunk has no end", "run it again")
+    raise SparkFailure("Spark lost the end of a chunk", "run the task again")
 
 
 def _skip(items: Iterator[tuple[int, Any]]) -> None:
-    """To the end of a chunk."""
+    """Skips to the end of a chunk."""
     for _, item in items:
         if isinstance(item, ChunkEnds | TieoutError):
             return
@@ -190,7 +190,7 @@ def _items(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
     for batch in batches:
         start = 0
         works, buckets, payloads = (batch.column(name) for name in ("work", "bucket", "payload"))
-        # Runs of rows of one sort: a result stands alone, rows of one table belong together.
+        # Runs of rows of one sort: a result stands alone, rows of one table come together.
         sorts = [
             None if payload else bucket
             for payload, bucket in zip(payloads.is_valid().to_pylist(), buckets.to_pylist(), strict=True)

@@ -54,13 +54,11 @@ def in_transaction(
     Refused if other transactions always get in the way. Whatever it raises, nothing has been changed, except that a
     lost connection may hide a commit. `deferred`: the engine checks deferrable constraints at the end.
     """
+    retry = stamina.RetryingCaller(attempts=ATTEMPTS, wait_initial=0.1, wait_jitter=0.1)
     try:
-        for attempt in stamina.retry_context(on=TryAgain, attempts=ATTEMPTS, wait_initial=0.1, wait_jitter=0.1):
-            with attempt:
-                return _once(writer, work, commits, deferred)
+        return retry(TryAgain, _once, writer, work, commits, deferred)
     except TryAgain as contention:
         raise Refused(f"another transaction is in the way: {contention}") from None
-    raise AssertionError("the last attempt returns or raises")
 
 
 def _once(writer: Writer, work: Callable[[], T], commits: Callable[[T], bool], deferred: bool) -> T:

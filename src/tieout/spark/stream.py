@@ -32,7 +32,7 @@ from tieout.spark.executor_work import Pieces, Work, keep_what_is_loaded, read_p
 
 _OPTION = "secret.following"
 _POSITION = "position"
-_TROUBLE = "trouble"
+_ERROR = "error"
 """Marks an offset that holds an error instead: why the log's end could not be read."""
 _SOON, _LATE, _MOST_TIMES = 1.0, 4.0, 32
 
@@ -110,7 +110,7 @@ class ChangeSource(DataSource):
 
 
 @dataclass(frozen=True)
-class _Trouble:
+class _Failed:
     """A piece of work whose result is an error."""
 
     error: TieoutError
@@ -138,15 +138,15 @@ class _ChangeReader(DataSourceStreamReader):
                 ends = self._following.log.ends(Position(start[_POSITION]), self._pace.bytes, 1)
         except TieoutError as error:
             # Raised here, it would end the stream as an error of Spark's, with a stack trace in it.
-            return {**start, _TROUBLE: base64.b64encode(pickle.dumps(error)).decode("ascii")}
+            return {**start, _ERROR: base64.b64encode(pickle.dumps(error)).decode("ascii")}
         self._asked = 0.0 if ends else time.monotonic()
         return {_POSITION: ends[-1].text} if ends else start
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        if _TROUBLE in end:
-            work: Work = _Trouble(pickle.loads(base64.b64decode(end[_TROUBLE])))
+        if _ERROR in end:
+            work: Work = _Failed(pickle.loads(base64.b64decode(end[_ERROR])))
         else:
             work = self._following.work(Position(start[_POSITION]), Position(end[_POSITION]))
         return [Pieces(0, pickle.dumps([work]), self._following.cells, self._hides)]

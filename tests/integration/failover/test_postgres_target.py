@@ -101,7 +101,7 @@ def test_an_earlier_copy_at_most_once(task: Task, target: Postgres) -> None:
         once.run()
     own.put_back(target, kept)
     once.write(range(25, 30))
-    is_lost(once, "earlier copy|had come to")
+    is_lost(once, "earlier copy")
 
 
 @case(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.servers.mariadb import MariaDB
     from tests.servers.server import Server
 
-NOTICED = "was restored, or made anew, without the progress"
+NOTICED = "was restored or created again without the progress"
 
 
 @pytest.fixture(params=["postgres", "mariadb"])

@@ -13,13 +13,12 @@ from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.model.keys import EVERYTHING
 from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.model.positions import Position
-from tieout.move.create_tables import Maker
-from tieout.move.log_batch import LogBatchStaged, StageLogBatch
+from tieout.move.create_tables import TableCreator
 from tieout.move.plan import as_made
-from tieout.move.schema_changes import Trouble
+from tieout.move.schema_changes import TableProblem
 from tieout.move.snapshot import CopyChunk
 from tieout.move.snapshot_overlap import SnapshotOverlap
-from tieout.move.staging import Staging
+from tieout.move.staging import StagedLogBatch, StageLogBatch
 from tieout.tasks.routing import routes, transfer_of
 
 
@@ -43,26 +42,26 @@ class Pieces:
     def stage(self) -> str | None:
         """All that its log tells; what is wrong with it, in words."""
         outcome = self._staged()
-        return outcome.reason if isinstance(outcome, Trouble) else None
+        return outcome.reason if isinstance(outcome, TableProblem) else None
 
     def apply(self) -> list[str]:
         """All that its log tells, merged; what is to be remarked of it."""
         staged = self._staged()
-        assert isinstance(staged, LogBatchStaged)
+        assert isinstance(staged, StagedLogBatch)
         merge = Merge(staged.changes, self.began, staged.upto, staged.versions)
         return self.target.merge(self.fence, merge, with_progress=True)
 
     def work(self) -> StageLogBatch:
         """All that its log tells, to be staged; it may be run several times."""
         stages = self.target.make_stages(self.fence, [self.transfer])
-        tables = {name: Staging(stage, SnapshotOverlap(())) for name, stage in stages.items()}
+        overlaps = dict.fromkeys(stages, SnapshotOverlap(()))
         log = self.source.log(self.fence.task)
         reader, loader = self.source.chunk_source(), self.target.loader()
-        return StageLogBatch(log, reader, loader, tables, self.alike, self.began, log.now())
+        return StageLogBatch(log, reader, loader, stages, overlaps, self.alike, self.began, log.now())
 
-    def _staged(self) -> LogBatchStaged | Trouble:
+    def _staged(self) -> StagedLogBatch | TableProblem:
         (outcome,) = self.work().run()
-        assert isinstance(outcome, LogBatchStaged | Trouble)
+        assert isinstance(outcome, StagedLogBatch | TableProblem)
         return outcome
 
 
@@ -81,7 +80,7 @@ def pieces(moving: Moving) -> Iterator[Pieces]:
         fence = to.progress.take(request.task, "a test")
         (route,) = routes(a, b, request)
         (table,) = a.describe([route.source])
-        Maker(source, to, fence, alike).make_missing([route], {route.source: table})
+        TableCreator(source, to, fence, alike).create_missing([route], {route.source: table})
         (found,) = b.describe([route.target])
         there = as_made(found, table, to.progress.made(request.task).get(str(route.source)))
         transfer = transfer_of(route.request, table, there, alike=alike, tells_generated=source.tells_generated)

@@ -33,7 +33,7 @@ def test_a_table_that_came_later(moving: Moving) -> None:
     assert stopped == (asked.source.server.scheme == "postgresql")
     if stopped:
         assert status["state"] == "stopped in part"
-        assert "came after the task began" in str([table["stopped"] for table in status["tables"]])
+        assert "was created after the task began" in str([table["stopped"] for table in status["tables"]])
     else:
         assert asked.rows("late")[0] == asked.rows("late")[1]
 
@@ -61,4 +61,4 @@ def test_a_table_that_is_away_for_a_run(moving: Moving, away: str) -> None:
     assert asked.rows("first")[0] == asked.rows("first")[1]
     stopped = {table["source"].split(".")[1]: table["stopped"] for table in status["tables"]}
     assert stopped["first"] is None
-    assert "not among the task's tables" in (stopped["second"] or "")
+    assert "the task no longer has it" in (stopped["second"] or "")

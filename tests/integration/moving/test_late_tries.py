@@ -13,7 +13,7 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import until
 from tieout.move import follow
-from tieout.move.log_batch import StageLogBatch
+from tieout.move.staging import StageLogBatch
 
 MERGING = "SELECT 1 FROM pg_locks WHERE relation = 'events'::regclass AND NOT granted"
 

@@ -17,10 +17,9 @@ from tests.integration.moving.two_tables import ONE, TWO
 from tieout.connectors.protocols.move import StageTable
 from tieout.errors import UnreachableError
 from tieout.move import staging
-from tieout.move.log_batch import StageLogBatch
-from tieout.move.schema_changes import Trouble
+from tieout.move.schema_changes import TableProblem
 from tieout.move.snapshot_overlap import SnapshotOverlap
-from tieout.move.staging import Staging
+from tieout.move.staging import StageLogBatch
 
 WAITING = (
     "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%CREATE UNLOGGED %' "
@@ -66,13 +65,13 @@ def test_a_change_is_told_of_the_table_that_it_was_made_to(
         moving.source.executemany("INSERT INTO one VALUES (%s, 0)", [(n,) for n in range(20)])
         changed = one.source.log("any").now()
         moving.source.execute("ALTER TABLE two DROP COLUMN a")
-        tables = {name: Staging(stage, SnapshotOverlap(())) for name, stage in stages.items()}
+        overlaps = dict.fromkeys(stages, SnapshotOverlap(()))
         log, reader, loader = one.source.log("any"), one.source.chunk_source(), one.target.loader()
-        work = StageLogBatch(log, reader, loader, tables, one.alike, one.began, log.now())
+        work = StageLogBatch(log, reader, loader, stages, overlaps, one.alike, one.began, log.now())
         with cut_off(moving, stages[one.transfer.source.name]), pytest.raises(UnreachableError):
             list(work.run())
         work.after = changed  # so that nothing goes before it
         (outcome,) = work.run()
-    assert isinstance(outcome, Trouble)
+    assert isinstance(outcome, TableProblem)
     assert outcome.table.name == "two"
-    assert "two has no column a any more" in outcome.reason
+    assert "two no longer has a column a" in outcome.reason

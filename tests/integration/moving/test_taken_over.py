@@ -16,7 +16,7 @@ from tieout.errors import FencedError, UnreachableError
 from tieout.model.keys import EVERYTHING
 from tieout.model.moves import Chunk
 from tieout.model.tables import TableName
-from tieout.move.log_batch import LogBatchStaged
+from tieout.move.staging import StagedLogBatch
 
 
 @pytest.fixture
@@ -88,10 +88,10 @@ def test_a_task_that_outlives_its_job_doubles_nothing(moving: Moving) -> None:
         work = one.work()
         first = work.run()
         (staged,) = work.run()
-        assert isinstance(staged, LogBatchStaged)
+        assert isinstance(staged, StagedLogBatch)
         merge = Merge(staged.changes, one.began, staged.upto, staged.versions)
         (late,) = first  # the first try comes through after all
-        assert isinstance(late, LogBatchStaged)
+        assert isinstance(late, StagedLogBatch)
         assert late.changes[0].stage.name != staged.changes[0].stage.name
         assert one.target.merge(one.fence, merge, with_progress=True) == []
         assert sorted(moving.target.rows("SELECT id, balance FROM accounts")) == [(1, 10), (2, 20)]

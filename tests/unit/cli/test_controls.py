@@ -40,7 +40,7 @@ def job(tieout) -> str:
     """A mover of the task shop, which this process claims to be."""
     with open_store(META) as store:
         job = store.jobs.create(JobKind.MOVE, source="a", target="b", request={}, task="shop")
-        store.moves.tell(job.id, "shop", STATUS)
+        store.moves.set_status(job.id, "shop", STATUS)
         return job.id
 
 

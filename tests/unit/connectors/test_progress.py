@@ -19,7 +19,7 @@ from tieout.connectors.sql.progress import ProgressTables
 from tieout.errors import FencedError, UnreachableError
 from tieout.model.positions import Position, lsn
 from tieout.model.requests import MoveRequest
-from tieout.move.log_batch import LogBatchStaged
+from tieout.move.staging import StagedLogBatch
 
 Create = Callable[[str], SqliteDatabase]
 TABLE = "CREATE TABLE t (id INTEGER PRIMARY KEY, v INT)"
@@ -93,7 +93,7 @@ def test_what_was_staged_and_is_gone_is_not_merged(database: SqliteDatabase, sql
     with pieces(Moving(*sides, tmp_path, request).asking("t")) as one:
         source.execute("INSERT INTO t VALUES (1, 1), (2, 2)")
         (staged,) = one.work().run()
-        assert isinstance(staged, LogBatchStaged)
+        assert isinstance(staged, StagedLogBatch)
         merge = Merge(staged.changes, one.began, staged.upto, staged.versions)
         stage = staged.changes[0].stage.name.name
         database.execute(f'CREATE TABLE kept AS SELECT * FROM "{stage}"; DELETE FROM "{stage}" WHERE id = 2')

@@ -41,7 +41,7 @@ MOVER = f"""
 
     with open_store(sys.argv[1]) as store:
         job = store.jobs.create(JobKind.MOVE, source="a", target="b", request={{}}, task="shop")
-        store.moves.tell(job.id, "shop", {TOLD!r})
+        store.moves.set_status(job.id, "shop", {TOLD!r})
         print(job.id, flush=True)
         sys.stdin.readline()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -78,7 +78,7 @@ def test_a_mover_that_is_killed_does_not_follow_any_more(store: MetaStore, url: 
 @pytest.mark.parametrize("state", ["caught up", "stopped in part", "stopped", "failed"])
 def test_a_mover_that_ended_in_order_has_the_last_word(store: MetaStore, url: str, state: str) -> None:
     job = move(store)
-    store.moves.tell(job.id, "shop", TOLD | {"state": state, "message": "so"})
+    store.moves.set_status(job.id, "shop", TOLD | {"state": state, "message": "so"})
     store.jobs.stop(job.id, JobState.INTERRUPTED)
     found = told(url)
     assert (found["state"], found["message"], found["lag_seconds"]) == (state, "so", None)
@@ -86,14 +86,14 @@ def test_a_mover_that_ended_in_order_has_the_last_word(store: MetaStore, url: st
 
 def test_a_mover_that_failed_without_a_word(store: MetaStore, url: str) -> None:
     job = move(store)
-    store.moves.tell(job.id, "shop", TOLD)
+    store.moves.set_status(job.id, "shop", TOLD)
     store.jobs.fail(job.id, "no room")
     assert (told(url)["state"], told(url)["message"]) == ("failed", "no room")
 
 
 def test_a_verification_of_the_task_is_not_its_mover(store: MetaStore, url: str) -> None:
     mover = move(store)
-    store.moves.tell(mover.id, "shop", TOLD)
+    store.moves.set_status(mover.id, "shop", TOLD)
     looked = store.jobs.create(JobKind.VERIFICATION, source="a", target="b", request={}, task="shop")
     assert api.control_move("shop", Wanted.STOP, url).job == mover.id
     store.jobs.stop(mover.id, JobState.INTERRUPTED)

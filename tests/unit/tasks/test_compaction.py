@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tieout.errors import UnsupportedError
 from tieout.model.row_changes import KEPT, ChangeKind, LogTable, Rows
 from tieout.model.tables import TableName
-from tieout.move.compaction import CopiedChanges, KeyedChanges
+from tieout.tasks.compaction import CopiedChanges, KeyedChanges
 
 NAME = TableName("shop", "orders")
 TABLE = LogTable(NAME, ("id", "a", "b"))
