@@ -2,23 +2,23 @@
 
 TieoutError
 ├── UsageError            the request itself can't be carried out (flags, names, combinations)
-│   └── StatementError        a CHECK statement that is none; the message's lines point at the place
+│   └── StatementError        an invalid CHECK statement; the message's lines point at the error
 ├── ConfigError           tieout.yaml or a URL is wrong
-├── EndpointError         a database or lake did not do what was asked
-│   ├── UnreachableError      host, port, TLS, time-out, dropped connection   (trying again can help)
+├── EndpointError         a database or lake did not do what Tieout asked
+│   ├── UnreachableError      host, port, TLS, time-out, dropped connection   (a retry can help)
 │   ├── AccessError           wrong password, missing privilege
 │   ├── MissingObjectError    no such database, table or column
 │   ├── ReadError             data that could not be read
-│   ├── LogLostError          the change log no longer reaches back to where it is wanted
+│   ├── LogLostError          the change log no longer reaches back far enough
 │   ├── WriteError            data that could not be written
 │   ├── FullError             it has no room left
-│   ├── BusyError             it gave way to another transaction                   (trying again can help)
+│   ├── BusyError             it gave way to another transaction                   (a retry can help)
 │   └── FencedError           another mover has taken over the task
 ├── UnsupportedError      an endpoint lacks what the request needs
 ├── MetaStoreError        the meta store can't be opened, read or written
 └── SparkFailure          the Spark session can't be started, or lost its executors
 
-Each has a stable `code` (documented, shown with the message) and says whether trying again can
+Each has a stable `code` (documented, shown with the message) and says whether a retry can
 help. They are raised on executors and travel to the driver, so they survive pickling: a subclass
 adds no constructor arguments.
 """

@@ -1,7 +1,7 @@
-"""Named places at which a test ends the program as a power failure would.
+"""Named points at which a test ends the program as a power failure would.
 
-TIEOUT_FAILPOINT names a file that holds a name, a number and a process: when the name is reached for the so
-many-th time, by whatever process that has the variable, the process named is killed, and this one.
+TIEOUT_FAILPOINT names a file with a name, a number n and a process id: when any process that has the variable reaches
+the name for the n-th time, it kills that process and itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _FILE = os.environ.get("TIEOUT_FAILPOINT")
 
 
 def reach(name: str) -> None:
-    """Does nothing, unless a test chose this place."""
+    """Does nothing, unless a test chose this point."""
     if _FILE is None or not os.path.exists(_FILE):
         return
     with open(_FILE) as chosen:

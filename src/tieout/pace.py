@@ -1,4 +1,4 @@
-"""Keeps work on rows at a rate."""
+"""Limits the rate of work on rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 @dataclass
 class Pace:
-    """Begins to count when it is made. `rows_per_second` None: as fast as it goes."""
+    """Counts from its creation. `rows_per_second` None: no limit."""
 
     rows_per_second: float | None
     _began: float = field(init=False)
@@ -21,14 +21,14 @@ class Pace:
         self._began = time.monotonic()
 
     def reached(self, rows: int) -> None:
-        """Waits until the rate allows this total number of rows."""
+        """Waits until the rate allows this number of rows in total."""
         if self.rows_per_second:
             due = self._began + rows / self.rows_per_second
             time.sleep(max(0.0, due - time.monotonic()))
 
 
 def paced(items: Iterator[T], rows_of: Callable[[T], int], rows_per_second: float | None) -> Iterator[T]:
-    """The same items, at no more than this number of rows a second."""
+    """The same items, at no more than `rows_per_second`."""
     pace, rows = Pace(rows_per_second), 0
     for item in items:
         yield item

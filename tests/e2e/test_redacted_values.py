@@ -58,7 +58,7 @@ def test_a_verification(verify, output):
         assert pair["source"].startswith("hash:")
         assert pair["source"] != pair["target"]
         assert loose["key"]["v"].startswith("hash:")
-        assert "values of rows are redacted: a hash stands for each" in found["notes"]
+        assert "values of rows are redacted: a hash replaces each" in found["notes"]
 
 
 def test_without_it_values_are_shown(verify):

@@ -22,7 +22,7 @@ from tieout.model.documents import failure_document, failure_from
 from tieout.model.failures import CheckResult, Failure, FailureKind, FailureState, KeptFailure
 
 _AT_ONCE = 500
-_TELLING = ("entry.", "rule", "message")
+_DISTINGUISHING = ("entry.", "rule", "message")
 """Details that tell failures apart which are about the same row: an entry of an index, a rule, an engine's words."""
 
 
@@ -165,9 +165,9 @@ def _identity(endpoint: str, failure: Failure, *, by_details: bool) -> str:
     where = dict(failure.primary_key) if failure.primary_key is not None else failure.place
     if failure.kind in (FailureKind.PRIMARY_KEY_VIOLATION, FailureKind.DANGLING_INDEX_ENTRY):
         where = failure.place or where
-    told = {name: value for name, value in failure.details.items() if by_details or name.startswith(_TELLING)}
+    details = {name: value for name, value in failure.details.items() if by_details or name.startswith(_DISTINGUISHING)}
     about = (failure.table, failure.columns, failure.index, failure.constraint)
-    return _hash(endpoint, failure.kind.value, *about, where, told)
+    return _hash(endpoint, failure.kind.value, *about, where, details)
 
 
 def _hash(*parts: object) -> str:

@@ -1,1 +1,1 @@
-"""What things are. Standard library only: every other room may use these."""
+"""The values that all rooms share. Standard library only."""

@@ -61,7 +61,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Incomparable:
-    """No form holds both types exactly; `reason` says so to the user."""
+    """No form holds both types exactly; `reason` tells the user why."""
 
     reason: str
 

@@ -19,10 +19,10 @@ EVERYTHING = frozenset(Family)
 
 
 class EngineChecker(StrEnum):
-    """Whether the engine's own checker is run."""
+    """Whether to run the engine's own checker."""
 
     SAFE = "safe"
-    """Where it does nothing but read."""
+    """Only where it just reads."""
     EXTENDED = "extended"
     """Also where it marks what it finds as corrupted."""
     NONE = "none"
@@ -30,7 +30,7 @@ class EngineChecker(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A table, as it was written; without a schema it is looked for in the default one."""
+    """A table, as the user wrote it; without a schema it belongs to the default one."""
 
     name: str
     schema: str | None = None
@@ -43,9 +43,9 @@ class Named:
 class CheckStatement:
     """One statement. Without `tables` it is about all of `database`.
 
-    `indexes` and `constraints` name those that are asked for; empty: all, if their family is. `changed`: only rows that
-    were changed since they were last checked. `as_of` is a moment of the past in the engine's words. `detached`: as a
-    job that nobody waits for.
+    `indexes` and `constraints` name those to check; empty: all, if their family is checked. `changed`: only rows that
+    were changed since their last check. `as_of` is a past moment in the engine's own format. `detached`: as a job that
+    nobody waits for.
     """
 
     text: str

@@ -15,24 +15,24 @@ class ConstraintKind(StrEnum):
     UNIQUE = "unique"
     FOREIGN_KEY = "foreign_key"
     OTHER = "other"
-    """One that no check knows: it is listed, and not checked."""
+    """A constraint that no check knows: listed, and not checked."""
 
     @property
     def of_row_alone(self) -> bool:
-        """Whether a row breaks it or not whatever other rows there are."""
+        """Whether a row breaks it regardless of other rows."""
         return self in (ConstraintKind.CHECK, ConstraintKind.NOT_NULL)
 
 
 class Enforcement(StrEnum):
     ENFORCED = "enforced"
     NOT_VALID = "not_valid"
-    """New rows are held to it; the old ones were never looked at."""
+    """The engine enforces it for new rows, and never checked the old ones."""
     DISABLED = "disabled"
-    """Nobody is held to it."""
+    """The engine does not enforce it."""
 
 
 class Match(StrEnum):
-    """When a reference with NULLs in it is right: SIMPLE, if there is one; FULL, if there is nothing else."""
+    """When a reference with NULLs is valid: SIMPLE, if any column is NULL; FULL, if all are."""
 
     SIMPLE = "simple"
     FULL = "full"
@@ -40,7 +40,7 @@ class Match(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a foreign key refers to: columns of the parent, in the order of its own."""
+    """The target of a foreign key: columns of the parent, in the order of the key's own."""
 
     parent: TableName
     columns: tuple[str, ...]
@@ -51,13 +51,13 @@ class Reference:
 class ConstraintInfo:
     """`expression` is that of a CHECK, in the engine's SQL. `index` is the one that enforces a key.
 
-    `columns` are for people: of a key on expressions, the expressions' texts. `compared`, in the engine's SQL, are the
-    parts of a key as they have to be unique, `equal` the operators that tell, where those are not the engine's own;
-    `condition` is that of a unique index that has not all rows. Of a foreign
-    key, `compared` are conditions between the columns of the parent `p` and of the child `c`, where the engine has more
-    to say than that they are equal. `unchecked` is why it can't be checked, if it can't.
+    `columns` are for people: for a key on expressions, the expressions' texts. `compared`, in the engine's SQL, are the
+    parts of a key that have to be unique, `equal` the operators that compare them, if not the engine's own;
+    `condition` is that of a partial unique index. For a foreign key, `compared` are conditions between the columns of
+    the parent `p` and of the child `c`, where plain equality is not enough. `unchecked` is why it can't be
+    checked, if it can't.
 
-    A NOT NULL that has no name of its own is called COLUMN_not_null.
+    A NOT NULL without a name of its own is called COLUMN_not_null.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""The stable JSON documents of what was found: values of rows are canonical text or null, never JSON numbers.
+"""The stable JSON documents of results: values of rows are canonical text or null, never JSON numbers.
 
-The document of a verification's request is what a job keeps so that it can be run again. It holds no secret: it carries
-the redacted URLs it is given, and whoever reads it back brings the real ones. A field that an older program did not
-write takes its default; one that this program does not know is refused, since it would be silently ignored.
+A job stores the document of its request, so that it can run again. The document has no secrets: it has redacted URLs,
+and the reader supplies the real ones. A field that an older program did not write gets its default; an unknown field is
+an error, since ignoring it would change the request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure
 from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, TableMoveStatus
 from tieout.model.preflight import EndpointFacts, Forecast, Guarantee, MoveForecast, Preflight, Problem, TableForecast
 from tieout.model.repair import CheckRepairSummary, RepairResult, RepairSummary
-from tieout.model.repair_choices import remedy
+from tieout.model.repair_choices import advice_on
 from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import TableResult, VerificationResult
 from tieout.model.truncated import truncated_documents, with_truncated
@@ -81,7 +81,7 @@ def difference_document(difference: Difference) -> dict[str, Any]:
 
 
 def _truncated_values(difference: Difference) -> dict[str, Any]:
-    """Which values are only the beginning of what the database holds, in the shape of `key` and `columns`."""
+    """Which values are truncated, in the structure of `key` and `columns`."""
     columns = {
         name: truncated_documents({"source": v.source, "target": v.target}) for name, v in difference.columns.items()
     }
@@ -134,7 +134,7 @@ def result_document(check: CheckResult) -> dict[str, Any]:
 
 
 def result_from(document: Mapping[str, Any]) -> CheckResult:
-    """What `result_document` was made of."""
+    """Reads what `result_document` wrote."""
     return CheckResult(
         Family(document["check"]),
         document["table"],
@@ -151,7 +151,7 @@ def result_from(document: Mapping[str, Any]) -> CheckResult:
 
 
 def failure_document(failure: Failure) -> dict[str, Any]:
-    advice = remedy(failure)
+    advice = advice_on(failure)
     document: dict[str, Any] = {
         "failure": failure.kind.value,
         "database": failure.database,
@@ -176,7 +176,7 @@ def failure_document(failure: Failure) -> dict[str, Any]:
 
 
 def failure_from(document: Mapping[str, Any]) -> Failure:
-    """What a document, perhaps an older one, tells of a failure."""
+    """Reads a failure from its document, perhaps an older one."""
     detected = document.get("detected_at")
     key, truncated = document["primary_key"], document.get("truncated_values", {})
     return Failure(
@@ -362,7 +362,7 @@ def request_document(request: VerifyRequest, redacted: tuple[str, str]) -> dict[
 
 
 def request_from_document(document: Mapping[str, Any], source_url: str, target_url: str) -> VerifyRequest:
-    """The request that the document was made of, with these URLs. Raises UsageError if it is none."""
+    """Reads a request from its document, with these URLs. UsageError if it is not one."""
     _refuse_unknown(document, VerifyRequest)
     return VerifyRequest(
         source_url,

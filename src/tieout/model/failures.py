@@ -1,4 +1,4 @@
-"""What a check of one database found, as data."""
+"""The results of a check of one database, as data."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ class FailureKind(StrEnum):
     NOT_NULL_VIOLATION = "not_null_violation"
     FOREIGN_KEY_VIOLATION = "foreign_key_violation"
     INVALID_INDEX = "invalid_index"
-    """One that the engine itself does not trust, or that was never finished."""
+    """An index that the engine itself does not trust, or that was never finished."""
     INVALID_INDEX_DEFINITION = "invalid_index_definition"
     INVALID_VIEW = "invalid_view"
-    """One that can't be read any more, or whose columns are others than it says."""
+    """A view that can no longer be read, or whose columns differ from its definition."""
     MISSING_REFERENCE = "missing_reference"
     """An object that refers to one that is gone."""
     INVALID_FOREIGN_KEY = "invalid_foreign_key"
-    """One whose parent has no such key any more."""
+    """A foreign key whose parent no longer has the key."""
     SEQUENCE_BEHIND = "sequence_behind"
-    """One that will hand out what its column has already."""
+    """A sequence whose next values already exist in its column."""
     INVALID_DEFAULT = "invalid_default"
     INVALID_GENERATED_COLUMN = "invalid_generated_column"
-    """One whose expression fails."""
+    """A generated column or default whose expression fails."""
     INVALID_VALUE = "invalid_value"
-    """One that its type does not have."""
+    """A value that its type does not have."""
     INVALID_ENCODING = "invalid_encoding"
-    """Text that is none in its character set."""
+    """Bytes that are not text in the column's character set."""
     VALUE_OUT_OF_RANGE = "value_out_of_range"
     INVALID_JSON = "invalid_json"
     WRONG_GENERATED_VALUE = "wrong_generated_value"
-    """One that differs from what its expression gives."""
+    """A stored value that differs from the result of its expression."""
     ENGINE_FINDING = "engine_finding"
     """What the engine's own checker says, in its own words."""
 
@@ -71,10 +71,10 @@ class CheckVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`primary_key` maps columns to canonical text; None where no row is known. That of a dangling entry is the key
-    which the entry points to, where it holds one: no row has it.
+    """`primary_key` maps columns to canonical text; None if no row is known. For a dangling entry it is the key that
+    the entry points to, if it holds one: no row has it.
 
-    `place` is where it lies, in the engine's own words: an address, a page. `details` tell more, as canonical text.
+    `place` is the row address or page, as the engine writes it. `details` are further values, as canonical text.
     """
 
     kind: FailureKind
@@ -114,11 +114,10 @@ class KeptFailure:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: of an index, a constraint, a table's schema or its values. `reason` says why it was not made.
+    """One check: of an index, a constraint, a table's schema or its values. `reason` says why it did not run.
 
-    `evidence` is how it is known that the index was read, and by what path the table was. `enforcement` is how far the
-    engine itself holds rows to a constraint. `cut`: it did not reach all that is wrong; what it did not find may be
-    there all the same.
+    `evidence` proves that the index was read, and says how the table was read. `enforcement` is how far the engine
+    itself enforces a constraint. `cut`: the check did not reach everything; what it did not find may be wrong, too.
     """
 
     family: Family
@@ -138,7 +137,7 @@ class CheckResult:
 class ChangedSpan:
     """The changes of a table that a check read: those between two positions of its log, and the number of their rows.
 
-    `whole` is the reason why all rows were checked, if they were. `since` None: no position was checked before.
+    `whole` is why all rows were checked, if they were. `since` None: no position was checked before.
     """
 
     table: str
@@ -151,7 +150,7 @@ class ChangedSpan:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """All that came of one statement. `truncated`: more failures than are listed. `changed`: of CHANGED alone."""
+    """The result of one statement. `truncated`: more failures than are listed. `changed`: for CHANGED only."""
 
     job: str
     endpoint: str
@@ -166,7 +165,7 @@ class CheckReport:
 
     @property
     def verdict(self) -> CheckVerdict:
-        """Nothing that was left out is clean."""
+        """A check that did not run is never clean."""
         found = {check.status for check in self.checks}
         if Status.FAILURES in found:
             return CheckVerdict.FAILURES

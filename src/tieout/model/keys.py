@@ -26,6 +26,6 @@ EVERYTHING = KeyRange()
 
 
 def ranges_between(bounds: list[Key]) -> list[KeyRange]:
-    """The len(bounds)+1 ranges that cover every key, cut at `bounds` (which are in order)."""
+    """The len(bounds)+1 ranges that cover every key, split at `bounds` (which are in order)."""
     edges: list[Key | None] = [None, *bounds, None]
     return [KeyRange(low, high) for low, high in pairwise(edges)]

@@ -1,4 +1,4 @@
-"""What a move is: its delivery and consistency, what its progress tells, how it ends."""
+"""What a move is: delivery and consistency, its progress, how it ends."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ DEFAULT_CONSISTENCY: Final = Consistency.TABLE
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Which transactions the rows of a chunk hold: all that end before a position.
+    """Which transactions the rows of a chunk contain: all that end before a position.
 
-    With a snapshot (PostgreSQL's xmin:xmax:xip,…) only those of them that it saw: what is in the log may
-    become visible later than what follows it there. Up to `settled` the rows may hold more of the log: they are of one
-    moment only once it is applied up to there.
+    With a snapshot (PostgreSQL's xmin:xmax:xip,…) only those that it saw: a transaction may become visible later than
+    one that follows it in the log. Up to `settled` the rows may contain more of the log: they are consistent only
+    once the log is applied up to there.
     """
 
     position: Position
@@ -48,7 +48,7 @@ class Held:
 
 
 def is_visible(xid: int, snapshot: str) -> bool:
-    """Whether a committed transaction is visible in a snapshot. The log tells 32 of an xid's 64 bits."""
+    """Whether a committed transaction is visible in a snapshot. The log has 32 of an xid's 64 bits."""
     low, high, running = snapshot.split(":")
     xmin, xmax = int(low), int(high)
     epoch = xmax >> 32 << 32
@@ -68,7 +68,7 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a table that is copied in one piece. `held` None: not copied yet."""
+    """A key range that is copied as a unit. `held` None: not copied yet."""
 
     table: TableName
     ordinal: int
@@ -79,7 +79,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class StoppedTable:
-    """A table of the source whose changes are not applied any more, and why. `target` None: nobody knows any more."""
+    """A table of the source whose changes are no longer applied, and why. `target` None: unknown."""
 
     source: str
     target: str | None
@@ -96,16 +96,16 @@ class Version:
 
 
 SCHEMA_NAME, TABLE_NAME = "_schema", "_table"
-"""What expressions call the schema and the name of the source's table: of tables that are merged, they tell which."""
+"""The names for the schema and the name of the source's table in expressions: they distinguish merged tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Work on the way, in Spark SQL over the source's columns, SCHEMA_NAME and TABLE_NAME.
+    """A transform, in Spark SQL over the source's columns, SCHEMA_NAME and TABLE_NAME.
 
-    `reads` are the columns that are read, and `key` the places of the source's key among them. `cells` has for each
-    column of the target the place of what is read for it, or an expression. `uses` are the columns that expressions
-    name, with their places. `shared`: other tables go to the same one.
+    `reads` are the columns to read, and `key` the indexes of the source's key among them. `cells` has for each column
+    of the target the index of what is read for it, or an expression. `uses` are the columns that expressions name, with
+    their indexes. `shared`: other tables go to the same target.
     """
 
     reads: tuple[tuple[Column, Column], ...]
@@ -118,9 +118,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A table's way: from which columns to which, in order, and the places of the key among them.
+    """From which columns of a source table to which of the target, in order, and the indexes of the key among them.
 
-    Without a key rows are a multiset. Where there is work on the way, the columns of the source are what comes of it.
+    Without a key, rows are a multiset. With a transform, the columns of the source are its results.
     """
 
     source: Table
@@ -129,11 +129,11 @@ class Transfer:
     key: tuple[int, ...] = ()
     shape: Shape | None = None
     takes_more: bool = True
-    """Columns that the source gets later go along, too."""
+    """Move columns that the source gets later, too."""
 
     @property
     def reads(self) -> Transfer:
-        """What is read for it, as it is."""
+        """The transfer of what is read, without the transform."""
         if self.shape is None:
             return self
         return Transfer(self.source, self.target, self.shape.reads, self.shape.key)
@@ -149,11 +149,11 @@ class Transfer:
 
 CAUGHT_UP = "caught up"
 STOPPED_IN_PART = "stopped in part"
-"""It has caught up with some of its tables, and gave up others."""
+"""It has caught up with some of its tables, and stopped others."""
 STOPPED = "stopped"
 FAILED = "failed"
 INTERRUPTED = "interrupted"
-"""Its process is gone, and did not say why."""
+"""Its process is gone, and left no reason."""
 
 ENDED = frozenset({CAUGHT_UP, STOPPED_IN_PART, STOPPED, FAILED})
-"""What a mover says of itself when it ends in order."""
+"""The states of a mover that ended in order."""

@@ -1,4 +1,4 @@
-"""What a typed name means: the choice that it names, or what a mistyped one was probably meant to be."""
+"""What a typed name means: the choice that it names, or the most similar one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def chosen(choices: Iterable[E], value: object, what: str) -> E:
-    """The choice that is meant: one of them, or its text, in capitals or not, with - or _ between its words.
+    """The choice that a value names: one of them, or its text, in upper or lower case, with - or _ between words.
 
-    UsageError for what is none of them; `what` says what they are, such as "strategy".
+    UsageError for anything else; `what` is what they are, such as "strategy".
     """
     known = {_folded(choice.value): choice for choice in choices}
     found = known.get(_folded(value)) if isinstance(value, str) else None

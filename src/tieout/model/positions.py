@@ -1,4 +1,4 @@
-"""Positions: places in a source's change log."""
+"""Positions in a source's change log."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _PLACE = re.compile(
 
 @dataclass(frozen=True)
 class Position:
-    """A place in one server's log: what was committed up to it lies before it.
+    """A point in one server's log: everything committed up to it lies before it.
 
-    The place is as that server writes it: bin.000002:4711 (with the GTIDs reached: bin.000002:4711@0-1-17,1-1-3),
-    0/16B3748, or a plain number. Behind it stands what tells this log from others, and proves later that the server
-    still has it:
+    It is written as that server does: bin.000002:4711 (with the GTIDs reached: bin.000002:4711@0-1-17,1-1-3),
+    0/16B3748, or a plain number. After it comes what distinguishes this log from others, and proves later that the
+    server still has it:
 
     - `#LOG`: its identity. MySQL: server id and creation time of the file. PostgreSQL: system identifier, timeline and
-      start of the server. SQLite: what was drawn when the capture began.
-    - `~TAIL`: something at the end of what lies before the place, and where: an event's checksum, a message of ours.
-    - `!COMMIT`: the last transaction before the place that was read. PostgreSQL: its LSN, xid and time. MySQL: its
+      start of the server. SQLite: a random number from when the capture began.
+    - `~TAIL`: something just before the position, and where: an event's checksum, a message of ours.
+    - `!COMMIT`: the last transaction read before the position. PostgreSQL: its LSN, xid and time. MySQL: its
       time, for each domain or server that numbers transactions by itself.
 
     ValueError for other text.
@@ -55,7 +55,7 @@ class Position:
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """What orders the positions of one log."""
+        """The sort key of positions of one log."""
         parts = self._parts
         if parts["number"] is not None:
             return int(parts["number"]), int(parts["offset"] or 0)
@@ -65,11 +65,11 @@ class Position:
 
     @cached_property
     def shown(self) -> str:
-        """The place alone, with its GTIDs: what people and reports see."""
+        """The position without its proofs, with its GTIDs: for people and reports."""
         return re.split("[#~!]", self.text)[0] if self._file is None else self._shown_file(self._file)
 
     def _shown_file(self, file: str) -> str:
-        # A file may have any of these signs in its name.
+        # A file name may contain any of these characters.
         return file + re.split("[#~!]", self.text[len(file) :])[0]
 
     @property
@@ -83,18 +83,18 @@ class Position:
 
     @property
     def offset(self) -> int:
-        """The place as one number: in its file, if the log is kept in files."""
+        """The position as one number: in its file, if the log is kept in files."""
         high, low = self.place
         return low if self.file else (high << 32) + low
 
     @property
     def gtids(self) -> str:
-        """The GTIDs reached, as the server writes them; "" if they are not known."""
+        """The GTIDs reached, as the server writes them; "" if unknown."""
         return self._parts["gtids"] or ""
 
     @property
     def log(self) -> str:
-        """The identity of the log; "" if it is not known."""
+        """The identity of the log; "" if unknown."""
         return self._parts["log"] or ""
 
     @property
@@ -111,32 +111,31 @@ class Position:
         return self._parts["commit"] or ""
 
     def of_log(self, log: str, *, tail: str = "", commit: str = "") -> Position:
-        """The same place, with what proves it."""
+        """The same position, with its proofs."""
         text = self.shown + (f"#{log}" if log else "") + (f"~{tail}" if tail else "")
         return Position(text + (f"!{commit}" if commit else ""))
 
     def with_commit_of(self, earlier: Position) -> Position:
-        """With the last transactions that were read before an earlier position, where none was read since."""
+        """The position with the last transactions before an earlier position, if none was read since."""
         commit = self.commit or earlier.commit
         if self.file:
             commit = commit_of({**moments_of(earlier.commit), **moments_of(self.commit)})
         return self.of_log(self.log, tail=self.tail, commit=commit)
 
     def is_same_log(self, other: Position) -> bool:
-        """Whether the order of the two places means anything."""
+        """Whether the two positions can be compared."""
         return _is_same_log(self._lineage, other._lineage)
 
     @cached_property
     def _lineage(self) -> tuple[str, int, str]:
-        """What tells logs apart: the name that its files have in common, the file's number, and the identity."""
+        """What distinguishes logs: the common name of their files, the file's number, and the identity."""
         return self.file.rpartition(".")[0], self.place[0] if self.file else 0, self.log
 
     def reaches(self, other: Position) -> bool:
-        """Whether all that lies before `other` lies before this one too. LogLostError: they are of different logs."""
+        """Whether everything before `other` is also before this one. LogLostError if they belong to different logs."""
         if self._lineage != other._lineage and not self.is_same_log(other):
             raise LogLostError(
-                f"{self} and {other} are positions of different logs",
-                "the server was replaced, or its log started over",
+                f"{self} and {other} belong to different logs", "the server was replaced, or its log was reset"
             )
         return self.place >= other.place
 
@@ -150,14 +149,14 @@ def _is_same_log(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool
     if base != other_base or bool(log) is not bool(other_log):
         return False
     if not base:
-        # PostgreSQL: the server may have been started anew since, the log goes on.
+        # PostgreSQL: the server may have been restarted since; the log continues.
         return log.split(".")[:2] == other_log.split(".")[:2]
     if not log:
         return True
     (server, created), (other_server, other_created) = log.split("."), other_log.split(".")
     if server != other_server:
         return False
-    # Of one name and number a log has one file; and the later one was begun later.
+    # A log has one file of each name and number; and a later file began later.
     earlier, later = (int(created), int(other_created)) if number < other_number else (int(other_created), int(created))
     return earlier == later if number == other_number else earlier <= later
 
@@ -169,7 +168,7 @@ def moments_of(commit: str) -> dict[str, str]:
 
 
 def commit_of(moments: Mapping[str, str]) -> str:
-    # An earlier version did not tell whose transaction it was.
+    # An earlier version did not store whose transaction it was.
     told = [lineage for lineage in sorted(moments) if lineage or len(moments) == 1]
     return "/".join(f"{lineage}.{moments[lineage]}".removeprefix(".") for lineage in told)
 

@@ -1,4 +1,4 @@
-"""What is known before anything is touched: how tables would be verified, what a move would promise, every problem."""
+"""What is known before a row is read or written: how to verify tables, what a move would promise, all problems."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tieout.model.results import Explanation, SchemaFinding, UnverifiedColumn
 class Guarantee:
     """What an "equal" of a table will mean.
 
-    `hash_bits` None: only counts are compared. `rechecks`: rows that differ while the table is written to are
-    rechecked. `resumes`: after a crash, finished ranges are not read again (else the table starts over).
+    `hash_bits` None: it compares only counts. `rechecks`: it rechecks rows that differ while others write to the table.
+    `resumes`: after a crash it does not read finished ranges again (else the table starts over).
     """
 
     hash_bits: int | None
@@ -60,7 +60,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that stands in the way, and what to do about it. `side` is source, target, or None for both."""
+    """A problem and its fix. `side` is source, target, or None for both."""
 
     severity: Severity
     message: str
@@ -79,10 +79,9 @@ class EndpointFacts:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """The result of a preflight of a verification, a move, or both.
+    """The preflight of a verification, or a move, or both.
 
-    `tables` are those that would be verified: none if an endpoint was not reached. `move` None: the task has no move,
-    or what it would promise is unknown.
+    `tables` are those to verify: none if an endpoint was not reached. `move` None: there is no move, or it is unknown.
     """
 
     source: EndpointFacts
@@ -92,9 +91,9 @@ class Preflight:
     move: MoveForecast | None = None
 
     def then(self, verification: Preflight) -> Preflight:
-        """Combines the preflight of a move with that of the verification after it.
+        """This preflight of a move, with that of the verification after it.
 
-        A table that the move will create does not exist yet; that is not a difference.
+        A table that the move will create can't be examined yet, and is not a difference.
         """
         moved = self.move.tables if self.move else ()
         made = {table.source_table for table in moved if table.state is TableState.MISSING}
@@ -114,25 +113,25 @@ class Preflight:
 
 
 class TargetLevel(StrEnum):
-    """What a target makes of changes that come to it, from the least to the most."""
+    """How safely a target applies changes, from the least to the most."""
 
     PRIMITIVE = "primitive"
-    """Whatever comes is written: what comes twice is there twice."""
+    """It writes every change: a change that comes twice is applied twice."""
     UNIQUE_KEY = "unique-key"
-    """What comes twice changes nothing: rows are found by their key."""
+    """A change that comes twice changes nothing: rows have a key."""
     LOGICAL_CLOCK = "logical-clock"
-    """What was applied is known by its position, and not applied again: without a key, too."""
+    """It stores the applied position and skips what was applied: without a key, too."""
     TRANSACTION = "transaction"
-    """And no part of a source's transaction is ever seen."""
+    """And nobody ever sees a part of a source's transaction."""
 
 
 class TableState(StrEnum):
     """What a target has of a table."""
 
     MISSING = "missing"
-    """It will be made."""
+    """Tieout will create it."""
     THERE = "there"
-    """It was made by somebody, and is empty."""
+    """It exists and is empty."""
     BEGUN = "begun"
     """It holds rows of this task."""
 
@@ -141,7 +140,7 @@ class TableState(StrEnum):
 class MoveTableForecast:
     """How one table would be moved. `target_levels` are those that it can have, `target_level` the one that it gets.
 
-    `promise` says in words what holds when a mover is killed.
+    `promise` says in words what is guaranteed when a mover is killed.
     """
 
     source_table: str
@@ -171,7 +170,7 @@ class MoveForecast:
 
 
 def levels_upto(most: TargetLevel, *, keyed: bool) -> tuple[TargetLevel, ...]:
-    """What a table can have on a target that can do so much. Without a key, rows can't be found by it."""
+    """The levels that a table can have on a target of this level. Without a key, it can't find rows."""
     order = list(TargetLevel)
     found = order[: order.index(most) + 1]
     return tuple(level for level in found if keyed or level is not TargetLevel.UNIQUE_KEY)
@@ -183,14 +182,14 @@ def consistencies_upto(most: Consistency) -> tuple[Consistency, ...]:
 
 
 def deliveries_of(most: TargetLevel) -> tuple[Delivery, ...]:
-    """What is not known to have been applied can't be left out, so that only one of two kills does no harm."""
+    """The deliveries of a level: a target that does not store what was applied can promise only one of the two."""
     if most in (TargetLevel.LOGICAL_CLOCK, TargetLevel.TRANSACTION):
         return tuple(Delivery)
     return (Delivery.AT_LEAST_ONCE,)
 
 
 def level_of(delivery: Delivery, *, keyed: bool) -> TargetLevel:
-    """What a delivery makes of a table."""
+    """The level that a table gets by a delivery."""
     if delivery is Delivery.AT_LEAST_ONCE:
         return TargetLevel.UNIQUE_KEY if keyed else TargetLevel.PRIMITIVE
     return TargetLevel.TRANSACTION if delivery is Delivery.EXACTLY_ONCE else TargetLevel.LOGICAL_CLOCK
@@ -198,12 +197,12 @@ def level_of(delivery: Delivery, *, keyed: bool) -> TargetLevel:
 
 def promise_of(delivery: Delivery, *, keyed: bool) -> str:
     if delivery is Delivery.EXACTLY_ONCE:
-        return "nothing is lost, nothing is there twice"
+        return "nothing is lost or duplicated"
     if delivery is Delivery.AT_MOST_ONCE:
-        return "nothing is there twice; killed, the last batch may be lost"
+        return "nothing is duplicated; if the mover is killed, the last batch may be lost"
     if keyed:
-        return "nothing is lost; what is applied twice changes nothing"
-    return "nothing is lost; killed, the last batch may be there twice"
+        return "nothing is lost; applying a change twice does no harm"
+    return "nothing is lost; if the mover is killed, the last batch may be duplicated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +210,8 @@ class Retention:
     """What a task has at its source, and what ends the log there.
 
     `left`: what stays there while no mover runs, in words; None: nothing. `kept`: bytes of log that the source keeps
-    for this task; None: it keeps none for it in particular. `limit` says in words what ends it. `seconds`: how long
-    the log is there, whoever still has to read it; None: time does not end it. `warning`: what may go wrong.
+    for this task; None: it keeps none for it in particular. `limit` says in words what limits the log. `seconds`: how
+    long the source keeps it, read or unread; None: time does not limit it. `warning`: what may go wrong.
     """
 
     left: str | None
@@ -222,7 +221,7 @@ class Retention:
     warning: Problem | None = None
 
     def warning_words(self, unread_seconds: float) -> str | None:
-        """What may go wrong, and what to do, when the log was last read up to its end so long ago."""
+        """What may go wrong, and what to do, if the log was last read to its end `unread_seconds` ago."""
         if self.seconds is not None and unread_seconds > self.seconds / 2:
             hours = f"{unread_seconds / 3600:.1f} hours"
             return f"{self.limit}, and no mover has read all of it for {hours}: run one before the log is gone"

@@ -1,4 +1,4 @@
-"""What a running piece of work tells whoever listens: the terminal, the log, a page."""
+"""The progress of running work, for listeners: the terminal, the log, a page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`stage` is schema, counts, digests, rows or done. `rows_total` None: not known (yet)."""
+    """`stage` is schema, counts, digests, rows or done. `rows_total` None: unknown (yet)."""
 
     stage: str
     table: str | None = None

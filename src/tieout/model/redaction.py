@@ -1,7 +1,7 @@
 """Values of rows, kept out of reports, logs and the meta store: keys and hashes remain.
 
-A value's hash has a key that is made for one run and thrown away. So equal values have equal hashes within a run, and
-nobody finds a value by trying all that it could be.
+The hash has a random key, which is discarded after the run. So equal values have equal hashes within a run, and nobody
+can find a value by trying all candidates.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from tieout.model.differences import Difference, ValuePair
 from tieout.model.failures import CheckResult, Failure
 from tieout.model.server_words import hidden
 
-NOTE = "values of rows are redacted: a hash stands for each"
+NOTE = "values of rows are redacted: a hash replaces each"
 
 _MARK = "hash:"
 _HIDDEN = re.compile(rf"{_MARK}[0-9a-f]{{16}}")
 
 _DEFINITIONS = {"rule", "refers_to", "same_as", "expression", "definition", "sequence"}
-"""Details of a failure that tell of definitions, or of other rows' keys."""
+"""Details of a failure about definitions, or about other rows' keys."""
 _WORDS = {"reason", "message", "error"}
 """Details that are an engine's own words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Hides values under one run's key. Picklable: values are hidden where they are read."""
+    """Hides values under one run's key. Picklable: hides values where they are read."""
 
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     def value(self, text: str | None) -> str | None:
-        """Its hash; NULL stays NULL, and a hash what it is."""
+        """The value's hash; NULL and a hash stay as they are."""
         if text is None or is_hidden(text):
             return text
         return _MARK + hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self.key, digest_size=8).hexdigest()
 
     def difference(self, found: Difference, *, keyed: bool) -> Difference:
-        """Not `keyed`: what stands for the key are all the values of the row."""
+        """Not `keyed`: the key is all the values of the row."""
         columns = {n: ValuePair(self.value(v.source), self.value(v.target)) for n, v in found.columns.items()}
         return replace(found, key=found.key if keyed else self._values(found.key), columns=columns)
 
@@ -54,7 +54,7 @@ class Redaction:
         return found if found.reason is None else replace(found, reason=without_values(found.reason))
 
     def _detail(self, found: Failure, name: str, text: str | None) -> str | None:
-        # A column may have the name of anything.
+        # A column may have any name.
         if name in found.columns or (name not in _DEFINITIONS and name not in _WORDS):
             return self.value(text)
         return without_values(text) if text is not None and name in _WORDS else text
@@ -64,7 +64,7 @@ class Redaction:
 
 
 def is_hidden(text: str | None) -> bool:
-    """Whether it is what stands for a value."""
+    """Whether it is the hash that replaces a value."""
     return text is not None and _HIDDEN.fullmatch(text) is not None
 
 
@@ -80,8 +80,8 @@ _OF_KEY = re.compile(r"\)=\(.*\)", re.DOTALL)
 
 
 def without_values(message: str) -> str:
-    """An engine's or a driver's words, without what they quote. Names that they quote stay, where they are known by the
-    word before them.
+    """An engine's or a driver's message, without what it quotes. Quoted names stay, if the word before them shows that
+    they are names.
     """
     message = _OF_KEY.sub(")=(***)", message)
     names = {found.start("q"): found.end() for found in _NAME.finditer(message)}
@@ -95,8 +95,8 @@ def without_values(message: str) -> str:
 
 
 def _after_value(message: str, quote: re.Match[str]) -> str:
-    """The text after a value. The value may contain quotes itself, so it ends at the last quote, or at the last one
-    that a name follows.
+    """What follows a value, which may contain quotes itself: the value ends at the last quote, or at the last one
+    before a name.
     """
     closing = [found.start() for found in re.finditer(re.escape(quote[0]), message) if found.start() > quote.start()]
     if not closing:
@@ -107,7 +107,7 @@ def _after_value(message: str, quote: re.Match[str]) -> str:
 
 @contextmanager
 def values_hidden(wanted: bool) -> Iterator[None]:
-    """Errors that leave the block contain no values; inside it, server messages are redacted."""
+    """Errors that leave the block contain no values; inside, messages of servers are redacted."""
     try:
         with hidden(wanted):
             yield
@@ -121,6 +121,6 @@ def values_hidden(wanted: bool) -> Iterator[None]:
         ours = type(error).__module__.startswith("tieout.")
         if not wanted or ours or not (panic or isinstance(error, Exception)):
             raise
-        # Nobody knows whose words these are. Where it happened can be told.
+        # The message may come from anywhere; the error's type is safe to show.
         line = f"{type(error).__name__} (its message is redacted)"
         raise RuntimeError(line).with_traceback(error.__traceback__) from None

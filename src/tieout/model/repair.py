@@ -1,4 +1,4 @@
-"""What planning a repair found out, and what carrying it out came to, as data: for differences and for failures."""
+"""Repair plans and their results, as data: for differences and for failures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Unrepaired:
 
 @dataclass(frozen=True, slots=True)
 class RepairSummary:
-    """A plan as it was made; nothing has been changed. URLs are redacted.
+    """A new plan; nothing has been changed. URLs are redacted.
 
-    `vanished` differences were gone when both sides were read again. `skipped` rows are in the plan with
-    the reason why they are left alone. `not_kept` differences were counted by the job and not listed: repair,
-    verify again, and they show.
+    `vanished` differences were gone on the recheck of both sides. `skipped` rows are in the plan with the reason why
+    the repair leaves them alone. The job counted `not_kept` differences without listing them: to get them, repair and
+    verify again.
     """
 
     plan: str
@@ -62,9 +62,9 @@ class RepairResult:
 
     `action` is apply or undo. `done` changes were applied, or undone; `skipped` rows had changed meanwhile or
     could not be planned; `failed` ones the engine refused. `different` counts the plan's rows that still differ
-    from the source's (None: not looked at, after an undo); `differences` are the first of them. `messages` say
+    from the source's (None: not compared, after an undo); `differences` are the first of them. `messages` say
     what was skipped and what failed, the first few. `undecided` failures of a check wait for a choice; `kept` changes
-    stay after an undo, as nothing is lost by them.
+    stay after an undo, because they lose no data.
     """
 
     plan: str
@@ -95,8 +95,8 @@ class RepairResult:
 class Decisions:
     """What people have decided: `choices` by the name of a kind of failure or by a failure's id.
 
-    `values` are for what is replaced, and for parents that are inserted: by COLUMN or TABLE.COLUMN, canonical text.
-    `triggers`: rows are changed although triggers run, whatever those change elsewhere.
+    `values` are for replaced values and for inserted parents: by COLUMN or TABLE.COLUMN, canonical text.
+    `triggers`: change rows although triggers run, whatever those change elsewhere.
     """
 
     choices: Mapping[str, Choice] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One thing that would be done: of a row, an index or a sequence, in words."""
+    """One planned change of a row, an index or a sequence, in words."""
 
     action: str
     table: str
@@ -128,7 +128,7 @@ class OpenFailure:
 
 @dataclass(frozen=True, slots=True)
 class LostRow:
-    """A row that entries of indexes still tell of. `unknown` are columns that none of them has."""
+    """A row that only index entries still describe. `unknown` are columns that none of them has."""
 
     table: str
     place: str | None
@@ -141,7 +141,7 @@ class LostRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckRepairSummary:
-    """A plan as it was made; nothing has been changed. `vanished` failures were gone when they were read again."""
+    """A new plan; nothing has been changed. `vanished` failures were gone on the recheck."""
 
     plan: str
     job: str

@@ -1,4 +1,4 @@
-"""What can be done about a failure: of itself, by somebody's decision, or not at all. Pure."""
+"""How a failure can be repaired: automatically, by somebody's decision, or not at all. Pure."""
 
 from __future__ import annotations
 
@@ -10,61 +10,61 @@ from tieout.model.failures import Failure, FailureKind
 
 class Category(StrEnum):
     AUTOMATIC = "automatic"
-    """There is one right way, and no row is lost by it."""
+    """There is one right way, and it loses no row."""
     DECISION = "decision"
     """There are several ways, and only people know which is right."""
     NOT_REPAIRABLE = "not_repairable"
-    """Nothing that Tieout could do; the suggestion says what people can."""
+    """Tieout can't repair it; the suggestion says what people can do."""
 
 
 class Choice(StrEnum):
-    """How one failure is repaired. A plan takes one for a kind of failure, or for one failure."""
+    """How to repair a failure. People choose for a kind of failure, or for one failure."""
 
     REBUILD = "rebuild"
-    """Rebuilds the index from the table."""
+    """Rebuild the index from the table."""
     CREATE = "create"
-    """The row is right: its index is rebuilt, and then has it."""
+    """The row is right: rebuild the index, which then has it."""
     DELETE = "delete"
-    """The row goes, and a copy of it to quarantine."""
+    """Delete the row, after copying it to quarantine."""
     QUARANTINE = "quarantine"
-    """The entry goes to quarantine, and its index is rebuilt without it."""
+    """Copy the entry to quarantine, and rebuild its index without it."""
     RESTORE = "restore"
-    """The row that entries tell of is inserted again, as far as they know it."""
+    """Insert the row again that the entries describe, as far as they know it."""
     SET_NULL = "set_null"
     SET_DEFAULT = "set_default"
     REPLACE = "replace"
-    """By a value that is given with the choice."""
+    """With a value that comes with the choice."""
     INSERT_PARENT = "insert_parent"
     KEEP_FIRST = "keep_first"
-    """Keeps the row with the lowest key or address, and deletes its duplicates."""
+    """Keep the duplicate with the lowest key or address, and delete the others."""
     KEEP_LAST = "keep_last"
     RECOMPUTE = "recompute"
-    """The row is written again as it is, and what is generated from it with it."""
+    """Write the row again unchanged, which computes its generated values."""
     ADVANCE = "advance"
-    """The sequence goes on behind the highest value."""
+    """Continue the sequence after the highest value."""
     LEAVE = "leave"
-    """Nothing is done."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
-    """`choices` are the ways; of an automatic one, the first is taken. Whatever it is, it can be left as it is."""
+class Advice:
+    """`choices` are the possible repairs; an automatic repair takes the first. LEAVE is always possible."""
 
     category: Category
     suggestion: str
     choices: tuple[Choice, ...] = ()
 
 
-def _automatic(suggestion: str, choice: Choice) -> Remedy:
-    return Remedy(Category.AUTOMATIC, suggestion, (choice,))
+def _automatic(suggestion: str, choice: Choice) -> Advice:
+    return Advice(Category.AUTOMATIC, suggestion, (choice,))
 
 
-def _decision(suggestion: str, *choices: Choice) -> Remedy:
-    return Remedy(Category.DECISION, suggestion, choices)
+def _decision(suggestion: str, *choices: Choice) -> Advice:
+    return Advice(Category.DECISION, suggestion, choices)
 
 
-def _by_hand(suggestion: str) -> Remedy:
-    return Remedy(Category.NOT_REPAIRABLE, suggestion)
+def _by_hand(suggestion: str) -> Advice:
+    return Advice(Category.NOT_REPAIRABLE, suggestion)
 
 
 _VALUE = (Choice.REPLACE, Choice.SET_NULL, Choice.DELETE)
@@ -82,7 +82,7 @@ _REMEDIES = {
     ),
     FailureKind.STALE_INDEX_ENTRY: _automatic("rebuild the index: the table is right", Choice.REBUILD),
     FailureKind.WRONG_ROW_REFERENCE: _automatic(
-        "rebuild the index; what the entry tells of the row that was there goes to quarantine", Choice.REBUILD
+        "rebuild the index; the entry's values go to quarantine", Choice.REBUILD
     ),
     FailureKind.WRONG_STORED_VALUE: _automatic("rebuild the index: the table is right", Choice.REBUILD),
     FailureKind.DUPLICATE_INDEX_ENTRY: _automatic("rebuild the index", Choice.REBUILD),
@@ -121,7 +121,7 @@ _REMEDIES = {
     FailureKind.INVALID_VIEW: _by_hand("replace the view by one that reads what is there (CREATE OR REPLACE VIEW)"),
     FailureKind.MISSING_REFERENCE: _by_hand("create what it refers to again, or drop the object"),
     FailureKind.INVALID_FOREIGN_KEY: _by_hand("give the parent its key back, or drop the foreign key"),
-    FailureKind.SEQUENCE_BEHIND: _automatic("let the sequence go on behind the highest value", Choice.ADVANCE),
+    FailureKind.SEQUENCE_BEHIND: _automatic("continue the sequence after the highest value", Choice.ADVANCE),
     FailureKind.INVALID_DEFAULT: _by_hand("give the column another default (ALTER TABLE … ALTER COLUMN … SET DEFAULT)"),
     FailureKind.INVALID_GENERATED_COLUMN: _by_hand("repair what the expression uses, or give the column another one"),
     FailureKind.INVALID_VALUE: _decision("replace the value, set it to NULL, or delete the row", *_VALUE),
@@ -129,25 +129,25 @@ _REMEDIES = {
     FailureKind.VALUE_OUT_OF_RANGE: _decision("replace the value, set it to NULL, or delete the row", *_VALUE),
     FailureKind.INVALID_JSON: _decision("replace the document, set it to NULL, or delete the row", *_VALUE),
     FailureKind.WRONG_GENERATED_VALUE: _automatic("write the row again: the value is then computed", Choice.RECOMPUTE),
-    FailureKind.ENGINE_FINDING: _by_hand("see what the engine's manual says of it; restore the table from a backup"),
+    FailureKind.ENGINE_FINDING: _by_hand("look it up in the engine's manual; restore the table from a backup"),
 }
 
-UNKNOWN = _by_hand("see what the check says of it")
+UNKNOWN = _by_hand("read the check's message")
 
 
-def remedy_of(kind: FailureKind) -> Remedy:
+def advice_for(kind: FailureKind) -> Advice:
     return _REMEDIES.get(kind, UNKNOWN)
 
 
-def remedy(failure: Failure) -> Remedy:
-    """A row that can't be called by a key or a place can't be changed: there, only an index is repaired."""
-    found = remedy_of(failure.kind)
+def advice_on(failure: Failure) -> Advice:
+    """A row without a key or an address can't be changed: then, Tieout repairs only an index."""
+    found = advice_for(failure.kind)
     if failure.primary_key is not None or failure.place is not None:
         return found
     if failure.kind is FailureKind.MISSING_INDEX_ENTRY:
-        return Remedy(found.category, found.suggestion, (Choice.CREATE,))
+        return Advice(found.category, found.suggestion, (Choice.CREATE,))
     if failure.kind in _OF_ROWS:
-        return Remedy(Category.NOT_REPAIRABLE, f"{found.suggestion}; by hand, since the row has no key or address")
+        return Advice(Category.NOT_REPAIRABLE, f"{found.suggestion}; by hand, since the row has no key or address")
     return found
 
 

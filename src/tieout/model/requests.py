@@ -12,7 +12,7 @@ from tieout.model.nearest import chosen
 from tieout.model.results import Strategy
 
 _STRATEGIES = tuple(strategy for strategy in Strategy if strategy is not Strategy.COUNTS)
-"""The strategies that a request can name; `counts_only` selects counts."""
+"""The strategies that a user can choose: `counts_only` selects COUNTS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class TableRequest:
     `source` may hold `*` and `?`; `target` None means the table of the same name. Names are
     `table` or `schema.table`. `where` is SQL for both sides unless a side has its own. `columns` None means
     all. `tolerance` maps a column to an absolute ("0.001") or relative ("1e-9 relative") one.
-    `expressions` maps a column to SQL for the source and for the target ("": the column itself). Where names are
-    wanted, a list of them does as well as a tuple, and so does a single name; a tolerance may be a number.
+    `expressions` maps a column to SQL for the source and for the target ("": the column itself). Names may be a list, a
+    tuple or a single name; a tolerance may be a number.
     """
 
     source: str
@@ -47,12 +47,12 @@ class TableRequest:
 
 
 def put(frozen: object, name: str, value: Any) -> None:
-    """Gives a field of a frozen dataclass the value that was meant, while it is made."""
+    """Sets a field of a frozen dataclass to its normalized value, during construction."""
     object.__setattr__(frozen, name, value)
 
 
 def table_requests(tables: str | TableRequest | Iterable[str | TableRequest]) -> tuple[TableRequest, ...]:
-    """Tables as a person gives them: one or many, by plain names where nothing else is to be said of them."""
+    """Tables as a person writes them: one or many, by plain names or as requests."""
     given = (tables,) if isinstance(tables, str | TableRequest) else tables
     return tuple(TableRequest(table) if isinstance(table, str) else table for table in given)
 
@@ -62,8 +62,7 @@ class VerifyOptions:
     """How to verify. `limit` None lists (and keeps, for repair) every difference.
 
     `chunk_rows` None: FIRST_CHUNK_ROWS at first, then as many as are read in `chunk_seconds`.
-    `redact_values`: of rows that differ, keys and hashes of values are listed and kept, and no value. A strategy may
-    be given by its text, "pull".
+    `redact_values`: list and store keys and hashes of values instead of values. A strategy may be its text, "pull".
     """
 
     strategy: Strategy = Strategy.AUTO
@@ -119,8 +118,8 @@ class MoveOptions:
 class MoveRequest:
     """Two endpoint URLs (secrets included; never logged) and what to move. No tables: all.
 
-    `redact_values`: errors that are shown and stored quote no values of rows. A table may be given by its plain name,
-    delivery and consistency by their texts, "exactly-once".
+    `redact_values`: messages and stored errors quote no values of rows. A table may be its plain name, delivery and
+    consistency may be their texts, "exactly-once".
     """
 
     task: str

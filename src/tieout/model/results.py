@@ -1,4 +1,4 @@
-"""What a verification found, as data. Judging is `tieout.verification.judge`; words are `tieout.report`."""
+"""The results of a verification, as data. `tieout.verification.judge` makes them, `tieout.report` renders them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a table is verified the way it is: the strategy, the alignment, and a line for each choice."""
+    """How a table is verified, and why: the strategy, the alignment, and a line for each choice."""
 
     strategy: Strategy
     alignment: str
@@ -89,7 +89,7 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """The whole of a verification. URLs are redacted. `truncated`: more differences than are listed."""
+    """The result of a verification. URLs are redacted. `truncated`: more differences than are listed."""
 
     verdict: Verdict
     job: str

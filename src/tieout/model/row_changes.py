@@ -1,4 +1,4 @@
-"""Changes of rows, as a change log tells them."""
+"""Changes of rows, as a change log has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ChangeKind(IntEnum):
 
 
 class _Kept:
-    """Stands for the old value of a column that the log left out of a row's image."""
+    """Marks a column that the log left out of a row's image: it has the value that it had before."""
 
     __slots__ = ()
 
@@ -47,8 +47,8 @@ class Rows:
     """Changes of one table and one kind, in order: new images, for a DELETE the old ones.
 
     `before` are the old images of an UPDATE, one for each of `rows`; None if the log has none: the key did
-    not change then. An old image may hold KEPT for columns that are not part of the key. `whole` means that `rows`
-    hold no KEPT; without it they may still hold none.
+    not change then. An old image may hold KEPT for columns that are not part of the key. `whole`: `rows` hold no
+    KEPT; if it is not set, they may or may not.
     """
 
     table: LogTable
@@ -69,8 +69,8 @@ class Emptied:
 class Redefined:
     """What a statement did to a table's definition.
 
-    `added` are columns with the default that rows got which were there; `changed` those that may have other values
-    now. `unindexed`: indexes that are gone. `reason` is why no row of it can be relied on.
+    `added` are columns with the default that existing rows got; `changed` those that may have other values now.
+    `unindexed`: indexes that are gone. `reason` is why its rows can no longer be trusted.
     """
 
     table: TableName
@@ -86,9 +86,9 @@ class Redefined:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The text of a statement that does not change rows: DDL. `schema` is the one it ran in.
+    """A statement that does not change rows, as text: DDL. `schema` is the one it ran in.
 
-    `redefined`: those of the tables asked for that it is about, unless it leaves them as they are.
+    `redefined`: which of the requested tables it changes.
     """
 
     schema: str
@@ -100,8 +100,8 @@ class Statement:
 class Begin:
     """The start of a transaction: `position` lies before its end, and not before the end of those before it.
 
-    `late`: its changes may have become visible some time behind that place (XA), so nobody knows which snapshots of
-    the time after it hold them.
+    `late`: its changes may have become visible some time after that position (XA), so it is unknown which later
+    snapshots contain them.
     """
 
     position: Position
@@ -113,7 +113,7 @@ class Begin:
 class Commit:
     """The end of the transaction that all items since its Begin belong to.
 
-    `position` is behind it. `transaction` is its name in the source (a GTID, an xid), `at` microseconds since 1970.
+    `position` is just after it. `transaction` is its name in the source (a GTID, an xid), `at` microseconds since 1970.
     """
 
     position: Position
@@ -123,7 +123,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The log was read as far as requested. `position` is its end, with what proves it later (Position)."""
+    """The end of what was requested. `position` is that end, with its proofs (Position)."""
 
     position: Position
 

@@ -1,8 +1,8 @@
 """Messages of servers, drivers and Spark, without values of rows.
 
-Any message may contain a value: a server quotes values in its own language, and users' functions raise any text. So
-while values are hidden, Tieout shows only what is known to contain none: a code, and known beginnings of messages.
-It decides that where a message comes in. Further on it is part of our own text, and nobody can tell them apart.
+Any message may contain a value: a server quotes in its own language, and users' functions raise what they like. So
+while values are hidden, Tieout shows only what is known to be safe: a code, and beginnings from a fixed list. It
+decides that where a message comes in; later the message is part of our own, and cannot be separated.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ _asked = 0
 
 
 def are_hidden() -> bool:
-    """Whether a job of this process hides values. Of a process, not of a thread: jobs work in threads of their own."""
+    """Whether a job of this process hides values. For the process, not a thread: jobs start threads of their own."""
     return _asked > 0
 
 
 @contextmanager
 def hidden(wanted: bool = True) -> Iterator[None]:
-    """Inside the block, messages of servers, drivers and Spark are shown without values."""
+    """Hides values in messages of servers and drivers inside the block."""
     global _asked  # noqa: PLW0603 - of a process
     with _lock:
         _asked += wanted
@@ -105,7 +105,7 @@ def hidden(wanted: bool = True) -> Iterator[None]:
 
 
 def told(text: str, code: object = None) -> str:
-    """The part of a server's message that may be shown. `code` contains no value: an error's number, or its class."""
+    """A server's message as it may be shown. `code` can't contain a value: an error's number, or its class."""
     if not are_hidden():
         return text
     known = max((words for words in _BEGINNINGS if text.startswith(words)), key=len, default=None)
@@ -114,5 +114,5 @@ def told(text: str, code: object = None) -> str:
 
 
 def told_of(error: Exception) -> str:
-    """The part of an exception's message that may be shown, for exceptions without a code."""
+    """An exception's message as it may be shown, for those that have no code."""
     return told(str(error), type(error).__name__)

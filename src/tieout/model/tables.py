@@ -16,14 +16,14 @@ class TableName:
     name: str
 
     def __str__(self) -> str:
-        """No two tables have the same text: a schema whose end would be ambiguous is quoted."""
+        """Unambiguous: a schema with a dot in its name is in quotes."""
         if "." in self.schema or '"' in self.schema:
             return '"' + self.schema.replace('"', '""') + f'".{self.name}'
         return f"{self.schema}.{self.name}"
 
     @classmethod
     def parse(cls, text: str) -> TableName | None:
-        """From what `str` gives; None if there is no schema in it."""
+        """Parses what `str` gives; None if it has no schema."""
         if quoted := _QUOTED.fullmatch(text):
             return cls(quoted[1].replace('""', '"'), quoted[2])
         schema, dot, name = text.partition(".")
@@ -35,7 +35,7 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"\.(.*)', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `order` names the total order its engine sorts it in, or None if none can be relied on;
+    """A column. `order` names the total order its engine sorts it in, or None if none is reliable;
 
     two columns with the same `order` sort the same values the same way, whichever server does it. `operators` is the
     schema of the operators that compare it, if they are not the engine's own: its type came with an extension.
@@ -74,8 +74,8 @@ class Constraint:
 class Table:
     """`key` is the primary key, else a unique key without NULLs, else empty: rows are a multiset.
 
-    `sampled_keys` are values of a key of one column that divide its rows into equal parts, as far as the
-    engine's statistics know, in order; empty if they are missing or out of date. `declares`: keys and NOT NULL
+    `sampled_keys` are values of a key of one column that divide its rows into equal parts, according to the
+    engine's statistics, in order; empty if they are missing or out of date. `declares`: keys and NOT NULL
     are declared where they hold; files declare neither.
     """
 

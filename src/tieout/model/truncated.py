@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 LONGEST_KEPT = 65_536
-"""The most bytes of a value that is kept whole. Keys of indexes are shorter: 3,072 bytes in MariaDB."""
+"""The most bytes of a value to store whole. Keys of indexes are shorter: 3,072 bytes in MariaDB."""
 LONGEST_IN_FAILURE = 4096
-"""The same for values in a check's failures, which lists more rows."""
+"""The same for failures of a check, which lists more rows."""
 SHORTEST_KEPT = 64
-"""A value of at most this many bytes is kept whole, however many values a row has."""
+"""A value of at most this many bytes is always stored whole, however many there are."""
 BEGINNING = 1000
-"""The number of characters that are kept of a longer value."""
+"""How many characters of a longer value to store."""
 
 _TOGETHER = 1 << 20
-"""Bytes of all values of one row: the meta store keeps them in one of its own."""
+"""The most bytes of all values of a row: the meta store holds them in one of its own rows."""
 
 
 def longest_of(values: int, longest: int = LONGEST_KEPT) -> int:
-    """The most bytes of a value that is kept whole, in a row with this number of values."""
+    """The most bytes that each of `values` values of a row may have to be stored whole."""
     return min(longest, max(SHORTEST_KEPT, _TOGETHER // max(values, 1)))
 
 
@@ -27,7 +27,7 @@ class TruncatedText(str):
     """The beginning of a value's canonical text.
 
     As text it reads `beginning… (67,108,864 bytes, xxh3 0f3a…)`, so two of them are equal only if the values are. It is
-    for people and for comparing, and never to be written into a database: read the value again.
+    for people and for comparisons; never write it into a database: read the value again.
     """
 
     beginning: str
@@ -43,7 +43,7 @@ class TruncatedText(str):
         return TruncatedText, (self.beginning, self.length, self.hash)
 
     def document(self) -> dict[str, Any]:
-        """What a script needs: how many characters of the text are the value's own, its bytes, its hash."""
+        """For scripts: how many characters of the text are the value's own, its size in bytes, its hash."""
         return {"kept": len(self.beginning), "length": self.length, "xxh3": self.hash}
 
 
@@ -64,12 +64,12 @@ def is_whole(values: Mapping[str, str | None]) -> bool:
 
 
 def truncated_documents(values: Mapping[str, str | None]) -> dict[str, Any]:
-    """Describes the truncated values, by name."""
+    """The documents of the truncated values, by name."""
     return {name: value.document() for name, value in values.items() if isinstance(value, TruncatedText)}
 
 
 def with_truncated(values: Mapping[str, str | None], documents: Mapping[str, Any]) -> dict[str, str | None]:
-    """The values again, from their texts and from what `truncated_documents` said beside them."""
+    """Reads the values from their texts and their `truncated_documents`."""
     return {
         name: value if value is None or name not in documents else _from(value, documents[name])
         for name, value in values.items()

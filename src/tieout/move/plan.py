@@ -34,11 +34,11 @@ class Planner:
         """
         progress, task = self.creator.target.progress, self.request.task
         planned = progress.planned_columns(task)
-        asked = routes(*self.endpoints, self.request)
-        self._stop_late(asked, planned)
-        self._stop_away(asked, planned)
+        routed = routes(*self.endpoints, self.request)
+        self._stop_late(routed, planned)
+        self._stop_away(routed, planned)
         stopped = progress.stopped(task)
-        found = [route for route in asked if str(route.source) not in stopped]
+        found = [route for route in routed if str(route.source) not in stopped]
         sources = self.endpoints[0].describe([route.source for route in found])
         pairs = [
             (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
@@ -52,20 +52,20 @@ class Planner:
                 progress.plan_columns(self.fence, table.name, table.column_names)
         return self._fitted(pairs)
 
-    def _stop_late(self, asked: Sequence[Route], planned: Mapping[str, object]) -> None:
+    def _stop_late(self, routed: Sequence[Route], planned: Mapping[str, object]) -> None:
         """Stops tables that were created after the task began, if the log has only the tables that it was made for."""
         progress = self.creator.target.progress
         known = progress.read(self.request.task)
         if known is None or known.began is None or self.creator.source.tells_all:
             return
         stopped = progress.stopped(self.request.task)
-        for route in asked:
+        for route in routed:
             if str(route.source) not in planned and str(route.source) not in stopped:
                 progress.stop_table(self.fence, route.source, _LATE)
 
-    def _stop_away(self, asked: Sequence[Route], planned: Mapping[str, object]) -> None:
+    def _stop_away(self, routed: Sequence[Route], planned: Mapping[str, object]) -> None:
         """Stops tables that are gone. Movers read on without them: if one came back, it would lack changes."""
-        progress, there = self.creator.target.progress, {str(route.source) for route in asked}
+        progress, there = self.creator.target.progress, {str(route.source) for route in routed}
         known = progress.read(self.request.task)
         for name in planned.keys() - there - progress.stopped(self.request.task).keys():
             table = TableName.parse(name)

@@ -13,7 +13,7 @@ from tieout.errors import UsageError
 from tieout.model.constraints import Enforcement
 from tieout.model.documents import check_document, failure_document, result_document
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, CheckVerdict, Failure, Status
-from tieout.model.repair_choices import Category, remedy_of
+from tieout.model.repair_choices import Category, advice_for
 from tieout.model.truncated import TruncatedText
 from tieout.report.csv import csv_field, csv_line
 from tieout.report.json import json_text
@@ -84,12 +84,12 @@ _CATEGORIES = {
 
 def _suggestions(report: CheckReport) -> Iterator[Text]:
     """What the user can do, once for each kind of failure."""
-    advice = {failure.kind: remedy_of(failure.kind) for failure in report.failures}
+    advice = {failure.kind: advice_for(failure.kind) for failure in report.failures}
     if advice:
         yield Text()
-    for kind, remedy in advice.items():
-        yield Text(f"{kind}: ", FAINT).append(f"{remedy.suggestion} ({_CATEGORIES[remedy.category]})")
-    if any(remedy.category is not Category.NOT_REPAIRABLE for remedy in advice.values()):
+    for kind, each in advice.items():
+        yield Text(f"{kind}: ", FAINT).append(f"{each.suggestion} ({_CATEGORIES[each.category]})")
+    if any(each.category is not Category.NOT_REPAIRABLE for each in advice.values()):
         yield Text(f"to repair it: tieout repair plan {printable(report.job)}", FAINT)
 
 

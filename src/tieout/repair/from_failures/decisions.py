@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tieout.errors import UsageError
 from tieout.model.failures import Failure, FailureKind, KeptFailure
 from tieout.model.repair import Decisions, OpenFailure, where_of
-from tieout.model.repair_choices import Category, Choice, Remedy, remedy, remedy_of
+from tieout.model.repair_choices import Advice, Category, Choice, advice_for, advice_on
 
 _OF_VALUES = (
     FailureKind.INVALID_VALUE,
@@ -25,7 +25,7 @@ class Decided:
 
     id: str
     failure: Failure
-    remedy: Remedy
+    advice: Advice
     choice: Choice | None
 
     @property
@@ -51,7 +51,7 @@ class Decided:
         return {name.removeprefix("entry."): value for name, value in details if name.startswith("entry.")}
 
     def open(self, reason: str) -> OpenFailure:
-        choices = tuple(choice.value for choice in self.remedy.choices)
+        choices = tuple(choice.value for choice in self.advice.choices)
         failure = self.failure
         return OpenFailure(self.id, failure.kind.value, failure.table, where_of(failure), choices, reason)
 
@@ -70,9 +70,9 @@ def decide(kept: Sequence[KeptFailure], decisions: Decisions) -> list[Decided]:
 
 def _decided(kept: KeptFailure, by_id: Mapping[str, Choice], by_kind: Mapping[str, Choice]) -> Decided:
     failure = kept.failure
-    advice = remedy(failure)
+    advice = advice_on(failure)
     chosen = by_id.get(kept.id) or by_kind.get(kept.failure.kind)
-    if chosen is not None and chosen not in (*remedy_of(failure.kind).choices, Choice.LEAVE):
+    if chosen is not None and chosen not in (*advice_for(failure.kind).choices, Choice.LEAVE):
         ways = ", ".join([*advice.choices, Choice.LEAVE])
         raise UsageError(f"{chosen} can't repair {kept.failure.kind}", f"choose one of {ways}")
     if chosen is None and advice.category is Category.AUTOMATIC:

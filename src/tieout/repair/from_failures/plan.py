@@ -120,12 +120,12 @@ def refuse(draft: Draft) -> None:
     for each in draft.decided:
         if each.choice is Choice.LEAVE:
             draft.leave(each, "left as it is, by choice")
-        elif each.remedy.category is Category.NOT_REPAIRABLE:
-            draft.leave(each, each.remedy.suggestion)
+        elif each.advice.category is Category.NOT_REPAIRABLE:
+            draft.leave(each, each.advice.suggestion)
         elif draft.database.table(each.failure.table) is None:
             draft.leave(each, "the table is not there any more")
         elif each.choice is None:
-            draft.wait(each, each.remedy.suggestion)
+            draft.wait(each, each.advice.suggestion)
         elif (runs := _set_off(draft, triggers, each)) is not None:
             draft.leave(each, runs)
     for row in draft.index_only_rows:
@@ -170,7 +170,7 @@ def rebuilds(draft: Draft) -> list[RepairChange]:
 def _by_index(draft: Draft) -> dict[tuple[str, str], list[Decided]]:
     found: dict[tuple[str, str], list[Decided]] = {}
     for each in draft.decided:
-        if each.failure.index is not None and _REPAIRS_INDEX & set(each.remedy.choices):
+        if each.failure.index is not None and _REPAIRS_INDEX & set(each.advice.choices):
             found.setdefault((each.failure.table, each.failure.index), []).append(each)
     return found
 

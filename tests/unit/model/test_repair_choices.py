@@ -11,12 +11,12 @@ import pytest
 
 from tieout.model.documents import failure_document, failure_from
 from tieout.model.failures import Failure, FailureKind
-from tieout.model.repair_choices import UNKNOWN, Category, Choice, remedy, remedy_of
+from tieout.model.repair_choices import UNKNOWN, Category, Choice, advice_for, advice_on
 
 
 @pytest.mark.parametrize("kind", list(FailureKind))
 def test_every_kind_has_advice(kind: FailureKind) -> None:
-    advice = remedy_of(kind)
+    advice = advice_for(kind)
     assert advice is not UNKNOWN
     assert "\n" not in advice.suggestion
     many = {Category.AUTOMATIC: range(1, 2), Category.DECISION: range(2, 9), Category.NOT_REPAIRABLE: range(1)}
@@ -25,10 +25,10 @@ def test_every_kind_has_advice(kind: FailureKind) -> None:
 
 def test_a_row_that_nothing_calls_is_not_changed() -> None:
     keyless = Failure(FailureKind.CHECK_VIOLATION, "d", "t", ("v",))
-    assert remedy(keyless).category is Category.NOT_REPAIRABLE
-    assert remedy(replace(keyless, place="(0,1)")).category is Category.DECISION
+    assert advice_on(keyless).category is Category.NOT_REPAIRABLE
+    assert advice_on(replace(keyless, place="(0,1)")).category is Category.DECISION
     entry = Failure(FailureKind.MISSING_INDEX_ENTRY, "d", "t", ("v",), index="i")
-    assert remedy(entry).choices == (Choice.CREATE,)
+    assert advice_on(entry).choices == (Choice.CREATE,)
 
 
 def test_documents_carry_advice_and_come_back() -> None:
@@ -48,5 +48,5 @@ def test_the_manual_has_every_choice() -> None:
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     told = {kind: row for row in rows for kind in re.findall(r"`(\w+)`", row.split("|")[1])}
     for kind in FailureKind:
-        for choice in remedy_of(kind).choices:
+        for choice in advice_for(kind).choices:
             assert f"`{choice}`" in told[kind].split("|")[2], f"{kind} {choice}"
