@@ -97,7 +97,7 @@ def test_a_second_mover_stops_the_first_or_does_not_start(moving: Moving) -> Non
     first.start()
     try:
         _until(lambda: _told(asked).get("state") == "following", lambda: (_told(asked), ended))
-        with pytest.raises(UsageError, match="being run already"):
+        with pytest.raises(UsageError, match="is already running"):
             asked.run()
         _until(lambda: _told(asked).get("lag_seconds") == 0.0, lambda: (_told(asked), ended))
         with pytest.raises(UsageError, match="another mover"):
