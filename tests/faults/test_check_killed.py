@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 KILLED = """
 import sys
 from tieout import api
-from tieout.checks.indexes import digesting
-digesting._PIECES_PER_SLOT = 1
+from tieout.checks.indexes import digest_stage
+digest_stage._PIECES_PER_SLOT = 1
 api.check(sys.argv[1], "INSPECT TABLE t", spark=api.SparkSettings("local[2]"), meta=sys.argv[2], pause=5.0)
 """
 
