@@ -19,7 +19,7 @@ from tests.corruption.sqlite.session import blind, unguarded
 from tests.integration.checking.checks import Checking
 from tests.integration.moving.troubles import forget_binlog
 from tieout import api
-from tieout.checks.changed import rows
+from tieout.checks.changed import which_rows
 from tieout.checks.changed.indexes import ChangedChecks
 from tieout.errors import LogLostError, UsageError
 from tieout.model.failures import CheckReport, CheckVerdict, Status
@@ -300,7 +300,7 @@ def test_rounds_go_on_where_the_last_one_ended(
         if len(told) == 2:
             with unguarded(small) as connection, blind(connection, "by_sku"):
                 connection.execute("UPDATE orders SET sku = 'lost' WHERE id = 'k7'")
-            monkeypatch.setattr(rows, "MOST_ROWS", 1)
+            monkeypatch.setattr(which_rows, "MOST_ROWS", 1)
 
     with pytest.raises(KeyboardInterrupt):
         api.follow_checks(small.url, INDEXES, tell, every=0, spark=spark, meta=checking.meta)

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tieout.config import parse_url, scrub
-from tieout.config.yaml import InterpolationError, interpolate
+from tieout.config.interpolation import InterpolationError, interpolate
 
 ENVIRONMENT = {"HOST": "db1", "EMPTY": "", "TRICKY": "a$b${c}"}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from tieout.checks.changed.lookups import Looked, LookUp
-from tieout.checks.changed.rows import ChangedTable, unknown_before
+from tieout.checks.changed.which_rows import ChangedTable, unknown_before
 from tieout.checks.checked import Checked, not_checked
 from tieout.checks.indexes.checks import by_address
 from tieout.checks.indexes.classify import Classifier, entries_hold_key

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tieout.checks.changed.rows import ChangedTable, Wanted, changed_rows
+from tieout.checks.changed.which_rows import ChangedTable, Wanted, changed_rows
 from tieout.checks.planner import PlannedTable
 from tieout.connectors.protocols.check import Checker, Literals
 from tieout.connectors.protocols.move import Source

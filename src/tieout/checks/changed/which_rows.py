@@ -1,4 +1,4 @@
-"""The rows that a log says have changed, by key, with their earlier values."""
+"""Which rows of a table to check again: the rows that its log says have changed, by key; or all, and why."""
 
 from __future__ import annotations
 
