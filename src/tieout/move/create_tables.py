@@ -9,7 +9,7 @@ from enum import IntEnum
 from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.move import Loader, Source, Target, named_as_ours
-from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, Unholdable
+from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, UnsupportedColumn
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moves import Fence, Transfer
 from tieout.model.tables import Table, TableName
@@ -126,20 +126,22 @@ class TableCreator:
         refused += self._words(table, self._structure(table))
         return f"the target can't hold {'; '.join(refused)}" if refused else None
 
-    def _words(self, table: Table, structure: Structure | list[Unholdable]) -> list[str]:
+    def _words(self, table: Table, structure: Structure | list[UnsupportedColumn]) -> list[str]:
         return [f"{table.name}.{column.column}: {column.reason}" for column in self._unholdable(structure)]
 
-    def _structure(self, table: Table) -> Structure | list[Unholdable]:
+    def _structure(self, table: Table) -> Structure | list[UnsupportedColumn]:
         if self.alike:
             return self.source.structure(table)
         return self.target.structure_of(table, self.source.wiring(table))
 
-    def _unholdable(self, structure: Structure | list[Unholdable]) -> list[Unholdable]:
+    def _unholdable(self, structure: Structure | list[UnsupportedColumn]) -> list[UnsupportedColumn]:
         if not isinstance(structure, Structure):
             return structure
         lacking = self.target.lacking(sorted(set(structure.needs.values()))) if structure.needs else []
         return [
-            Unholdable(column, f"it has no type {kind}") for column, kind in structure.needs.items() if kind in lacking
+            UnsupportedColumn(column, f"it has no type {kind}")
+            for column, kind in structure.needs.items()
+            if kind in lacking
         ]
 
 

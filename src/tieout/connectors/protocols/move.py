@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.progress import ProgressTables
 from tieout.errors import MissingObjectError, UnreachableError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
@@ -207,7 +207,7 @@ class Target(Protocol):
     def prepare(self) -> None:
         """Makes the tables that progress is kept in, if they are missing."""
 
-    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         """How a table of another engine would be made here; or the columns that can't be."""
 
     def lacking(self, types: Sequence[str]) -> list[str]:

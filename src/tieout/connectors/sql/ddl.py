@@ -77,7 +77,7 @@ class Structure:
 
 
 @dataclass(frozen=True, slots=True)
-class Unholdable:
+class UnsupportedColumn:
     """A column that no type of the target can hold, and why."""
 
     column: str

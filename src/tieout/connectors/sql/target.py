@@ -18,7 +18,7 @@ from tieout.connectors.protocols.move import (
     StageTable,
     stages_again,
 )
-from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import STAGE
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.progress import ProgressTables
@@ -249,7 +249,7 @@ class SqlTarget(ABC):
     def prepare(self) -> None: ...
 
     @abstractmethod
-    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]: ...
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]: ...
 
     @abstractmethod
     def lacking(self, types: Sequence[str]) -> list[str]: ...

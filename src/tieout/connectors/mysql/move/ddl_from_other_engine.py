@@ -14,7 +14,7 @@ from tieout.connectors.sql.ddl import (
     Part,
     Reference,
     Structure,
-    Unholdable,
+    UnsupportedColumn,
     Wiring,
     plain_default,
 )
@@ -50,19 +50,19 @@ _ELEMENTS = {"inet", "cidr", "macaddr", "macaddr8", "money", "xml", "oid"}
 """Opaque types whose arrays are JSON texts, in chunks and in logs alike. For other types that is unknown."""
 
 
-def column_types(table: Table) -> Mapping[str, str] | list[Unholdable]:
+def column_types(table: Table) -> Mapping[str, str] | list[UnsupportedColumn]:
     """A type for each column that holds all its values; or the columns without such a type."""
     room = _room(table)
     types = {column.name: column_type(column, room if column.name in table.key else None) for column in table.columns}
-    refused = [kind for kind in types.values() if isinstance(kind, Unholdable)] + _clashing(table)
+    refused = [kind for kind in types.values() if isinstance(kind, UnsupportedColumn)] + _clashing(table)
     return refused or _narrowed(table, {name: kind for name, kind in types.items() if isinstance(kind, str)})
 
 
-def column_type(column: Column, key_room: int | None = None) -> str | Unholdable:
+def column_type(column: Column, key_room: int | None = None) -> str | UnsupportedColumn:
     """A type that holds every value of the column. `key_room`: how many bytes it may have in a key."""
     t = column.type
     if column.generated:
-        return Unholdable(column.name, "the source generates it and its log does not hold it")
+        return UnsupportedColumn(column.name, "the source generates it and its log does not hold it")
     if t.name in _SIMPLE:
         return _SIMPLE[t.name]
     if t.name is TypeName.INTEGER:
@@ -80,7 +80,7 @@ def column_type(column: Column, key_room: int | None = None) -> str | Unholdable
         return f"TIME({_fraction(t)})"
     if t.name is TypeName.BITS and t.precision is not None and t.precision <= _MOST_BITS:
         return f"BIT({t.precision})"
-    return "JSON" if _is_array(t) else Unholdable(column.name, f"MySQL has no type that holds {t.native}")
+    return "JSON" if _is_array(t) else UnsupportedColumn(column.name, f"MySQL has no type that holds {t.native}")
 
 
 def text_bytes(kind: str) -> int:
@@ -96,14 +96,14 @@ def _fraction(t: LogicalType) -> int:
     return 6 if t.precision is None else t.precision
 
 
-def _decimal(column: Column) -> str | Unholdable:
+def _decimal(column: Column) -> str | UnsupportedColumn:
     t = column.type
     if t.precision is None:
-        return Unholdable(column.name, f"{t.native} may have more digits than MySQL's DECIMAL")
+        return UnsupportedColumn(column.name, f"{t.native} may have more digits than MySQL's DECIMAL")
     # A negative scale means zeros at the end; a scale above the precision, zeros after the point.
     digits, scale = t.precision - min(t.scale or 0, 0), max(t.scale or 0, 0)
     if max(digits, scale) > _MOST_DIGITS or scale > _MOST_SCALE:
-        return Unholdable(column.name, f"{t.native} has more digits than MySQL's DECIMAL")
+        return UnsupportedColumn(column.name, f"{t.native} has more digits than MySQL's DECIMAL")
     return f"DECIMAL({max(digits, scale)}, {scale})"
 
 
@@ -140,15 +140,15 @@ def _room(table: Table) -> int:
     return (INDEXED_BYTES - _POINTER * (len(table.key) - len(long))) // max(1, len(long))
 
 
-def _clashing(table: Table) -> list[Unholdable]:
+def _clashing(table: Table) -> list[UnsupportedColumn]:
     """Names that MySQL does not accept, and columns whose names differ only in case."""
     seen: dict[str, str] = {}
     found = []
     for name in (table.name.name, *table.column_names):
         if (reason := name_problem(name)) is not None:
-            found.append(Unholdable(name, reason))
+            found.append(UnsupportedColumn(name, reason))
         if name in table.column_names and (other := seen.setdefault(name.casefold(), name)) != name:
-            found.append(Unholdable(name, f"for MySQL it has the same name as {other}"))
+            found.append(UnsupportedColumn(name, f"for MySQL it has the same name as {other}"))
     return found
 
 
@@ -181,7 +181,7 @@ _PREFIX = 191
 """Letters of a long text that an index holds."""
 
 
-def structure_of(table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+def structure_of(table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
     types = column_types(table)
     if isinstance(types, list):
         return types

@@ -11,7 +11,7 @@ from tieout.connectors.mysql.move.loader import CLOCK, MySQLLoader, build
 from tieout.connectors.mysql.move.preflight import target_problems
 from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.protocols.move import Destination, StageTable
-from tieout.connectors.sql.ddl import TABLE, Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.ddl import TABLE, Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.session import Purpose
@@ -49,7 +49,7 @@ class MySQLTarget(SqlTarget):
         with closing(MySQLSession(self.url, Purpose.MOVE)) as session:
             return target_problems(session, self.schema, destinations)
 
-    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         return structure_of(table, wiring)
 
     def lacking(self, types: Sequence[str]) -> list[str]:

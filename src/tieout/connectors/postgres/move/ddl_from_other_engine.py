@@ -15,7 +15,7 @@ from tieout.connectors.sql.ddl import (
     Part,
     Reference,
     Structure,
-    Unholdable,
+    UnsupportedColumn,
     Wiring,
     as_text,
     plain_default,
@@ -45,14 +45,14 @@ _SIMPLE = {
 }
 
 
-def column_types(table: Table) -> Mapping[str, str] | list[Unholdable]:
+def column_types(table: Table) -> Mapping[str, str] | list[UnsupportedColumn]:
     """A type for each column that can hold all its values; or the columns for which there is none."""
     types = {column.name: column_type(column) for column in table.columns}
-    refused = [kind for kind in types.values() if isinstance(kind, Unholdable)] + _misnamed(table)
+    refused = [kind for kind in types.values() if isinstance(kind, UnsupportedColumn)] + _misnamed(table)
     return refused or {name: kind for name, kind in types.items() if isinstance(kind, str)}
 
 
-def column_type(column: Column) -> str | Unholdable:
+def column_type(column: Column) -> str | UnsupportedColumn:
     """A type that can hold every value of the column."""
     t = column.type
     if t.name in _SIMPLE:
@@ -72,7 +72,7 @@ def column_type(column: Column) -> str | Unholdable:
         return f"timestamptz({6 if t.precision is None else t.precision})"
     if t.name is TypeName.BITS and t.precision is not None:
         return f"bit({t.precision})"
-    return Unholdable(column.name, f"PostgreSQL has no type that holds {t.native}")
+    return UnsupportedColumn(column.name, f"PostgreSQL has no type that holds {t.native}")
 
 
 def _integer(t: LogicalType) -> str:
@@ -84,20 +84,21 @@ def _integer(t: LogicalType) -> str:
     return "bigint" if bits <= 64 else "numeric(20, 0)"
 
 
-def _misnamed(table: Table) -> list[Unholdable]:
+def _misnamed(table: Table) -> list[UnsupportedColumn]:
     found = [
-        Unholdable(name, "PostgreSQL reserves this name: every table has a system column called so") for name in _TAKEN
+        UnsupportedColumn(name, "PostgreSQL reserves this name: every table has a system column called so")
+        for name in _TAKEN
     ]
     found = [column for column in found if column.column in table.column_names]
     long = [name for name in (table.name.name, *table.column_names) if len(name.encode()) > NAME_BYTES]
-    return found + [Unholdable(name, f"PostgreSQL allows names of at most {NAME_BYTES} bytes") for name in long]
+    return found + [UnsupportedColumn(name, f"PostgreSQL allows names of at most {NAME_BYTES} bytes") for name in long]
 
 
 _COUNTED = ("smallint", "integer", "bigint")
 _UNBOUNDED = ("text", "blob", "json")
 
 
-def structure_of(table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+def structure_of(table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
     types = column_types(table)
     if isinstance(types, list):
         return types

@@ -14,7 +14,7 @@ from tieout.connectors.postgres.move.loader import CLOCK, SCHEMA, UNSYNCED, Post
 from tieout.connectors.postgres.move.preflight import target_problems
 from tieout.connectors.postgres.session import mover_session
 from tieout.connectors.protocols.move import Destination, StageTable
-from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.session import SqlSession
@@ -93,7 +93,7 @@ class PostgresTarget(SqlTarget):
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
         return target_problems(self.session, destinations)
 
-    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         return structure_of(table, wiring)
 
     def lacking(self, types: Sequence[str]) -> list[str]:

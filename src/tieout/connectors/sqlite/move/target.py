@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import Destination, StageTable
-from tieout.connectors.sql.ddl import Built, Structure, Unholdable, Wiring
+from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
 from tieout.connectors.sqlite.capture.triggers import rowid_of
@@ -35,8 +35,8 @@ class SQLiteTarget(SqlTarget):
         with self._at_once():
             self.progress.create("TEXT", "TEXT", self.tables_like(PREFIX))
 
-    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[Unholdable]:
-        return [Unholdable(name, _FOREIGN) for name in table.column_names]
+    def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
+        return [UnsupportedColumn(name, _FOREIGN) for name in table.column_names]
 
     def lacking(self, types: Sequence[str]) -> list[str]:
         return []  # SQLite accepts any type name
