@@ -114,7 +114,7 @@ def test_values_of_a_log_are_literals_and_canonical_text(checker, table):
 
 def test_definitions_that_are_sound_have_no_defects(checker, table):
     found = {inspection.name: inspection for inspection in checker.inspect([table.name])}
-    assert found[table.name].defects == []
+    assert found[table.name].failures == []
     assert found[table.name].looked_at.total() > 0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tieout.checks.checked import Checked
 from tieout.checks.options import CheckOptions
-from tieout.connectors.protocols.check import Checker, Defect, Inspection
+from tieout.connectors.protocols.check import Checker, Inspection, SchemaFailure
 from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, Status
 from tieout.model.tables import TableName
@@ -39,9 +39,9 @@ class SchemaChecks:
 
     def _recheck(self, found: list[Inspection]) -> None:
         """Rechecks failures: somebody may have been changing a definition."""
-        wrong = {_object(each): each for each in found if each.defects}
+        wrong = {_object(each): each for each in found if each.failures}
 
-        def look_again(_: Mapping[_Suspect, Defect]) -> dict[_Suspect, Defect]:
+        def look_again(_: Mapping[_Suspect, SchemaFailure]) -> dict[_Suspect, SchemaFailure]:
             again = [each for each in self.checker.inspect({name for name, _ in wrong}) if _object(each) in wrong]
             for each in again:
                 wrong[_object(each)].left_out = each.left_out
@@ -51,8 +51,8 @@ class SchemaChecks:
         policy = RecheckPolicy(self.options.recheck_after, times=1)
         certain = recheck(suspects, look_again, policy, self.rest).certain
         for key, inspection in wrong.items():
-            keys = [(*key, _identity(defect)) for defect in inspection.defects]
-            inspection.defects = [certain[each] for each in keys if each in certain]
+            keys = [(*key, _identity(defect)) for defect in inspection.failures]
+            inspection.failures = [certain[each] for each in keys if each in certain]
 
     def _checked(self, inspection: Inspection, seconds: float) -> Checked:
         failures = tuple(
@@ -67,7 +67,7 @@ class SchemaChecks:
                 defect.place,
                 defect.details,
             )
-            for defect in inspection.defects
+            for defect in inspection.failures
         )
         status = Status.FAILURES if failures else Status.NOT_CHECKED if inspection.left_out else Status.OK
         result = CheckResult(
@@ -88,9 +88,9 @@ def _object(inspection: Inspection) -> _Object:
     return inspection.name, inspection.what
 
 
-def _suspects(inspections: Iterable[Inspection]) -> dict[_Suspect, Defect]:
-    return {(*_object(each), _identity(defect)): defect for each in inspections for defect in each.defects}
+def _suspects(inspections: Iterable[Inspection]) -> dict[_Suspect, SchemaFailure]:
+    return {(*_object(each), _identity(defect)): defect for each in inspections for defect in each.failures}
 
 
-def _identity(defect: Defect) -> tuple[object, ...]:
+def _identity(defect: SchemaFailure) -> tuple[object, ...]:
     return defect.kind, defect.columns, *defect.part

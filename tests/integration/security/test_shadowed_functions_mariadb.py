@@ -77,5 +77,5 @@ def test_the_server_calls_its_own_functions(mysql_db: Database) -> None:
         for constraint in checker.constraints(table):
             checker.violations([constraint])
         assert {index.name for index in checker.indexes(table)} == {"k", "u"}
-        assert not [defect for each in checker.inspect([table.name]) for defect in each.defects]
+        assert not [defect for each in checker.inspect([table.name]) for defect in each.failures]
     assert mysql_db.rows("SELECT DISTINCT name FROM trapped") == []

@@ -10,7 +10,7 @@ import pytest
 from tieout.checks.checked import Checked
 from tieout.checks.indexes.compare import CheckOptions
 from tieout.checks.schema import SchemaChecks
-from tieout.connectors.protocols.check import Checker, Defect, Inspection, Trouble, troubles
+from tieout.connectors.protocols.check import Checker, Inspection, SchemaFailure, Trouble, troubles
 from tieout.model.failures import FailureKind, Status
 from tieout.model.tables import TableName
 
@@ -18,8 +18,8 @@ T = TableName("public", "t")
 V = TableName("public", "v")
 
 
-def defect(place: str, next_value: str = "1") -> Defect:
-    return Defect(FailureKind.SEQUENCE_BEHIND, {"next": next_value}, place=place)
+def defect(place: str, next_value: str = "1") -> SchemaFailure:
+    return SchemaFailure(FailureKind.SEQUENCE_BEHIND, {"next": next_value}, place=place)
 
 
 class Looks:
@@ -43,8 +43,8 @@ def checked(looks: Looks) -> tuple[list[Checked], list[float]]:
 
 
 def test_what_is_there_at_both_looks_is_a_failure_as_it_was_last_seen() -> None:
-    looks = Looks([Inspection(T, defects=[defect("a"), defect("b")]), Inspection(V, "view")])
-    looks._looks.append([Inspection(T, defects=[defect("b", "7"), defect("c")])])
+    looks = Looks([Inspection(T, failures=[defect("a"), defect("b")]), Inspection(V, "view")])
+    looks._looks.append([Inspection(T, failures=[defect("b", "7"), defect("c")])])
     (table, view), rests = checked(looks)
     assert [(failure.place, failure.details) for failure in table.failures] == [("b", {"next": "7"})]
     assert (table.result.status, table.result.failures) == (Status.FAILURES, 1)
@@ -55,7 +55,7 @@ def test_what_is_there_at_both_looks_is_a_failure_as_it_was_last_seen() -> None:
 
 @pytest.mark.parametrize("second", [[], [Inspection(T)], [Inspection(T, "view", [defect("a")])]])
 def test_what_is_gone_at_the_second_look_is_none(second: list[Inspection]) -> None:
-    (table,), _ = checked(Looks([Inspection(T, defects=[defect("a")])], second))
+    (table,), _ = checked(Looks([Inspection(T, failures=[defect("a")])], second))
     assert table.result.status is Status.OK
     assert table.failures == ()
 
@@ -72,7 +72,7 @@ def test_trouble_that_tells_nothing_is_left_out() -> None:
     inspection.met(Trouble("permission denied", telling=False), defect("column a"))
     inspection.met(Trouble("no such function"), defect("column b"))
     assert inspection.left_out == ["column a: permission denied"]
-    assert [each.place for each in inspection.defects] == ["column b"]
+    assert [each.place for each in inspection.failures] == ["column b"]
 
 
 def test_troubles_are_found_by_halves() -> None:

@@ -60,7 +60,7 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Defect:
+class SchemaFailure:
     """`place` is the part that is wrong if it is no index and no constraint: a column, a sequence, a trigger."""
 
     kind: FailureKind
@@ -94,15 +94,15 @@ class Inspection:
 
     name: TableName
     what: str | None = None
-    defects: list[Defect] = field(default_factory=list)
+    failures: list[SchemaFailure] = field(default_factory=list)
     looked_at: Counter[str] = field(default_factory=Counter)
     left_out: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
-    def met(self, trouble: Trouble, defect: Defect) -> None:
+    def met(self, trouble: Trouble, defect: SchemaFailure) -> None:
         """A defect if the trouble tells of one; it is left out otherwise."""
         if trouble.telling:
-            self.defects.append(defect)
+            self.failures.append(defect)
         else:
             where = defect.index or defect.constraint or defect.place
             self.left_out.append(f"{where}: {trouble.message}" if where else trouble.message)

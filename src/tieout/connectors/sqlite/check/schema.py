@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.check import Defect, Inspection, Trouble
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, Trouble
 from tieout.connectors.sqlite.check.catalog import index_words
 from tieout.connectors.sqlite.errors import explain, translated
 from tieout.connectors.sqlite.quoting import name as quote
@@ -77,12 +77,12 @@ def _inspect_relation(session: SQLiteSession, relation: Relation, everything: di
             "reason": f"SQLite {sqlite3.sqlite_version} does not understand its definition",
             "definition": relation.statement,
         }
-        relation.inspection.defects.append(Defect(FailureKind.ENGINE_FINDING, details))
+        relation.inspection.failures.append(SchemaFailure(FailureKind.ENGINE_FINDING, details))
     elif relation.is_view:
         relation.inspection.looked_at["definitions"] += 1
         trouble = session.trouble(f"EXPLAIN SELECT * FROM {relation.quoted}")
         if trouble is not None:
-            relation.inspection.met(trouble, Defect(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
+            relation.inspection.met(trouble, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
     else:
         relation.inspection.looked_at["definitions"] += 1
         _inspect_table(session, relation)
@@ -147,8 +147,8 @@ def _inspect_foreign_keys(session: SQLiteSession, table: Relation, others: Mappi
         reason = _reason(session, others.get(parent.casefold()), parent, len(columns), theirs)
         if reason is not None:
             details = {"reason": reason, "refers_to": f"{parent} ({', '.join(theirs)})" if theirs else parent}
-            table.inspection.defects.append(
-                Defect(FailureKind.INVALID_FOREIGN_KEY, details, tuple(columns), constraint=f"fk{number}")
+            table.inspection.failures.append(
+                SchemaFailure(FailureKind.INVALID_FOREIGN_KEY, details, tuple(columns), constraint=f"fk{number}")
             )
 
 
@@ -192,14 +192,14 @@ def _inspect_indexes(session: SQLiteSession, table: Relation) -> None:
     for name, statement in table.indexes.items():
         table.inspection.looked_at["indexes"] += 1
         if name not in known:
-            table.inspection.defects.append(_wrong(name, "SQLite does not understand its definition", statement))
+            table.inspection.failures.append(_wrong(name, "SQLite does not understand its definition", statement))
             continue
         trouble = session.trouble(f"EXPLAIN REINDEX main.{quote(name)}")
         reason = trouble.message if trouble else _taken_for_text(session, name, statement)
         if trouble is not None:
             table.inspection.met(trouble, _wrong(name, trouble.message, statement))
         elif reason is not None:
-            table.inspection.defects.append(_wrong(name, reason, statement))
+            table.inspection.failures.append(_wrong(name, reason, statement))
 
 
 def _taken_for_text(session: SQLiteSession, name: str, statement: str) -> str | None:
@@ -212,8 +212,8 @@ def _taken_for_text(session: SQLiteSession, name: str, statement: str) -> str | 
     return None
 
 
-def _wrong(name: str, reason: str, statement: str) -> Defect:
-    return Defect(FailureKind.INVALID_INDEX_DEFINITION, {"reason": reason, "definition": statement}, index=name)
+def _wrong(name: str, reason: str, statement: str) -> SchemaFailure:
+    return SchemaFailure(FailureKind.INVALID_INDEX_DEFINITION, {"reason": reason, "definition": statement}, index=name)
 
 
 _ROWS = 1000
@@ -225,7 +225,7 @@ _KEYWORDS = ("NULL", "TRUE", "FALSE", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_T
 def _inspect_table(session: SQLiteSession, table: Relation) -> None:
     trouble = session.trouble(f"EXPLAIN SELECT * FROM {table.quoted}")
     if trouble is not None:
-        table.inspection.met(trouble, Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
+        table.inspection.met(trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
     if trouble is not None or table.is_virtual:
         return
     columns = session.rows("SELECT name, dflt_value, hidden, pk FROM pragma_table_xinfo(%s)", [table.name])
@@ -246,7 +246,7 @@ def _default(session: SQLiteSession, table: Relation, column: str, text: str) ->
     trouble = session.trouble(f"SELECT ({text})")
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
-        defect = Defect(FailureKind.INVALID_DEFAULT, details, (column,), place=f"column {column}")
+        defect = SchemaFailure(FailureKind.INVALID_DEFAULT, details, (column,), place=f"column {column}")
         table.inspection.met(trouble, defect)
 
 
@@ -259,7 +259,7 @@ def _generated(session: SQLiteSession, table: Relation, column: str) -> None:
     trouble = session.trouble(f"SELECT ({text}) FROM {table.quoted} LIMIT {_ROWS}")
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
-        defect = Defect(FailureKind.INVALID_GENERATED_COLUMN, details, (column,), place=f"column {column}")
+        defect = SchemaFailure(FailureKind.INVALID_GENERATED_COLUMN, details, (column,), place=f"column {column}")
         table.inspection.met(trouble, defect)
 
 
@@ -297,8 +297,8 @@ def _sequence(session: SQLiteSession, table: Relation, columns: list[tuple[Any, 
     )
     if largest is not None and (counted or 0) < largest:
         details = {"next": str((counted or 0) + 1), "column_has": str(largest), "sequence": "sqlite_sequence"}
-        defect = Defect(FailureKind.SEQUENCE_BEHIND, details, (column,), place=f"column {column}")
-        table.inspection.defects.append(defect)
+        defect = SchemaFailure(FailureKind.SEQUENCE_BEHIND, details, (column,), place=f"column {column}")
+        table.inspection.failures.append(defect)
 
 
 _OTHER_EVENT = "cannot modify"
@@ -316,7 +316,7 @@ def _inspect_triggers(tables: Iterable[Relation], all_of_them: Mapping[str, Rela
                 copy.execute(each.statement)
         made = {row[0].casefold() for row in copy.execute("SELECT name FROM pragma_table_list")}
         for table in with_triggers:
-            if any(defect.part == (None, None, None) for defect in table.inspection.defects):
+            if any(defect.part == (None, None, None) for defect in table.inspection.failures):
                 continue  # the table itself is wrong, and so is all that belongs to it
             if table.name.casefold() not in made:
                 table.inspection.left_out.append("its triggers: could not create a table like it")
@@ -327,7 +327,7 @@ def _inspect_triggers(tables: Iterable[Relation], all_of_them: Mapping[str, Rela
                 if trouble is not None:
                     details = {"reason": trouble.message}
                     table.inspection.met(
-                        trouble, Defect(FailureKind.MISSING_REFERENCE, details, place=f"trigger {name}")
+                        trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, details, place=f"trigger {name}")
                     )
 
 

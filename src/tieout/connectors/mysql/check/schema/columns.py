@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.check import Defect, Trouble
+from tieout.connectors.protocols.check import SchemaFailure, Trouble
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -40,8 +40,8 @@ def check_counters(session: SchemaSession, schemas: Sequence[str], relations: Ma
             relation.inspection.left_out.append(f"column {column}: {message}")
         elif largest is not None and counter and counter[0][0] is not None and int(counter[0][0]) <= largest:
             details = {"next": str(counter[0][0]), "column_has": str(largest), "sequence": "AUTO_INCREMENT"}
-            relation.inspection.defects.append(
-                Defect(FailureKind.SEQUENCE_BEHIND, details, (column,), place=f"column {column}")
+            relation.inspection.failures.append(
+                SchemaFailure(FailureKind.SEQUENCE_BEHIND, details, (column,), place=f"column {column}")
             )
 
 
@@ -79,8 +79,8 @@ def _check_sequence(session: SchemaSession, relation: Relation, column: str, seq
     if furthest is None or cycles or (following > furthest if step >= 0 else following < furthest):
         return
     details = {"next": str(following), "column_has": str(furthest), "sequence": str(sequence)}
-    relation.inspection.defects.append(
-        Defect(FailureKind.SEQUENCE_BEHIND, details, (column,), place=f"sequence {sequence}")
+    relation.inspection.failures.append(
+        SchemaFailure(FailureKind.SEQUENCE_BEHIND, details, (column,), place=f"sequence {sequence}")
     )
 
 
@@ -119,7 +119,7 @@ def _default(session: SchemaSession, relation: Relation, column: str, text: str)
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
         relation.inspection.met(
-            trouble, Defect(FailureKind.INVALID_DEFAULT, details, (column,), place=f"column {column}")
+            trouble, SchemaFailure(FailureKind.INVALID_DEFAULT, details, (column,), place=f"column {column}")
         )
     elif (taken := _NEXTVAL.fullmatch(text)) is not None:
         _check_sequence(session, relation, column, TableName(*(name.replace("``", "`") for name in taken.groups())))
@@ -134,5 +134,5 @@ def _generated(session: SchemaSession, relation: Relation, column: str, text: st
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
         relation.inspection.met(
-            trouble, Defect(FailureKind.INVALID_GENERATED_COLUMN, details, (column,), place=f"column {column}")
+            trouble, SchemaFailure(FailureKind.INVALID_GENERATED_COLUMN, details, (column,), place=f"column {column}")
         )

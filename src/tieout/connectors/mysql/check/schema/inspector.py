@@ -12,7 +12,7 @@ from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
 from tieout.connectors.mysql.check.schema.references import check_foreign_keys
 from tieout.connectors.mysql.check.schema.routines import check_triggers, routines
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.check import Defect, Inspection, Trouble
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, Trouble
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -51,7 +51,7 @@ def _check_indexes(session: SchemaSession, schemas: Sequence[str], relations: Ma
         relation.inspection.looked_at["indexes"] += 1
         if disabled:
             details = {"reason": "it is disabled: writers do not maintain it, and readers do not use it"}
-            relation.inspection.defects.append(Defect(FailureKind.INVALID_INDEX, details, index=index))
+            relation.inspection.failures.append(SchemaFailure(FailureKind.INVALID_INDEX, details, index=index))
     if session.server_kind is ServerKind.MARIADB:
         _flagged(session, relations)
 
@@ -64,7 +64,7 @@ def _flagged(session: SchemaSession, relations: Mapping[TableName, Relation]) ->
         relation = relations.get(TableName(schema, table))
         if relation is not None:
             details = {"reason": "the engine has marked it as corrupt and does not read it"}
-            relation.inspection.defects.append(Defect(FailureKind.INVALID_INDEX, details, index=index))
+            relation.inspection.failures.append(SchemaFailure(FailureKind.INVALID_INDEX, details, index=index))
 
 
 _MESSAGE = 3
@@ -78,7 +78,7 @@ def _check_views(session: SchemaSession, relations: Iterable[Relation]) -> None:
             trouble = session.fails_to_compile(f"SELECT * FROM {name}")
             if trouble is not None:
                 explained = _explained(session, view, name, trouble)
-                view.inspection.met(explained, Defect(FailureKind.INVALID_VIEW, {"reason": explained.message}))
+                view.inspection.met(explained, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": explained.message}))
 
 
 def _explained(session: SchemaSession, view: Relation, name: str, trouble: Trouble) -> Trouble:

@@ -9,7 +9,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
-from tieout.connectors.protocols.check import Defect, Inspection, Trouble
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, Trouble
 from tieout.connectors.sql.session import Purpose
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
@@ -85,7 +85,7 @@ def relations(
         inspection = Inspection(known, "view" if is_view else None)
         inspection.looked_at["definitions"] += 1
         if not is_view and engine is None:
-            inspection.defects.append(Defect(FailureKind.MISSING_REFERENCE, {"reason": comment}))
+            inspection.failures.append(SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": comment}))
         found[known] = Relation(known, engine, is_view, query or "", security == "INVOKER", inspection)
     if names is None:
         return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
-from tieout.connectors.protocols.check import Defect
+from tieout.connectors.protocols.check import SchemaFailure
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -61,8 +61,8 @@ def check_foreign_keys(session: SchemaSession, schemas: Sequence[str], relations
         reason = _reason(key, known)
         if reason is not None:
             details = {"reason": reason, "refers_to": f"{key.parent} ({', '.join(key.theirs)})"}
-            inspection.defects.append(
-                Defect(FailureKind.INVALID_FOREIGN_KEY, details, tuple(key.columns), constraint=key.name)
+            inspection.failures.append(
+                SchemaFailure(FailureKind.INVALID_FOREIGN_KEY, details, tuple(key.columns), constraint=key.name)
             )
 
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
-from tieout.connectors.protocols.check import Defect, Inspection
+from tieout.connectors.protocols.check import Inspection, SchemaFailure
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -143,6 +143,6 @@ def _check_body(known: _Known, inspection: Inspection, schema: str, body: str, p
     missing = sorted(f"{db or schema}.{name}" for db, name in named.tables if not known.has(db or schema, name))
     if missing:
         details = {"refers_to": f"table {', '.join(missing)}, which is gone"}
-        inspection.defects.append(Defect(FailureKind.MISSING_REFERENCE, details, place=place))
+        inspection.failures.append(SchemaFailure(FailureKind.MISSING_REFERENCE, details, place=place))
     if not named.complete:
         inspection.remarks.append(f"{place}: {_NOT_RESOLVED}" if place else _NOT_RESOLVED)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tieout.connectors.postgres.check.schema.objects import TABLE_SCANS, Relation, SchemaSession
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.protocols.check import Defect, Trouble, troubles
+from tieout.connectors.protocols.check import SchemaFailure, Trouble, troubles
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -35,7 +35,7 @@ def check_constraints(session: SchemaSession, relations: Mapping[int, Relation])
         if trouble is None and oid in texts:
             trouble = session.fails_to_compile(f"SELECT ({texts[oid]}) FROM ONLY {table.quoted}")
         if trouble is not None:
-            defect = Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}, constraint=name)
+            defect = SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}, constraint=name)
             table.inspection.met(trouble, defect)
 
 
@@ -52,10 +52,10 @@ def readable(session: SchemaSession, relations: Mapping[int, Relation]) -> dict[
         found |= {some[place].oid: t for place, t in troubles(some, lambda part: _trouble(session, part)).items()}
     for oid, trouble in found.items():
         inspection = relations[oid].inspection
-        if trouble.telling and inspection.defects:
+        if trouble.telling and inspection.failures:
             inspection.left_out.append(f"its rows could not be read: {trouble.message}")
         elif trouble.telling:
-            inspection.defects.append(Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
+            inspection.failures.append(SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
     return {table.oid: table for table in tables if not (table.oid in found and found[table.oid].telling)}
 
 
@@ -99,10 +99,10 @@ class _Expression:
     def called(self) -> frozenset[int]:
         return frozenset(int(oid) for oid in _CALLED.findall(self.tree))
 
-    def defect(self, text: str | None, trouble: Trouble) -> Defect:
+    def defect(self, text: str | None, trouble: Trouble) -> SchemaFailure:
         kind = FailureKind.INVALID_GENERATED_COLUMN if self.generated else FailureKind.INVALID_DEFAULT
         details = {"expression": text, "reason": trouble.message}
-        return Defect(kind, details, (self.column,), place=f"column {self.column}")
+        return SchemaFailure(kind, details, (self.column,), place=f"column {self.column}")
 
 
 def check_expressions(
@@ -252,7 +252,7 @@ def check_sequences(session: SchemaSession, relations: Mapping[int, Relation], d
             if isinstance(found, Trouble):
                 inspection.left_out.append(f"sequence {numbering.name}: {found.message}")
             elif found is not None:
-                inspection.defects.append(found)
+                inspection.failures.append(found)
 
 
 def _numberings(
@@ -262,8 +262,8 @@ def _numberings(
     for default, oid in _taken(session, defaults):
         if oid is None:
             details = {"expression": default.text, "reason": "its sequence does not exist"}
-            default.relation.inspection.defects.append(
-                Defect(FailureKind.INVALID_DEFAULT, details, (default.column,), place=f"column {default.column}")
+            default.relation.inspection.failures.append(
+                SchemaFailure(FailureKind.INVALID_DEFAULT, details, (default.column,), place=f"column {default.column}")
             )
         else:
             taken[default.relation.oid, default.column] = oid
@@ -289,7 +289,7 @@ def _taken(session: SchemaSession, defaults: Sequence[Default]) -> Iterator[tupl
         yield default, known.get(name)
 
 
-def _check_sequence(session: SchemaSession, numbering: _Numbering) -> Defect | Trouble | None:
+def _check_sequence(session: SchemaSession, numbering: _Numbering) -> SchemaFailure | Trouble | None:
     """Reads the rows before the sequence: writers only move the sequence forward meanwhile."""
     before = session.attempt(numbering.following)
     if isinstance(before, Trouble):
@@ -307,7 +307,7 @@ def _check_sequence(session: SchemaSession, numbering: _Numbering) -> Defect | T
         "column_has": str(_number(largest)),
         "sequence": str(numbering.name),
     }
-    return Defect(FailureKind.SEQUENCE_BEHIND, details, (numbering.column,), place=f"sequence {numbering.name}")
+    return SchemaFailure(FailureKind.SEQUENCE_BEHIND, details, (numbering.column,), place=f"sequence {numbering.name}")
 
 
 def _number(rows: list[tuple[Any, ...]]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession
-from tieout.connectors.protocols.check import Defect, Trouble, troubles
+from tieout.connectors.protocols.check import SchemaFailure, Trouble, troubles
 from tieout.model.failures import FailureKind
 
 _INDEXES = """
@@ -56,7 +56,7 @@ def check_indexes(session: SchemaSession, relations: Mapping[int, Relation]) -> 
     for oid, (relation, name) in owners.items():
         relation.inspection.looked_at["indexes"] += 1
         if oid in wrong:
-            relation.inspection.defects.append(_wrong(name, wrong[oid]))
+            relation.inspection.failures.append(_wrong(name, wrong[oid]))
     _expressions(session, {oid: owner for oid, owner in owners.items() if oid not in wrong})
 
 
@@ -79,7 +79,7 @@ def _flags(session: SchemaSession, owners: _Owners, rows: list[tuple[Any, ...]])
             reason = "a DROP of it did not finish: it is neither used nor maintained"
         elif not ready:
             reason = "its build did not finish, and writers do not maintain it"
-        inspection.defects.append(Defect(FailureKind.INVALID_INDEX, {"reason": reason}, index=name))
+        inspection.failures.append(SchemaFailure(FailureKind.INVALID_INDEX, {"reason": reason}, index=name))
 
 
 def _parts(session: SchemaSession, owners: _Owners) -> dict[int, str]:
@@ -128,6 +128,6 @@ def _expressions(session: SchemaSession, owners: _Owners) -> None:
         relation.inspection.met(trouble, _wrong(name, trouble))
 
 
-def _wrong(name: str, reason: str | Trouble) -> Defect:
+def _wrong(name: str, reason: str | Trouble) -> SchemaFailure:
     text = reason.message if isinstance(reason, Trouble) else reason
-    return Defect(FailureKind.INVALID_INDEX_DEFINITION, {"reason": text}, index=name)
+    return SchemaFailure(FailureKind.INVALID_INDEX_DEFINITION, {"reason": text}, index=name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession
-from tieout.connectors.protocols.check import Defect, Inspection
+from tieout.connectors.protocols.check import Inspection, SchemaFailure
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -48,7 +48,9 @@ def check_foreign_keys(session: SchemaSession, relations: Mapping[int, Relation]
         reason = _reason(parent, gone, theirs, facts)
         if reason:
             details = {"reason": reason, "refers_to": f"{parent} ({', '.join(theirs)})"}
-            inspection.defects.append(Defect(FailureKind.INVALID_FOREIGN_KEY, details, tuple(columns), constraint=name))
+            inspection.failures.append(
+                SchemaFailure(FailureKind.INVALID_FOREIGN_KEY, details, tuple(columns), constraint=name)
+            )
 
 
 def _reason(parent: str, gone: bool, theirs: list[str], facts: list[object]) -> str | None:
@@ -151,7 +153,7 @@ def check_references(session: SchemaSession, relations: Mapping[int, Relation]) 
         relation.inspection.looked_at["references"] += 1
     for owner, place, index, constraint, column, catalog, oid, number in found:
         inspection = relations[owner].inspection
-        defect = Defect(
+        defect = SchemaFailure(
             FailureKind.MISSING_REFERENCE,
             {"refers_to": _gone(catalog, oid, number)},
             (column,) if column else (),
@@ -159,8 +161,8 @@ def check_references(session: SchemaSession, relations: Mapping[int, Relation]) 
             constraint,
             place,
         )
-        if defect.part not in {each.part for each in inspection.defects}:
-            inspection.defects.append(defect)
+        if defect.part not in {each.part for each in inspection.failures}:
+            inspection.failures.append(defect)
 
 
 def indexes_of_nothing(session: SchemaSession) -> list[Inspection]:
@@ -169,7 +171,7 @@ def indexes_of_nothing(session: SchemaSession) -> list[Inspection]:
     for schema, name in session.rows(_UNINDEXED):
         inspection = Inspection(TableName(schema, name), "index")
         details = {"reason": "the catalog has no definition for it"}
-        inspection.defects.append(Defect(FailureKind.INVALID_INDEX_DEFINITION, details, index=name))
+        inspection.failures.append(SchemaFailure(FailureKind.INVALID_INDEX_DEFINITION, details, index=name))
         found.append(inspection)
     return found
 

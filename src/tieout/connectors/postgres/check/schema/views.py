@@ -9,7 +9,7 @@ from typing import Any
 
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession, spread
-from tieout.connectors.protocols.check import Defect, Inspection, Trouble, troubles
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, Trouble, troubles
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -51,7 +51,7 @@ def routines(session: SchemaSession, names: Collection[TableName] | None) -> lis
             if place in failed:
                 trouble = _in_its_place(session, row, everywhere)
                 if trouble is not None:
-                    inspection.met(trouble, Defect(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
+                    inspection.met(trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
     for row, inspection in wanted:
         if row[4] not in _COMPILED:
             inspection.left_out.append(f"functions in {row[4]} are not compiled")
@@ -103,7 +103,7 @@ def check_views(session: SchemaSession, relations: Mapping[int, Relation]) -> No
             view.inspection.remarks.append("it was never populated: REFRESH MATERIALIZED VIEW")
         trouble = unwritten.get(place) or _trouble(session, view, str(texts.get(view.oid)), columns.get(view.oid, []))
         if trouble is not None:
-            view.inspection.met(trouble, Defect(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
+            view.inspection.met(trouble, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
 
 
 def _trouble(session: SchemaSession, view: Relation, text: str, columns: list[tuple[str, int, str]]) -> Trouble | None:
