@@ -13,7 +13,7 @@ from tests.integration.checking.definitions import definitions, found, statuses
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.check.schema.objects import SchemaSession
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.check import Trouble
+from tieout.connectors.protocols.check import StatementError
 from tieout.model.failures import Status
 from tieout.model.tables import TableName
 
@@ -179,11 +179,11 @@ def _login(database: Database, *tables: str) -> Iterator[str]:
 def test_a_server_without_memory_or_writes_says_nothing_about_a_definition(mysql_db: Database, code: int) -> None:
     with closing(SchemaSession(parse_url(mysql_db.url), ServerKind.MARIADB)) as session:
         found = session.trouble(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {code}, MESSAGE_TEXT = 'not now'")
-    assert found == Trouble("not now", telling=False)
+    assert found == StatementError("not now", conclusive=False)
 
 
 def test_what_the_server_says_about_a_definition(mysql_db: Database) -> None:
     with closing(SchemaSession(parse_url(mysql_db.url), ServerKind.MARIADB)) as session:
         found = session.trouble("SELECT nothing FROM dual")
     assert found is not None
-    assert found.telling
+    assert found.conclusive

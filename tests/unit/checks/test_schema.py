@@ -10,7 +10,7 @@ import pytest
 from tieout.checks.checked import Checked
 from tieout.checks.indexes.compare import CheckOptions
 from tieout.checks.schema import SchemaChecks
-from tieout.connectors.protocols.check import Checker, Inspection, SchemaFailure, Trouble, troubles
+from tieout.connectors.protocols.check import Checker, Inspection, SchemaFailure, StatementError, troubles
 from tieout.model.failures import FailureKind, Status
 from tieout.model.tables import TableName
 
@@ -69,8 +69,8 @@ def test_what_was_left_out_is_not_ok() -> None:
 
 def test_trouble_that_tells_nothing_is_left_out() -> None:
     inspection = Inspection(T)
-    inspection.met(Trouble("permission denied", telling=False), defect("column a"))
-    inspection.met(Trouble("no such function"), defect("column b"))
+    inspection.met(StatementError("permission denied", conclusive=False), defect("column a"))
+    inspection.met(StatementError("no such function"), defect("column b"))
     assert inspection.left_out == ["column a: permission denied"]
     assert [each.place for each in inspection.failures] == ["column b"]
 
@@ -78,9 +78,9 @@ def test_trouble_that_tells_nothing_is_left_out() -> None:
 def test_troubles_are_found_by_halves() -> None:
     asked: list[list[int]] = []
 
-    def attempt(some: Iterable[int]) -> Trouble | None:
+    def attempt(some: Iterable[int]) -> StatementError | None:
         asked.append(list(some))
-        return Trouble("no") if {3, 97} & set(some) else None
+        return StatementError("no") if {3, 97} & set(some) else None
 
     assert set(troubles(range(100), attempt)) == {3, 97}
     assert len(asked) < 30

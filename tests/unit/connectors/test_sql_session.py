@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.connectors.protocols.check import Trouble
+from tieout.connectors.protocols.check import StatementError
 from tieout.connectors.protocols.repair import Refused, TryAgain
 from tieout.connectors.sql.session import Purpose
 from tieout.connectors.sqlite.session import SQLiteSession
@@ -42,7 +42,7 @@ def test_what_a_lock_is(session: SQLiteSession) -> None:
         expected = TryAgain if session.purpose is Purpose.REPAIR else UnreachableError
         with pytest.raises(expected, match="locked"):
             session.rows("SELECT * FROM t")
-        assert session.attempt("SELECT * FROM t") == Trouble("database is locked", telling=False)
+        assert session.attempt("SELECT * FROM t") == StatementError("database is locked", conclusive=False)
 
 
 def test_what_is_missing_is_missing_to_everybody(session: SQLiteSession) -> None:
@@ -61,8 +61,8 @@ def test_only_a_reader_can_not_write(session: SQLiteSession) -> None:
 
 def test_objections_tell_what_is_wrong_with_an_object(session: SQLiteSession) -> None:
     assert session.trouble("SELECT a FROM t") is None
-    assert session.trouble("SELECT b FROM t") == Trouble("no such column: b", telling=True)
-    own = Trouble("no such function: f, which may be the application's own", telling=False)
+    assert session.trouble("SELECT b FROM t") == StatementError("no such column: b", conclusive=True)
+    own = StatementError("no such function: f, which may be the application's own", conclusive=False)
     assert session.trouble("SELECT f(a) FROM t") == own
 
 

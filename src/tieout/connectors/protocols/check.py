@@ -76,12 +76,12 @@ class SchemaFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """What an engine says to a statement that it can't carry out. Not `telling`: it says nothing of what was asked,
+class StatementError:
+    """What an engine says to a statement that it can't carry out. Not `conclusive`: it says nothing of what was asked,
     but that it may not, or has no time."""
 
     message: str
-    telling: bool = True
+    conclusive: bool = True
 
 
 @dataclass
@@ -99,18 +99,20 @@ class Inspection:
     left_out: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
-    def met(self, trouble: Trouble, defect: SchemaFailure) -> None:
+    def met(self, trouble: StatementError, defect: SchemaFailure) -> None:
         """A defect if the trouble tells of one; it is left out otherwise."""
-        if trouble.telling:
+        if trouble.conclusive:
             self.failures.append(defect)
         else:
             where = defect.index or defect.constraint or defect.place
             self.left_out.append(f"{where}: {trouble.message}" if where else trouble.message)
 
 
-def troubles(items: Sequence[_Item], attempt: Callable[[Sequence[_Item]], Trouble | None]) -> dict[int, Trouble]:
+def troubles(
+    items: Sequence[_Item], attempt: Callable[[Sequence[_Item]], StatementError | None]
+) -> dict[int, StatementError]:
     """Which of the items are not carried out, by their place: all at once if there is no trouble, else by halves."""
-    found: dict[int, Trouble] = {}
+    found: dict[int, StatementError] = {}
     waiting = [(0, len(items))] if items else []
     while waiting:
         start, end = waiting.pop()

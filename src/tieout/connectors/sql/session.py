@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Any, ClassVar, NamedTuple
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.check import Trouble
+from tieout.connectors.protocols.check import StatementError
 from tieout.connectors.sql.dialect import Dialect
 from tieout.connectors.sql.error_meanings import ErrorMeaning
 from tieout.errors import UnreachableError
@@ -88,7 +88,7 @@ class SqlSession(ABC):
         with self.translated():
             return self._fetched(statement, parameters)
 
-    def attempt(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]] | Trouble:
+    def attempt(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]] | StatementError:
         """The rows, or the server's objection to the statement. Raises if the connection is lost."""
         try:
             return self._fetched(statement, parameters)
@@ -98,13 +98,13 @@ class SqlSession(ABC):
                 raise self.error(meaning, said) from None
             return self.objection(meaning, said)
 
-    def trouble(self, statement: str, parameters: Sequence[Any] = ()) -> Trouble | None:
+    def trouble(self, statement: str, parameters: Sequence[Any] = ()) -> StatementError | None:
         """The server's objection to the statement, if it has one."""
         found = self.attempt(statement, parameters)
-        return found if isinstance(found, Trouble) else None
+        return found if isinstance(found, StatementError) else None
 
-    def objection(self, meaning: ErrorMeaning, said: str) -> Trouble:
-        return Trouble(said, telling=not meaning.inconclusive)
+    def objection(self, meaning: ErrorMeaning, said: str) -> StatementError:
+        return StatementError(said, conclusive=not meaning.inconclusive)
 
     def begin(self) -> None:
         self.execute("BEGIN")

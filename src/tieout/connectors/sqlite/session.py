@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.check import Trouble
+from tieout.connectors.protocols.check import StatementError
 from tieout.connectors.sql.error_meanings import ErrorMeaning
 from tieout.connectors.sql.placeholders import with_question_marks
 from tieout.connectors.sql.session import Purpose, ServerError, SqlSession
@@ -75,15 +75,15 @@ class SQLiteSession(SqlSession):
         # As a writer from the start: a transaction that has read can't begin to write after another one wrote.
         self.execute("BEGIN IMMEDIATE")
 
-    def objection(self, meaning: ErrorMeaning, said: str) -> Trouble:
+    def objection(self, meaning: ErrorMeaning, said: str) -> StatementError:
         return objection(meaning, said)
 
 
-def objection(meaning: ErrorMeaning, said: str) -> Trouble:
+def objection(meaning: ErrorMeaning, said: str) -> StatementError:
     """The objection of SQLite to a statement about a definition."""
     if meaning is OF_APPLICATION:
-        return Trouble(f"{said}, which may be the application's own", telling=False)
-    return Trouble(said, telling=not meaning.inconclusive)
+        return StatementError(f"{said}, which may be the application's own", conclusive=False)
+    return StatementError(said, conclusive=not meaning.inconclusive)
 
 
 def mover_session(url: EndpointUrl, wait_seconds: float = WAIT_SECONDS) -> SQLiteSession:

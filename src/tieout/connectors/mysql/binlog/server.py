@@ -8,7 +8,7 @@ from typing import Any
 from tieout.connectors.mysql.binlog.transactions import GtidState
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
-from tieout.connectors.protocols.check import Trouble
+from tieout.connectors.protocols.check import StatementError
 from tieout.errors import UnsupportedError
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
@@ -76,9 +76,9 @@ def fraction_digits(session: MySQLSession, table: TableName) -> dict[str, int]:
 def _end(session: MySQLSession) -> tuple[str, int, str]:
     """File, offset, and the GTIDs if the server reports them with it (MySQL)."""
     found = session.attempt("SHOW MASTER STATUS")
-    if isinstance(found, Trouble):
+    if isinstance(found, StatementError):
         # Either MySQL 8.4 or later, which does not know the statement; or the user may not run it, and this says so.
-        found = session.rows("SHOW BINARY LOG STATUS" if found.telling else "SHOW MASTER STATUS")
+        found = session.rows("SHOW BINARY LOG STATUS" if found.conclusive else "SHOW MASTER STATUS")
     if not found:
         raise UnsupportedError("the server has no binary log", "start it with log_bin, and binlog_format = ROW")
     row = found[0]

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.check import Inspection, SchemaFailure, Trouble
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, StatementError
 from tieout.connectors.sqlite.check.catalog import index_words
 from tieout.connectors.sqlite.errors import explain, translated
 from tieout.connectors.sqlite.quoting import name as quote
@@ -331,7 +331,7 @@ def _inspect_triggers(tables: Iterable[Relation], all_of_them: Mapping[str, Rela
                     )
 
 
-def _compiled(copy: sqlite3.Connection, table: Relation, name: str, statement: str) -> Trouble | None:
+def _compiled(copy: sqlite3.Connection, table: Relation, name: str, statement: str) -> StatementError | None:
     try:
         copy.execute(statement)
     except sqlite3.Error as error:

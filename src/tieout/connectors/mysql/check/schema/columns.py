@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.check import SchemaFailure, Trouble
+from tieout.connectors.protocols.check import SchemaFailure, StatementError
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -35,8 +35,8 @@ def check_counters(session: SchemaSession, schemas: Sequence[str], relations: Ma
         largest = _largest(session, relation, column, index)
         # Rows first: a concurrent writer moves the counter forward, never back.
         counter = session.attempt(_COUNTER, [schema, table])
-        if isinstance(largest, Trouble) or isinstance(counter, Trouble):
-            message = largest.message if isinstance(largest, Trouble) else str(counter)
+        if isinstance(largest, StatementError) or isinstance(counter, StatementError):
+            message = largest.message if isinstance(largest, StatementError) else str(counter)
             relation.inspection.left_out.append(f"column {column}: {message}")
         elif largest is not None and counter and counter[0][0] is not None and int(counter[0][0]) <= largest:
             details = {"next": str(counter[0][0]), "column_has": str(largest), "sequence": "AUTO_INCREMENT"}
@@ -45,13 +45,13 @@ def check_counters(session: SchemaSession, schemas: Sequence[str], relations: Ma
             )
 
 
-def _largest(session: SchemaSession, relation: Relation, column: str, index: str) -> int | Trouble | None:
+def _largest(session: SchemaSession, relation: Relation, column: str, index: str) -> int | StatementError | None:
     """The largest value, without an index that may be wrong. InnoDB's primary key is the table."""
     clustered = index == "PRIMARY" and (relation.engine or "").casefold() == "innodb"
     through = "FORCE INDEX (PRIMARY)" if clustered else "USE INDEX ()"
     quoted = session.dialect.quote(column)
     rows = session.attempt(f"SELECT MAX({quoted}) FROM {session.dialect.table(relation.name)} {through}")
-    if isinstance(rows, Trouble):
+    if isinstance(rows, StatementError):
         return rows
     return None if rows[0][0] is None else int(rows[0][0])
 
@@ -62,7 +62,7 @@ def _check_sequence(session: SchemaSession, relation: Relation, column: str, seq
     quoted, table = session.dialect.quote(column), session.dialect.table(relation.name)
     state = f"{_STATE} {session.dialect.table(sequence)}"
     before = session.attempt(state)
-    if isinstance(before, Trouble):
+    if isinstance(before, StatementError):
         relation.inspection.left_out.append(f"sequence {sequence}: {before.message}")
         return
     following, step, cycles, least, most = before[0]
@@ -72,7 +72,7 @@ def _check_sequence(session: SchemaSession, relation: Relation, column: str, seq
         f"SELECT {last}({quoted}) FROM {table} USE INDEX () WHERE {quoted} BETWEEN {least} AND {most}{steps}"
     )
     after = session.attempt(state)
-    if isinstance(rows, Trouble) or isinstance(after, Trouble):
+    if isinstance(rows, StatementError) or isinstance(after, StatementError):
         relation.inspection.left_out.append(f"sequence {sequence}: its column could not be read")
         return
     furthest, following = rows[0][0], after[0][0]

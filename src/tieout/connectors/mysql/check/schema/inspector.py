@@ -12,7 +12,7 @@ from tieout.connectors.mysql.check.schema.objects import Relation, SchemaSession
 from tieout.connectors.mysql.check.schema.references import check_foreign_keys
 from tieout.connectors.mysql.check.schema.routines import check_triggers, routines
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.check import Inspection, SchemaFailure, Trouble
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, StatementError
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -59,7 +59,7 @@ def _check_indexes(session: SchemaSession, schemas: Sequence[str], relations: Ma
 def _flagged(session: SchemaSession, relations: Mapping[TableName, Relation]) -> None:
     """Indexes that InnoDB has marked as corrupt. It shows them only to users with the PROCESS privilege."""
     rows = session.attempt(_FLAGGED)
-    for path, index in [] if isinstance(rows, Trouble) else rows:
+    for path, index in [] if isinstance(rows, StatementError) else rows:
         schema, _, table = _ENCODED.sub(lambda found: chr(int(found[1], 16)), path).partition("/")
         relation = relations.get(TableName(schema, table))
         if relation is not None:
@@ -81,12 +81,12 @@ def _check_views(session: SchemaSession, relations: Iterable[Relation]) -> None:
                 view.inspection.met(explained, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": explained.message}))
 
 
-def _explained(session: SchemaSession, view: Relation, name: str, trouble: Trouble) -> Trouble:
+def _explained(session: SchemaSession, view: Relation, name: str, trouble: StatementError) -> StatementError:
     """The trouble with a view in the words of CHECK TABLE: a query only reports that something is wrong.
 
     A view with SQL SECURITY INVOKER may fail only because our user lacks privileges.
     """
     rows = session.attempt(f"CHECK TABLE {name}")
-    errors = [] if isinstance(rows, Trouble) else [str(row[_MESSAGE]) for row in rows if row[2] == "Error"]
+    errors = [] if isinstance(rows, StatementError) else [str(row[_MESSAGE]) for row in rows if row[2] == "Error"]
     ours = view.invoker and any(_DENIED in message for message in errors)
-    return Trouble(errors[0] if errors else trouble.message, trouble.telling and not ours)
+    return StatementError(errors[0] if errors else trouble.message, trouble.conclusive and not ours)

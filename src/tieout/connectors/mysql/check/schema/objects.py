@@ -9,7 +9,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
-from tieout.connectors.protocols.check import Inspection, SchemaFailure, Trouble
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, StatementError
 from tieout.connectors.sql.session import Purpose
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
@@ -45,7 +45,7 @@ class SchemaSession(MySQLSession):
         if self.server_kind is not ServerKind.TIDB:
             self.execute(f"SET SESSION TRANSACTION {access}")
 
-    def fails_to_compile(self, query: str) -> Trouble | None:
+    def fails_to_compile(self, query: str) -> StatementError | None:
         """PREPARE runs nothing; EXPLAIN would run what it takes for constant, functions of users included.
 
         A read-only session may not even prepare a query that takes from a sequence.

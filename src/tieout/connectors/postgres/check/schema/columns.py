@@ -11,7 +11,7 @@ from typing import Any
 
 from tieout.connectors.postgres.check.schema.objects import TABLE_SCANS, Relation, SchemaSession
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.protocols.check import SchemaFailure, Trouble, troubles
+from tieout.connectors.protocols.check import SchemaFailure, StatementError, troubles
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -46,20 +46,20 @@ _AT_ONCE = 50
 def readable(session: SchemaSession, relations: Mapping[int, Relation]) -> dict[int, Relation]:
     """The tables whose rows can be read. Runs after the check of indexes: a broken index makes a table unreadable."""
     tables = [relation for relation in relations.values() if relation.has_rows and not relation.is_view]
-    found: dict[int, Trouble] = {}
+    found: dict[int, StatementError] = {}
     for start in range(0, len(tables), _AT_ONCE):
         some = tables[start : start + _AT_ONCE]
         found |= {some[place].oid: t for place, t in troubles(some, lambda part: _trouble(session, part)).items()}
     for oid, trouble in found.items():
         inspection = relations[oid].inspection
-        if trouble.telling and inspection.failures:
+        if trouble.conclusive and inspection.failures:
             inspection.left_out.append(f"its rows could not be read: {trouble.message}")
-        elif trouble.telling:
+        elif trouble.conclusive:
             inspection.failures.append(SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
-    return {table.oid: table for table in tables if not (table.oid in found and found[table.oid].telling)}
+    return {table.oid: table for table in tables if not (table.oid in found and found[table.oid].conclusive)}
 
 
-def _trouble(session: SchemaSession, tables: Sequence[Relation]) -> Trouble | None:
+def _trouble(session: SchemaSession, tables: Sequence[Relation]) -> StatementError | None:
     return session.trouble("EXPLAIN " + " UNION ALL ".join(f"SELECT 1 FROM ONLY {table.quoted}" for table in tables))
 
 
@@ -99,7 +99,7 @@ class _Expression:
     def called(self) -> frozenset[int]:
         return frozenset(int(oid) for oid in _CALLED.findall(self.tree))
 
-    def defect(self, text: str | None, trouble: Trouble) -> SchemaFailure:
+    def defect(self, text: str | None, trouble: StatementError) -> SchemaFailure:
         kind = FailureKind.INVALID_GENERATED_COLUMN if self.generated else FailureKind.INVALID_DEFAULT
         details = {"expression": text, "reason": trouble.message}
         return SchemaFailure(kind, details, (self.column,), place=f"column {self.column}")
@@ -121,7 +121,7 @@ def check_expressions(
     known = _texts(session, found)
     texts = {oid: text for oid, text in known.items() if isinstance(text, str)}
     compiled = [each for each in found if each.oid in texts]
-    wrong = {oid: trouble for oid, trouble in known.items() if isinstance(trouble, Trouble)}
+    wrong = {oid: trouble for oid, trouble in known.items() if isinstance(trouble, StatementError)}
     wrong |= _not_compiled(session, compiled, texts)
     sound = [each for each in compiled if each.oid not in wrong]
     wrong |= _not_computed(session, sound, texts)
@@ -136,17 +136,17 @@ def check_expressions(
     ]
 
 
-def _texts(session: SchemaSession, found: list[_Expression]) -> dict[int, str | Trouble]:
+def _texts(session: SchemaSession, found: list[_Expression]) -> dict[int, str | StatementError]:
     oids = [each.oid for each in found]
     failed = troubles(oids, lambda some: session.trouble(_TEXTS, [list(some)]))
-    known: dict[int, str | Trouble] = {oids[place]: trouble for place, trouble in failed.items()}
+    known: dict[int, str | StatementError] = {oids[place]: trouble for place, trouble in failed.items()}
     known.update(session.rows(_TEXTS, [[oid for oid in oids if oid not in known]]))
     return known
 
 
 def _not_compiled(
     session: SchemaSession, expressions: list[_Expression], texts: Mapping[int, str]
-) -> dict[int, Trouble]:
+) -> dict[int, StatementError]:
     defaults = [each for each in expressions if not each.generated]
     failed = troubles(
         defaults,
@@ -157,7 +157,7 @@ def _not_compiled(
 
 def _not_computed(
     session: SchemaSession, expressions: list[_Expression], texts: Mapping[int, str]
-) -> dict[int, Trouble]:
+) -> dict[int, StatementError]:
     called = sorted({oid for each in expressions for oid in each.called})
     varying = {row[0] for row in session.rows(_VARYING, [called])}
     defaults = [
@@ -175,7 +175,7 @@ def _not_computed(
 
 def _not_generated(
     session: SchemaSession, expressions: list[_Expression], texts: Mapping[int, str]
-) -> dict[int, Trouble]:
+) -> dict[int, StatementError]:
     wrong = {}
     with session.setting(**TABLE_SCANS):
         for each in expressions:
@@ -249,7 +249,7 @@ def check_sequences(session: SchemaSession, relations: Mapping[int, Relation], d
             inspection = numbering.relation.inspection
             inspection.looked_at["sequences"] += 1
             found = _check_sequence(session, numbering)
-            if isinstance(found, Trouble):
+            if isinstance(found, StatementError):
                 inspection.left_out.append(f"sequence {numbering.name}: {found.message}")
             elif found is not None:
                 inspection.failures.append(found)
@@ -289,16 +289,16 @@ def _taken(session: SchemaSession, defaults: Sequence[Default]) -> Iterator[tupl
         yield default, known.get(name)
 
 
-def _check_sequence(session: SchemaSession, numbering: _Numbering) -> SchemaFailure | Trouble | None:
+def _check_sequence(session: SchemaSession, numbering: _Numbering) -> SchemaFailure | StatementError | None:
     """Reads the rows before the sequence: writers only move the sequence forward meanwhile."""
     before = session.attempt(numbering.following)
-    if isinstance(before, Trouble):
+    if isinstance(before, StatementError):
         return before
     largest = session.attempt(numbering.furthest(_number(before)))
-    if isinstance(largest, Trouble):
+    if isinstance(largest, StatementError):
         return largest
     after = session.attempt(numbering.following)
-    if isinstance(after, Trouble):
+    if isinstance(after, StatementError):
         return after
     if largest[0][0] is None or not numbering.reaches(_number(after), _number(largest)):
         return None

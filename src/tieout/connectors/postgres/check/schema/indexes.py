@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession
-from tieout.connectors.protocols.check import SchemaFailure, Trouble, troubles
+from tieout.connectors.protocols.check import SchemaFailure, StatementError, troubles
 from tieout.model.failures import FailureKind
 
 _INDEXES = """
@@ -128,6 +128,6 @@ def _expressions(session: SchemaSession, owners: _Owners) -> None:
         relation.inspection.met(trouble, _wrong(name, trouble))
 
 
-def _wrong(name: str, reason: str | Trouble) -> SchemaFailure:
-    text = reason.message if isinstance(reason, Trouble) else reason
+def _wrong(name: str, reason: str | StatementError) -> SchemaFailure:
+    text = reason.message if isinstance(reason, StatementError) else reason
     return SchemaFailure(FailureKind.INVALID_INDEX_DEFINITION, {"reason": text}, index=name)

@@ -12,7 +12,7 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import meaning_of, plain_line
 from tieout.connectors.postgres.protocol.describe import NotCompiled, described
 from tieout.connectors.postgres.session import PostgresSession
-from tieout.connectors.protocols.check import Inspection, Trouble
+from tieout.connectors.protocols.check import Inspection, StatementError
 from tieout.connectors.sql.session import Purpose
 from tieout.model.tables import TableName
 
@@ -37,16 +37,16 @@ class SchemaSession(PostgresSession):
     def __init__(self, url: EndpointUrl) -> None:
         super().__init__(url, Purpose.READ, "tieout check", _SETTINGS)
 
-    def compiled(self, query: str) -> list[tuple[str, int]] | Trouble:
+    def compiled(self, query: str) -> list[tuple[str, int]] | StatementError:
         """The names and types of the columns that a query would have, or the server's objection to it."""
         found = described(self.connection, query)
         if isinstance(found, NotCompiled):
             return self.objection(meaning_of(found.state), plain_line(found.text))
         return found
 
-    def fails_to_compile(self, statement: str) -> Trouble | None:
+    def fails_to_compile(self, statement: str) -> StatementError | None:
         found = self.compiled(statement)
-        return found if isinstance(found, Trouble) else None
+        return found if isinstance(found, StatementError) else None
 
     @contextmanager
     def setting(self, **settings: str) -> Iterator[None]:

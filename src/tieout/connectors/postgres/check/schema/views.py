@@ -9,7 +9,7 @@ from typing import Any
 
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession, spread
-from tieout.connectors.protocols.check import Inspection, SchemaFailure, Trouble, troubles
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, StatementError, troubles
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -58,14 +58,16 @@ def routines(session: SchemaSession, names: Collection[TableName] | None) -> lis
     return [inspection for _, inspection in wanted]
 
 
-def _compile_trouble(session: SchemaSession, rows: Sequence[tuple[Any, ...]], path: Sequence[str]) -> Trouble | None:
+def _compile_trouble(
+    session: SchemaSession, rows: Sequence[tuple[Any, ...]], path: Sequence[str]
+) -> StatementError | None:
     """Callers may have any search_path, so only a name that exists in no schema is missing."""
     with session.setting(search_path=quoting.names(path)):
         validator, oids = rows[0][5], f"pg_catalog.unnest(%s::{_OIDS})"
         return session.trouble(f"SELECT {validator}(p.oid) FROM {oids} AS p(oid)", [[row[0] for row in rows]])
 
 
-def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequence[str]) -> Trouble | None:
+def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequence[str]) -> StatementError | None:
     """Compiles once more, with the function's own search_path, or with its schema first."""
     if row[6] is None:
         return _compile_trouble(session, [row], [row[1], *everywhere])
@@ -106,14 +108,16 @@ def check_views(session: SchemaSession, relations: Mapping[int, Relation]) -> No
             view.inspection.met(trouble, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
 
 
-def _trouble(session: SchemaSession, view: Relation, text: str, columns: list[tuple[str, int, str]]) -> Trouble | None:
+def _trouble(
+    session: SchemaSession, view: Relation, text: str, columns: list[tuple[str, int, str]]
+) -> StatementError | None:
     found = session.compiled(text)
-    if isinstance(found, Trouble):
+    if isinstance(found, StatementError):
         return found
     if len(found) != len(columns):
-        return Trouble(f"it has {len(columns)} columns, and its query returns {len(found)}")
+        return StatementError(f"it has {len(columns)} columns, and its query returns {len(found)}")
     for (_, kind), (name, own_kind, shown) in zip(found, columns, strict=True):
         if kind != own_kind:
             ((real,),) = session.rows("SELECT format_type(%s, NULL)", [kind])
-            return Trouble(f"its column {name} has type {shown}, and its query returns {real}")
+            return StatementError(f"its column {name} has type {shown}, and its query returns {real}")
     return session.trouble(f"EXPLAIN SELECT * FROM {view.quoted}")
