@@ -79,10 +79,10 @@ class Look:
 
     def run(self) -> Iterator[Seen]:
         pace = Pace(self.rows_per_second)
-        rows, suspicious = self.violations.asking.numbers(self.part.probe)
+        rows, suspicious = self.violations.runner.numbers(self.part.probe)
         seen = Seen(rows, [[] for _ in self.violations.constraints])
         if suspicious:
-            for batch in self.violations.asking.rows(self.part.listing, self.violations.columns):
+            for batch in self.violations.runner.rows(self.part.listing, self.violations.columns):
                 self._add(seen, batch)
             if self.part.sure and not any(seen.breaking):
                 seen.unlisted = suspicious

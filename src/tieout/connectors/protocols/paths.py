@@ -313,7 +313,7 @@ class OnlyRows:
     parents: Mapping[str, tuple[Key, ...]] = field(default_factory=dict)
 
 
-class Asking(Protocol):
+class QueryRunner(Protocol):
     """Sends statements, on executors: picklable, opens its own connections. Reads only."""
 
     def rows(self, statement: str, columns: Sequence[ScanColumn]) -> Iterator[pa.RecordBatch]:
@@ -344,7 +344,7 @@ class Violations:
     """
 
     constraints: tuple[ConstraintInfo, ...]
-    asking: Asking
+    runner: QueryRunner
     address: tuple[ScanColumn, ...]
     key: tuple[ScanColumn, ...]
     values: tuple[ScanColumn, ...]

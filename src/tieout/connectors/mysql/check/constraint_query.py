@@ -34,7 +34,7 @@ _EMPTY = ("Impossible WHERE noticed after reading const tables", "no matching ro
 
 
 @dataclass(frozen=True)
-class MySQLAsking:
+class MySQLQueryRunner:
     """Reads with pymysql: there is little to send, and the meaning of a CHECK depends on the session's settings."""
 
     url: EndpointUrl
@@ -110,7 +110,7 @@ def find_violations(
     names = dict.fromkeys(name for constraint in constraints for name in constraint.columns)
     known = [name for name in names if name in table.column_names]
     scan = ConstraintScan(table, tuple(constraints), (), exact_key(table), tuple(exact_columns(table, known)), only)
-    asking = MySQLAsking(endpoint.url, table)
+    runner = MySQLQueryRunner(endpoint.url, table)
     dialect = MySQLConstraints(endpoint.server_kind)
     if reason := refusal(dialect, scan):
         return Unreadable(reason)
@@ -119,22 +119,22 @@ def find_violations(
     if only is None:
         statements = [statement for part in found.parts for statement in (part.probe, part.listing)]
         try:
-            evidence = _proven(asking, statements, scan.aliases)
+            evidence = _proven(runner, statements, scan.aliases)
         except TieoutError as error:
             return Unreadable(str(error))
         except _ReadOtherwise as otherwise:
             return Unreadable(f"the server would not read the whole tables: {otherwise}")
-    return Violations(scan.constraints, asking, scan.address, scan.key, scan.values, found.marks, found.parts, evidence)
+    return Violations(scan.constraints, runner, scan.address, scan.key, scan.values, found.marks, found.parts, evidence)
 
 
 class _ReadOtherwise(Exception):
     """The plan does not read the rows themselves."""
 
 
-def _proven(asking: MySQLAsking, statements: Sequence[str], aliases: Mapping[str, str]) -> str:
+def _proven(runner: MySQLQueryRunner, statements: Sequence[str], aliases: Mapping[str, str]) -> str:
     """How the server reads the tables for all of these statements."""
     read: dict[str, None] = {}
-    with translated(asking.url), asking.connect() as connection, connection.cursor() as cursor:
+    with translated(runner.url), runner.connect() as connection, connection.cursor() as cursor:
         for statement in statements:
             for step in plan_of(cursor, statement):
                 read.update(dict.fromkeys(_scans(step, aliases)))

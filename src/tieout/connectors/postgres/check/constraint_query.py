@@ -44,7 +44,7 @@ WHERE n.nspname = %s AND c.relname = %s"""
 
 
 @dataclass(frozen=True)
-class PostgresAsking:
+class PostgresQueryRunner:
     url: EndpointUrl
     through_indexes: bool = False
 
@@ -113,7 +113,7 @@ def find_violations(
     (table, *_) = (constraint.table for constraint in constraints)
     values = _values(endpoint, constraints)
     scan = ConstraintScan(table, tuple(constraints), (_ADDRESS,), exact_key(table), values, only)
-    asking = PostgresAsking(endpoint.url, through_indexes=only is not None)
+    runner = PostgresQueryRunner(endpoint.url, through_indexes=only is not None)
     dialect = _dialect(endpoint, constraints)
     if reason := refusal(dialect, scan):
         return Unreadable(reason)
@@ -121,12 +121,12 @@ def find_violations(
     evidence = "the rows that were asked for"
     if only is None:
         try:
-            evidence = _proven(asking, dict.fromkeys([found.parts[0], found.parts[-1]]))
+            evidence = _proven(runner, dict.fromkeys([found.parts[0], found.parts[-1]]))
         except TieoutError as error:
             return Unreadable(str(error))
         except _ReadOtherwise as otherwise:
             return Unreadable(f"the planner does not read the rows from the heap: {otherwise}")
-    return Violations(scan.constraints, asking, scan.address, scan.key, scan.values, found.marks, found.parts, evidence)
+    return Violations(scan.constraints, runner, scan.address, scan.key, scan.values, found.marks, found.parts, evidence)
 
 
 _ADDRESS = ScanColumn(ADDRESS.column, ADDRESS.kind, ADDRESS_SQL)
@@ -168,10 +168,10 @@ class _ReadOtherwise(Exception):
     """The plan does not read the rows themselves."""
 
 
-def _proven(asking: PostgresAsking, parts: Iterable[Part]) -> str:
+def _proven(runner: PostgresQueryRunner, parts: Iterable[Part]) -> str:
     """The scans by which the planner reads all of these parts."""
     read: dict[str, None] = {}
-    with translated(asking.url), connect(asking.url, "tieout driver", asking.settings) as connection:
+    with translated(runner.url), connect(runner.url, "tieout driver", runner.settings) as connection:
         for statement in [statement for part in parts for statement in (part.probe, part.listing)]:
             (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {statement}").fetchone()
             scans = list(_scans(plan[0]["Plan"]))

@@ -29,7 +29,7 @@ _BATCH = 20_000
 
 
 @dataclass(frozen=True)
-class SQLiteAsking:
+class SQLiteQueryRunner:
     url: EndpointUrl
 
     def rows(self, statement: str, columns: Sequence[ScanColumn]) -> Iterator[pa.RecordBatch]:
@@ -107,7 +107,7 @@ def find_violations(
         return Unreadable(f"SQLite would not read the tables themselves: {otherwise}")
     return Violations(
         scan.constraints,
-        SQLiteAsking(endpoint.url),
+        SQLiteQueryRunner(endpoint.url),
         scan.address,
         scan.key,
         scan.values,
