@@ -119,7 +119,7 @@ def test_definitions_that_are_sound_have_no_defects(checker, table):
 
 
 def test_the_engines_own_checker_finds_nothing_wrong(checker, table):
-    own = checker.own_check(table, 30.0)
+    own = checker.engine_check(table, 30.0)
     assert own.findings == ()
     assert own.name
     assert own.absent == (not own.statement)

@@ -10,7 +10,7 @@ from tieout.checks.checked import UNREADABLE, Checked, not_checked
 from tieout.checks.options import CheckOptions
 from tieout.checks.planner import PlannedTable
 from tieout.connectors.protocols.check import Checker
-from tieout.connectors.protocols.paths import OwnFinding
+from tieout.connectors.protocols.paths import EngineFinding
 from tieout.model.check_statements import EngineChecker, Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.tables import Table
@@ -39,8 +39,8 @@ class EngineChecks:
         requested = [each for each in planned if Family.VALIDITY in each.families and each.undescribed is None]
         if not requested or self.options.engine_checker == EngineChecker.NONE:
             return
-        if self.checker.own_check_marks is not None and self.options.engine_checker != EngineChecker.EXTENDED:
-            self.notes.append(f"{self.checker.own_check_marks}; --engine-checker=extended asks for it")
+        if self.checker.engine_check_writes is not None and self.options.engine_checker != EngineChecker.EXTENDED:
+            self.notes.append(f"{self.checker.engine_check_writes}; --engine-checker=extended asks for it")
             return
         for each in requested:
             self.rest(0)
@@ -56,7 +56,7 @@ class EngineChecks:
 def own_checked(checker: Checker, table: Table, options: CheckOptions) -> Checked:
     """Checks one table. Raises EngineCheckerAbsent if the server can't check this table or any other."""
     started = time.monotonic()
-    check = checker.own_check(table, options.engine_seconds)
+    check = checker.engine_check(table, options.engine_seconds)
     if check.absent and options.engine_checker is None:
         raise EngineCheckerAbsent(check.unchecked)
     failures = tuple(_failure(checker.database, table, each) for each in check.findings)
@@ -76,7 +76,7 @@ def own_checked(checker: Checker, table: Table, options: CheckOptions) -> Checke
     return Checked(result, failures)
 
 
-def _failure(database: str, table: Table, finding: OwnFinding) -> Failure:
+def _failure(database: str, table: Table, finding: EngineFinding) -> Failure:
     return Failure(
         FailureKind.ENGINE_FINDING,
         database,

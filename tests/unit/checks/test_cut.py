@@ -15,7 +15,7 @@ from tieout.checks.indexes.compare import Compared
 from tieout.checks.indexes.order import OrderFound
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import IndexInfo
-from tieout.connectors.protocols.paths import OwnCheck
+from tieout.connectors.protocols.paths import EngineCheck
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
 from tieout.model.documents import result_document, result_from
 from tieout.model.failures import CheckResult, Status
@@ -38,8 +38,8 @@ def of_constraint(settled: ConstraintOutcome) -> CheckResult:
     return constraint_checked(constraint, settled, naming, "", 0.0).result
 
 
-def of_engine(check: OwnCheck) -> CheckResult:
-    checker: Any = SimpleNamespace(database="shop", own_check=lambda table, seconds: check)
+def of_engine(check: EngineCheck) -> CheckResult:
+    checker: Any = SimpleNamespace(database="shop", engine_check=lambda table, seconds: check)
     return own_checked(checker, TABLE, CheckOptions()).result
 
 
@@ -52,7 +52,7 @@ def of_engine(check: OwnCheck) -> CheckResult:
         of_constraint(ConstraintOutcome(cut=True)),
         of_constraint(ConstraintOutcome(unstable=1)),
         of_constraint(ConstraintOutcome(unlisted=1)),
-        of_engine(OwnCheck("integrity_check", "", unchecked="it was not done")),
+        of_engine(EngineCheck("integrity_check", "", unchecked="it was not done")),
     ],
 )
 def test_cut(result: CheckResult) -> None:
@@ -61,7 +61,7 @@ def test_cut(result: CheckResult) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [of_index(Compared()), of_constraint(ConstraintOutcome()), of_engine(OwnCheck("integrity_check", ""))]
+    "result", [of_index(Compared()), of_constraint(ConstraintOutcome()), of_engine(EngineCheck("integrity_check", ""))]
 )
 def test_whole(result: CheckResult) -> None:
     assert (result.status, result.cut) == (Status.OK, False)

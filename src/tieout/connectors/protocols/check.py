@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, OwnCheck, Path, TablePath, Unreadable, ValuePath, Violations
+from tieout.connectors.protocols.paths import EngineCheck, OnlyRows, Path, TablePath, Unreadable, ValuePath, Violations
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import FailureKind
 from tieout.model.tables import Column, Table, TableName
@@ -220,7 +220,7 @@ class Checker(Protocol):
     database: str
     other_names: tuple[str, ...]
     """What else statements may call the database, in lower case."""
-    own_check_marks: str | None
+    engine_check_writes: str | None
     """That the engine's own checker marks what it finds, and so writes, if it does: it is to be asked for then."""
 
     def all_tables(self) -> list[TableName]:
@@ -275,7 +275,7 @@ class Checker(Protocol):
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ValuePath | Unreadable:
         """`key` are the columns that rows are called by."""
 
-    def own_check(self, table: Table, seconds: float) -> OwnCheck:
+    def engine_check(self, table: Table, seconds: float) -> EngineCheck:
         """The engine's own checker, to be run after all else, for no longer than that."""
 
     def inspect(self, names: Collection[TableName] | None) -> Iterable[Inspection]:

@@ -258,7 +258,7 @@ class ValuePath(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnFinding:
+class EngineFinding:
     """What the engine's own checker says, in its words; and what they are about, as far as they tell."""
 
     message: str
@@ -268,7 +268,7 @@ class OwnFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCheck:
+class EngineCheck:
     """What came of the engine's own checker for one table. `unchecked`: what kept it from going to the end.
 
     `absent`: it could not even begin, since the server does not have it; `unchecked` says what to install.
@@ -276,7 +276,7 @@ class OwnCheck:
 
     name: str
     statement: str
-    findings: tuple[OwnFinding, ...] = ()
+    findings: tuple[EngineFinding, ...] = ()
     unchecked: str | None = None
     absent: bool = False
 

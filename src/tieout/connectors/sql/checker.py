@@ -30,7 +30,7 @@ class SqlChecker(Generic[E, D]):
     """A Checker, except for how it reads tables, indexes and values, which is the engine's own."""
 
     other_names: tuple[str, ...] = ()
-    own_check_marks: str | None = None
+    engine_check_writes: str | None = None
 
     def __init__(self, database: str, endpoint: E, dialect: D, catalog: CatalogQueries[E]) -> None:
         self.database = database

@@ -25,7 +25,7 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import OwnCheck, Unreadable
+from tieout.connectors.protocols.paths import EngineCheck, Unreadable
 from tieout.connectors.sql import select
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.index_scan import ScanPath
@@ -44,7 +44,7 @@ def open_checker(url: EndpointUrl) -> MySQLChecker:
 
 
 class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
-    own_check_marks = MARKS
+    engine_check_writes = MARKS
 
     def __init__(self, url: EndpointUrl, endpoint: MySQLEndpoint) -> None:
         super().__init__(str(url.database), endpoint, MySQLDialect(endpoint.server_kind), _CATALOG)
@@ -168,7 +168,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
             tuple(unjudged),
         )
 
-    def own_check(self, table: Table, seconds: float) -> OwnCheck:
+    def engine_check(self, table: Table, seconds: float) -> EngineCheck:
         return check_table(self._endpoint.url, self._dialect.table(table.name), seconds)
 
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:

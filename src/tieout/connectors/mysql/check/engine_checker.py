@@ -11,7 +11,7 @@ from dataclasses import replace
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.connection import connect
 from tieout.connectors.mysql.errors import translated
-from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
+from tieout.connectors.protocols.paths import EngineCheck, EngineFinding
 
 _NAME = "CHECK TABLE"
 MARKS = "the engine's own CHECK TABLE was not run, since it marks what it finds as corrupted"
@@ -19,7 +19,7 @@ _INDEX = re.compile(r"(?:[Ii]ndex|[Kk]ey)(?: of)? (?:`([^`]+)`|'([^']+)'|(\w+) i
 _LOCK_SECONDS = 5
 
 
-def check_table(url: EndpointUrl, table: str, seconds: float) -> OwnCheck:
+def check_table(url: EndpointUrl, table: str, seconds: float) -> EngineCheck:
     """Runs it on a table, by its quoted name. Findings omit the final verdict, unless it is all there is."""
     statement = f"CHECK TABLE {table} EXTENDED"
     writing = replace(url, read_only=False)
@@ -30,10 +30,10 @@ def check_table(url: EndpointUrl, table: str, seconds: float) -> OwnCheck:
     findings = [text for kind, text in messages if (kind, text) not in (("status", "OK"), ("error", "Corrupt"))]
     notes = [text for text in findings if "doesn't support" in text or "interrupted" in text]
     if notes:
-        return OwnCheck(_NAME, statement, unchecked="; ".join(notes))
+        return EngineCheck(_NAME, statement, unchecked="; ".join(notes))
     if not findings and messages != [("status", "OK")]:
         findings = [text for _, text in messages]
-    return OwnCheck(_NAME, statement, tuple(OwnFinding(text, _index(text)) for text in findings))
+    return EngineCheck(_NAME, statement, tuple(EngineFinding(text, _index(text)) for text in findings))
 
 
 def _index(message: str) -> str | None:

@@ -21,7 +21,7 @@ from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
 from tieout.connectors.postgres.literals import log_literal
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import OwnCheck, Unreadable
+from tieout.connectors.protocols.paths import EngineCheck, Unreadable
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.rows_to_arrow import batch_of, canonical_text
 from tieout.model.tables import Column, Table, TableName
@@ -122,7 +122,7 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
         rules = rules_of(self._endpoint, table)
         return heap_values(HeapValues(self.url, table.name, tuple(rules), tuple(key), int(blocks)))
 
-    def own_check(self, table: Table, seconds: float) -> OwnCheck:
+    def engine_check(self, table: Table, seconds: float) -> EngineCheck:
         return amcheck(self.url, table.name, seconds)
 
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:

@@ -10,7 +10,7 @@ from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import DAMAGE, first_line, translated
-from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
+from tieout.connectors.protocols.paths import EngineCheck, EngineFinding
 from tieout.model.tables import TableName
 
 _NAME = "amcheck"
@@ -28,13 +28,13 @@ SELECT blkno, offnum, attnum, msg,
 FROM {schema}.verify_heapam({table}, check_toast => true) AS found"""
 
 
-def amcheck(url: EndpointUrl, table: TableName, seconds: float) -> OwnCheck:
+def amcheck(url: EndpointUrl, table: TableName, seconds: float) -> EngineCheck:
     """Checks the heap with its TOAST table, then each B-tree, including whether every row has an entry."""
     settings = {"statement_timeout": f"{max(1, round(seconds * 1000))}ms"}
     with translated(url), connect(url, "tieout driver", settings) as connection:
         found = connection.execute(_SCHEMA).fetchone()
         if found is None:
-            return OwnCheck(_NAME, "", unchecked=_ABSENT, absent=True)
+            return EngineCheck(_NAME, "", unchecked=_ABSENT, absent=True)
         schema, has_heap = found
         names = [name for (name,) in connection.execute(_INDEXES, [_DIALECT.table(table)]).fetchall()]
         return _Amcheck(connection, table, _DIALECT.quote(schema)).run(names, has_heap)
@@ -45,21 +45,21 @@ class _Amcheck:
         self._connection = connection
         self._table = table
         self._schema = schema
-        self._findings: list[OwnFinding] = []
+        self._findings: list[EngineFinding] = []
         self._left_out: list[str] = []
 
-    def run(self, indexes: Sequence[str], has_heap: bool) -> OwnCheck:
+    def run(self, indexes: Sequence[str], has_heap: bool) -> EngineCheck:
         if has_heap:
             table = self._literal(self._table.name)
             for block, item, _, message, column in self._run("the heap", None, _HEAP, table) or ():
                 place = None if block is None else f"({block},{item or 0})"
-                self._findings.append(OwnFinding(message, column=column, place=place))
+                self._findings.append(EngineFinding(message, column=column, place=place))
         for index in indexes:
             statement = "SELECT {schema}.bt_index_check({table}, heapallindexed => true)"
             self._run(index, index, statement, self._literal(index))
         checked = [f"verify_heapam({self._table})"] if has_heap else []
         checked += [f"bt_index_check({index}, heapallindexed)" for index in indexes]
-        return OwnCheck(_NAME, ", ".join(checked), tuple(self._findings), "; ".join(self._left_out) or None)
+        return EngineCheck(_NAME, ", ".join(checked), tuple(self._findings), "; ".join(self._left_out) or None)
 
     def _run(self, what: str, index: str | None, statement: str, name: str) -> list[tuple[Any, ...]] | None:
         """An error that reports damage is a finding; an error that kept amcheck from running is not."""
@@ -77,7 +77,7 @@ class _Amcheck:
             if not (error.sqlstate or "").startswith(DAMAGE):
                 self._left_out.append(f"{what}: {first_line(str(error), error.sqlstate)} (run again)")
                 return None
-            self._findings.append(OwnFinding(first_line(str(error), error.sqlstate), index=index))
+            self._findings.append(EngineFinding(first_line(str(error), error.sqlstate), index=index))
         return None
 
     def _literal(self, name: str) -> str:

@@ -11,7 +11,7 @@ from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import OwnCheck, Unreadable
+from tieout.connectors.protocols.paths import EngineCheck, Unreadable
 from tieout.connectors.sql import select
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.index_scan import ScanPath
@@ -186,7 +186,7 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
             tuple(unjudged),
         )
 
-    def own_check(self, table: Table, seconds: float) -> OwnCheck:
+    def engine_check(self, table: Table, seconds: float) -> EngineCheck:
         return integrity_check(self._endpoint.url, table.name, seconds)
 
     def inspect(self, names: Collection[TableName] | None) -> list[Inspection]:

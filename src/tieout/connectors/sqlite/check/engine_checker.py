@@ -8,7 +8,7 @@ import time
 from contextlib import closing
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.paths import OwnCheck, OwnFinding
+from tieout.connectors.protocols.paths import EngineCheck, EngineFinding
 from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import error_name, translated
@@ -25,7 +25,7 @@ _ROW = re.compile(r"^row (-?\d+) ")
 _COLUMN = re.compile(r" (?:value|non-\w+ value) in [^.]+\.(.+)$")
 
 
-def integrity_check(url: EndpointUrl, table: TableName, seconds: float) -> OwnCheck:
+def integrity_check(url: EndpointUrl, table: TableName, seconds: float) -> EngineCheck:
     """Checks the table and its indexes."""
     statement = f"PRAGMA main.integrity_check({SQLiteDialect().quote(table.name)})"
     until = time.monotonic() + seconds
@@ -36,16 +36,16 @@ def integrity_check(url: EndpointUrl, table: TableName, seconds: float) -> OwnCh
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                 raise
-            return OwnCheck(_NAME, statement, unchecked=f"it had not finished after {seconds:g} s")
+            return EngineCheck(_NAME, statement, unchecked=f"it had not finished after {seconds:g} s")
         except sqlite3.DatabaseError as error:
-            return OwnCheck(_NAME, statement, (OwnFinding(told(str(error), error_name(error))),))
+            return EngineCheck(_NAME, statement, (EngineFinding(told(str(error), error_name(error))),))
     findings = tuple(_finding(text) for text in said if text != "ok")
     cut = f"it stops at {_MOST} findings" if len(said) >= _MOST else None
-    return OwnCheck(_NAME, statement, findings, cut)
+    return EngineCheck(_NAME, statement, findings, cut)
 
 
-def _finding(text: str) -> OwnFinding:
+def _finding(text: str) -> EngineFinding:
     index, row, column = (
         found[1] if found else None for found in (_INDEX.search(text), _ROW.match(text), _COLUMN.search(text))
     )
-    return OwnFinding(text, index, column, f"row {row}" if row else None)
+    return EngineFinding(text, index, column, f"row {row}" if row else None)
