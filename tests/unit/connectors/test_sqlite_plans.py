@@ -37,4 +37,4 @@ def test_a_partial_index_is_read_where_it_is(tmp_path: Path) -> None:
         path = checker.index_path(index)
         assert not isinstance(path, Unreadable)
         assert path.evidence.endswith(" USING COVERING INDEX few (a>?)")
-        assert checker.unprobed(index) is None
+        assert checker.no_lookup_reason(index) is None

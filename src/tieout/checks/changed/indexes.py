@@ -123,7 +123,7 @@ class ChangedChecks:
         if planned.unlisted is not None:
             yield not_checked(Family.INDEX, table, None, planned.unlisted)
         for index in planned.indexes:
-            reason = index.unchecked or self.checker.unprobed(index)
+            reason = index.unchecked or self.checker.no_lookup_reason(index)
             if reason is not None:
                 yield not_checked(Family.INDEX, table, index.name, reason)
             else:

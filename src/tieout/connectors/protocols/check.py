@@ -246,7 +246,7 @@ class Checker(Protocol):
     def lookup(self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]) -> Lookup | Unreadable:
         """For the rows of a table that has a key. Unreadable if they can't be looked up."""
 
-    def unprobed(self, index: IndexInfo) -> str | None:
+    def no_lookup_reason(self, index: IndexInfo) -> str | None:
         """Why entries of the index can't be looked up, though all of it can be read; None if they can."""
 
     def addresses_are_keys(self, table: Table) -> bool:

@@ -134,7 +134,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
         url, server_kind = self._endpoint.url, self._endpoint.server_kind
         return MySQLLookup(url, server_kind, table, _address(table), tuple(columns), tuple(indexes))
 
-    def unprobed(self, index: IndexInfo) -> str | None:
+    def no_lookup_reason(self, index: IndexInfo) -> str | None:
         return "it holds only prefixes of columns: CHECK TABLE checks it whole" if index.shortened else None
 
     def addresses_are_keys(self, table: Table) -> bool:

@@ -101,7 +101,7 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
     ) -> PostgresLookup | Unreadable:
         return PostgresLookup(self.url, table, tuple(columns), tuple(indexes))
 
-    def unprobed(self, index: IndexInfo) -> str | None:
+    def no_lookup_reason(self, index: IndexInfo) -> str | None:
         if any(column.included for column in index.columns):
             return f"its copies of included columns can't be looked up by key: CHECK TABLE … INDEX {index.name}"
         return None

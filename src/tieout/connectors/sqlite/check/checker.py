@@ -146,7 +146,7 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
         url = self._endpoint.url
         return SQLiteLookup(url, table, address, tuple(columns), tuple(indexes), alone, by_index)
 
-    def unprobed(self, index: IndexInfo) -> str | None:
+    def no_lookup_reason(self, index: IndexInfo) -> str | None:
         if self._is_covering(index):
             return None
         return (
