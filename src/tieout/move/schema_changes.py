@@ -127,7 +127,7 @@ class Adapter:
             added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
             if not transfer.takes_more:
                 return replace(transfer, source=_with(transfer.source, added))
-            self._add(transfer, table, added, self.source.given(table, added, defaults))
+            self._add(transfer, table, added, self.source.added_column_values(table, added, defaults))
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:
             if error.transient:

@@ -166,12 +166,12 @@ class Source(Protocol):
     def wiring(self, table: Table) -> Wiring:
         """What a server of another engine has to know beyond the table's description, as it is at this moment."""
 
-    def given(
-        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    def added_column_values(
+        self, table: Table, columns: Sequence[Column], logged: Mapping[str, str | None] | None
     ) -> dict[str, str | None]:
         """What rows got in new columns that were there before them, in the words of a default; None: nothing.
 
-        `told` is what the log says of it, if it does. UnsupportedError if it can't be known.
+        `logged` is what the log says of it, if it does. UnsupportedError if it can't be known.
         """
 
     def refuses(self, table: Table) -> str | None:

@@ -62,10 +62,10 @@ class MySQLSource:
         with closing(MySQLSession(self.url)) as session:
             return wiring_of(session, table.name)
 
-    def given(
-        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    def added_column_values(
+        self, table: Table, columns: Sequence[Column], logged: Mapping[str, str | None] | None
     ) -> dict[str, str | None]:
-        return added_defaults(table, columns, told)
+        return added_defaults(table, columns, logged)
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         found = source_problems(self.url, self.server_kind, tables, watermarks=self._watermarks)

@@ -57,8 +57,8 @@ class PostgresSource:
         with translated(self.url), connect(self.url, "tieout mover") as connection:
             return wiring(connection, PostgresDialect().table(table.name))
 
-    def given(
-        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    def added_column_values(
+        self, table: Table, columns: Sequence[Column], logged: Mapping[str, str | None] | None
     ) -> dict[str, str | None]:
         with translated(self.url), connect(self.url, "tieout mover") as connection:
             quoted = PostgresDialect().table(table.name)

@@ -47,8 +47,8 @@ class SQLiteSource:
     def wiring(self, table: Table) -> Wiring:
         raise UnsupportedError(f"{table.name}: SQLite tables can be moved only to SQLite")
 
-    def given(
-        self, table: Table, columns: Sequence[Column], told: Mapping[str, str | None] | None
+    def added_column_values(
+        self, table: Table, columns: Sequence[Column], logged: Mapping[str, str | None] | None
     ) -> dict[str, str | None]:
         for column in columns:
             if column.default is not None and ("(" in column.default or column.default.upper().startswith("CURRENT_")):
