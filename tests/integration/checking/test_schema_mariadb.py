@@ -178,12 +178,12 @@ def _login(database: Database, *tables: str) -> Iterator[str]:
 @pytest.mark.parametrize("code", [1037, 1038, 1041, 1290, 1836])
 def test_a_server_without_memory_or_writes_says_nothing_about_a_definition(mysql_db: Database, code: int) -> None:
     with closing(SchemaSession(parse_url(mysql_db.url), ServerKind.MARIADB)) as session:
-        found = session.trouble(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {code}, MESSAGE_TEXT = 'not now'")
+        found = session.error_of(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {code}, MESSAGE_TEXT = 'not now'")
     assert found == StatementError("not now", conclusive=False)
 
 
 def test_what_the_server_says_about_a_definition(mysql_db: Database) -> None:
     with closing(SchemaSession(parse_url(mysql_db.url), ServerKind.MARIADB)) as session:
-        found = session.trouble("SELECT nothing FROM dual")
+        found = session.error_of("SELECT nothing FROM dual")
     assert found is not None
     assert found.conclusive

@@ -10,7 +10,7 @@ import pytest
 from tieout.checks.checked import Checked
 from tieout.checks.indexes.compare import CheckOptions
 from tieout.checks.schema import SchemaChecks
-from tieout.connectors.protocols.check import Checker, Inspection, SchemaFailure, StatementError, troubles
+from tieout.connectors.protocols.check import Checker, Inspection, SchemaFailure, StatementError, statement_errors
 from tieout.model.failures import FailureKind, Status
 from tieout.model.tables import TableName
 
@@ -82,6 +82,6 @@ def test_troubles_are_found_by_halves() -> None:
         asked.append(list(some))
         return StatementError("no") if {3, 97} & set(some) else None
 
-    assert set(troubles(range(100), attempt)) == {3, 97}
+    assert set(statement_errors(range(100), attempt)) == {3, 97}
     assert len(asked) < 30
-    assert troubles([], attempt) == {}
+    assert statement_errors([], attempt) == {}

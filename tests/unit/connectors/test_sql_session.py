@@ -60,10 +60,10 @@ def test_only_a_reader_can_not_write(session: SQLiteSession) -> None:
 
 
 def test_objections_tell_what_is_wrong_with_an_object(session: SQLiteSession) -> None:
-    assert session.trouble("SELECT a FROM t") is None
-    assert session.trouble("SELECT b FROM t") == StatementError("no such column: b", conclusive=True)
+    assert session.error_of("SELECT a FROM t") is None
+    assert session.error_of("SELECT b FROM t") == StatementError("no such column: b", conclusive=True)
     own = StatementError("no such function: f, which may be the application's own", conclusive=False)
-    assert session.trouble("SELECT f(a) FROM t") == own
+    assert session.error_of("SELECT f(a) FROM t") == own
 
 
 def test_a_closed_session_rolls_back_and_closes_again(session: SQLiteSession) -> None:

@@ -108,7 +108,7 @@ class Inspection:
             self.left_out.append(f"{where}: {trouble.message}" if where else trouble.message)
 
 
-def troubles(
+def statement_errors(
     items: Sequence[_Item], attempt: Callable[[Sequence[_Item]], StatementError | None]
 ) -> dict[int, StatementError]:
     """Which of the items are not carried out, by their place: all at once if there is no trouble, else by halves."""

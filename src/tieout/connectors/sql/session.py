@@ -98,7 +98,7 @@ class SqlSession(ABC):
                 raise self.error(meaning, said) from None
             return self.objection(meaning, said)
 
-    def trouble(self, statement: str, parameters: Sequence[Any] = ()) -> StatementError | None:
+    def error_of(self, statement: str, parameters: Sequence[Any] = ()) -> StatementError | None:
         """The server's objection to the statement, if it has one."""
         found = self.attempt(statement, parameters)
         return found if isinstance(found, StatementError) else None

@@ -80,7 +80,7 @@ def _inspect_relation(session: SQLiteSession, relation: Relation, everything: di
         relation.inspection.failures.append(SchemaFailure(FailureKind.ENGINE_FINDING, details))
     elif relation.is_view:
         relation.inspection.looked_at["definitions"] += 1
-        trouble = session.trouble(f"EXPLAIN SELECT * FROM {relation.quoted}")
+        trouble = session.error_of(f"EXPLAIN SELECT * FROM {relation.quoted}")
         if trouble is not None:
             relation.inspection.met(trouble, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
     else:
@@ -194,7 +194,7 @@ def _inspect_indexes(session: SQLiteSession, table: Relation) -> None:
         if name not in known:
             table.inspection.failures.append(_wrong(name, "SQLite does not understand its definition", statement))
             continue
-        trouble = session.trouble(f"EXPLAIN REINDEX main.{quote(name)}")
+        trouble = session.error_of(f"EXPLAIN REINDEX main.{quote(name)}")
         reason = trouble.message if trouble else _taken_for_text(session, name, statement)
         if trouble is not None:
             table.inspection.met(trouble, _wrong(name, trouble.message, statement))
@@ -223,7 +223,7 @@ _KEYWORDS = ("NULL", "TRUE", "FALSE", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_T
 
 
 def _inspect_table(session: SQLiteSession, table: Relation) -> None:
-    trouble = session.trouble(f"EXPLAIN SELECT * FROM {table.quoted}")
+    trouble = session.error_of(f"EXPLAIN SELECT * FROM {table.quoted}")
     if trouble is not None:
         table.inspection.met(trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
     if trouble is not None or table.is_virtual:
@@ -243,7 +243,7 @@ def _default(session: SQLiteSession, table: Relation, column: str, text: str) ->
     # A single name is not a column here, but a text.
     if len(words) == 1 and not words[0].says(*_KEYWORDS) and (words[0].is_word or words[0].text[0] in '"`['):
         return
-    trouble = session.trouble(f"SELECT ({text})")
+    trouble = session.error_of(f"SELECT ({text})")
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
         defect = SchemaFailure(FailureKind.INVALID_DEFAULT, details, (column,), place=f"column {column}")
@@ -256,7 +256,7 @@ def _generated(session: SQLiteSession, table: Relation, column: str) -> None:
     if text is None:
         table.inspection.left_out.append(f"column {column}: its expression is not found in the table's definition")
         return
-    trouble = session.trouble(f"SELECT ({text}) FROM {table.quoted} LIMIT {_ROWS}")
+    trouble = session.error_of(f"SELECT ({text}) FROM {table.quoted} LIMIT {_ROWS}")
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
         defect = SchemaFailure(FailureKind.INVALID_GENERATED_COLUMN, details, (column,), place=f"column {column}")

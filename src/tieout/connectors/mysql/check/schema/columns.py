@@ -128,7 +128,7 @@ def _default(session: SchemaSession, relation: Relation, column: str, text: str)
 def _generated(session: SchemaSession, relation: Relation, column: str, text: str) -> None:
     relation.inspection.looked_at["generated columns"] += 1
     table = session.dialect.table(relation.name)
-    trouble = session.trouble(
+    trouble = session.error_of(
         f"SELECT COUNT(computed) FROM (SELECT ({text}) AS computed FROM {table} USE INDEX () LIMIT {ROWS}) AS some"
     )
     if trouble is not None:

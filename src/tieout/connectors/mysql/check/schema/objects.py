@@ -52,7 +52,7 @@ class SchemaSession(MySQLSession):
         """
         self.allow("READ WRITE")
         try:
-            return self.trouble("PREPARE tieout FROM %s", [query])
+            return self.error_of("PREPARE tieout FROM %s", [query])
         finally:
             self.allow("READ ONLY")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tieout.connectors.postgres.check.schema.objects import TABLE_SCANS, Relation, SchemaSession
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.protocols.check import SchemaFailure, StatementError, troubles
+from tieout.connectors.protocols.check import SchemaFailure, StatementError, statement_errors
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -26,7 +26,7 @@ def check_constraints(session: SchemaSession, relations: Mapping[int, Relation])
     """Compiles CHECK constraints. Another check finds rows that violate them."""
     rows = session.rows(_CHECKS, [list(relations)])
     oids = [row[0] for row in rows]
-    failed = troubles(oids, lambda some: session.trouble(_CHECK_TEXTS, [list(some)]))
+    failed = statement_errors(oids, lambda some: session.error_of(_CHECK_TEXTS, [list(some)]))
     texts = dict(session.rows(_CHECK_TEXTS, [[oid for place, oid in enumerate(oids) if place not in failed]]))
     for place, (oid, owner, name) in enumerate(rows):
         table = relations[owner]
@@ -49,7 +49,9 @@ def readable(session: SchemaSession, relations: Mapping[int, Relation]) -> dict[
     found: dict[int, StatementError] = {}
     for start in range(0, len(tables), _AT_ONCE):
         some = tables[start : start + _AT_ONCE]
-        found |= {some[place].oid: t for place, t in troubles(some, lambda part: _trouble(session, part)).items()}
+        found |= {
+            some[place].oid: t for place, t in statement_errors(some, lambda part: _trouble(session, part)).items()
+        }
     for oid, trouble in found.items():
         inspection = relations[oid].inspection
         if trouble.conclusive and inspection.failures:
@@ -60,7 +62,7 @@ def readable(session: SchemaSession, relations: Mapping[int, Relation]) -> dict[
 
 
 def _trouble(session: SchemaSession, tables: Sequence[Relation]) -> StatementError | None:
-    return session.trouble("EXPLAIN " + " UNION ALL ".join(f"SELECT 1 FROM ONLY {table.quoted}" for table in tables))
+    return session.error_of("EXPLAIN " + " UNION ALL ".join(f"SELECT 1 FROM ONLY {table.quoted}" for table in tables))
 
 
 _EXPRESSIONS = """
@@ -138,7 +140,7 @@ def check_expressions(
 
 def _texts(session: SchemaSession, found: list[_Expression]) -> dict[int, str | StatementError]:
     oids = [each.oid for each in found]
-    failed = troubles(oids, lambda some: session.trouble(_TEXTS, [list(some)]))
+    failed = statement_errors(oids, lambda some: session.error_of(_TEXTS, [list(some)]))
     known: dict[int, str | StatementError] = {oids[place]: trouble for place, trouble in failed.items()}
     known.update(session.rows(_TEXTS, [[oid for oid in oids if oid not in known]]))
     return known
@@ -148,7 +150,7 @@ def _not_compiled(
     session: SchemaSession, expressions: list[_Expression], texts: Mapping[int, str]
 ) -> dict[int, StatementError]:
     defaults = [each for each in expressions if not each.generated]
-    failed = troubles(
+    failed = statement_errors(
         defaults,
         lambda some: session.fails_to_compile(f"SELECT {', '.join(f'({texts[each.oid]})' for each in some)}"),
     )
@@ -165,10 +167,10 @@ def _not_computed(
         for each in expressions
         if not each.generated and not each.called & varying and not _OF_SESSION.search(each.tree)
     ]
-    failed = troubles(
+    failed = statement_errors(
         # Whether it is NULL: Python has no value for infinity, and for years before 1 and after 9999.
         defaults,
-        lambda some: session.trouble(f"SELECT {', '.join(f'({texts[each.oid]}) IS NULL' for each in some)}"),
+        lambda some: session.error_of(f"SELECT {', '.join(f'({texts[each.oid]}) IS NULL' for each in some)}"),
     )
     return {defaults[place].oid: trouble for place, trouble in failed.items()}
 
@@ -181,7 +183,7 @@ def _not_generated(
         for each in expressions:
             if each.generated:
                 rows = f"FROM ONLY {each.relation.quoted} LIMIT {ROWS}"
-                trouble = session.trouble(f"SELECT ({texts[each.oid]}) IS NULL {rows}")
+                trouble = session.error_of(f"SELECT ({texts[each.oid]}) IS NULL {rows}")
                 if trouble is not None:
                     wrong[each.oid] = trouble
     return wrong

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession
-from tieout.connectors.protocols.check import SchemaFailure, StatementError, troubles
+from tieout.connectors.protocols.check import SchemaFailure, StatementError, statement_errors
 from tieout.model.failures import FailureKind
 
 _INDEXES = """
@@ -110,7 +110,7 @@ def _expressions(session: SchemaSession, owners: _Owners) -> None:
     oids = list(owners)
     failed = {
         oids[place]: trouble
-        for place, trouble in troubles(oids, lambda some: session.trouble(_DEFINITIONS, [list(some)])).items()
+        for place, trouble in statement_errors(oids, lambda some: session.error_of(_DEFINITIONS, [list(some)])).items()
     }
     sound = [oid for oid in oids if oid not in failed]
     queries = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.check.schema.objects import Relation, SchemaSession, spread
-from tieout.connectors.protocols.check import Inspection, SchemaFailure, StatementError, troubles
+from tieout.connectors.protocols.check import Inspection, SchemaFailure, StatementError, statement_errors
 from tieout.model.failures import FailureKind
 from tieout.model.tables import TableName
 
@@ -45,7 +45,7 @@ def routines(session: SchemaSession, names: Collection[TableName] | None) -> lis
     everywhere = [schema for (schema,) in session.rows(_SCHEMAS)]
     for language in _COMPILED:
         some = [(row, each) for row, each in wanted if row[4] == language]
-        failed = troubles(some, lambda part: _compile_trouble(session, [row for row, _ in part], everywhere))
+        failed = statement_errors(some, lambda part: _compile_trouble(session, [row for row, _ in part], everywhere))
         for place, (row, inspection) in enumerate(some):
             inspection.looked_at[f"compiled by {language}"] += 1
             if place in failed:
@@ -64,7 +64,7 @@ def _compile_trouble(
     """Callers may have any search_path, so only a name that exists in no schema is missing."""
     with session.setting(search_path=quoting.names(path)):
         validator, oids = rows[0][5], f"pg_catalog.unnest(%s::{_OIDS})"
-        return session.trouble(f"SELECT {validator}(p.oid) FROM {oids} AS p(oid)", [[row[0] for row in rows]])
+        return session.error_of(f"SELECT {validator}(p.oid) FROM {oids} AS p(oid)", [[row[0] for row in rows]])
 
 
 def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequence[str]) -> StatementError | None:
@@ -72,7 +72,7 @@ def _in_its_place(session: SchemaSession, row: tuple[Any, ...], everywhere: Sequ
     if row[6] is None:
         return _compile_trouble(session, [row], [row[1], *everywhere])
     with session.setting(search_path=row[6]):
-        return session.trouble(f"SELECT {row[5]}(%s::pg_catalog.oid)", [row[0]])
+        return session.error_of(f"SELECT {row[5]}(%s::pg_catalog.oid)", [row[0]])
 
 
 _TEXTS = "SELECT v.oid, pg_get_viewdef(v.oid) FROM unnest(%s::oid[]) AS v(oid)"
@@ -95,7 +95,7 @@ def check_views(session: SchemaSession, relations: Mapping[int, Relation]) -> No
     """Plans the stored rule, and parses the definition again, which finds missing columns that a plan does not need."""
     views = [relation for relation in relations.values() if relation.is_view]
     oids = [view.oid for view in views]
-    unwritten = troubles(oids, lambda some: session.trouble(_TEXTS, [list(some)]))
+    unwritten = statement_errors(oids, lambda some: session.error_of(_TEXTS, [list(some)]))
     texts = dict(session.rows(_TEXTS, [[oid for place, oid in enumerate(oids) if place not in unwritten]]))
     columns = spread(session.rows(_COLUMNS, [oids]))
     unread = {row[0] for row in session.rows(_EMPTY, [oids])}
@@ -120,4 +120,4 @@ def _trouble(
         if kind != own_kind:
             ((real,),) = session.rows("SELECT format_type(%s, NULL)", [kind])
             return StatementError(f"its column {name} has type {shown}, and its query returns {real}")
-    return session.trouble(f"EXPLAIN SELECT * FROM {view.quoted}")
+    return session.error_of(f"EXPLAIN SELECT * FROM {view.quoted}")
