@@ -69,8 +69,8 @@ def test_what_was_left_out_is_not_ok() -> None:
 
 def test_trouble_that_tells_nothing_is_left_out() -> None:
     inspection = Inspection(T)
-    inspection.met(StatementError("permission denied", conclusive=False), defect("column a"))
-    inspection.met(StatementError("no such function"), defect("column b"))
+    inspection.record(StatementError("permission denied", conclusive=False), defect("column a"))
+    inspection.record(StatementError("no such function"), defect("column b"))
     assert inspection.left_out == ["column a: permission denied"]
     assert [each.place for each in inspection.failures] == ["column b"]
 

@@ -99,7 +99,7 @@ class Inspection:
     left_out: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
-    def met(self, trouble: StatementError, defect: SchemaFailure) -> None:
+    def record(self, trouble: StatementError, defect: SchemaFailure) -> None:
         """A defect if the trouble tells of one; it is left out otherwise."""
         if trouble.conclusive:
             self.failures.append(defect)

@@ -82,7 +82,7 @@ def _inspect_relation(session: SQLiteSession, relation: Relation, everything: di
         relation.inspection.looked_at["definitions"] += 1
         trouble = session.error_of(f"EXPLAIN SELECT * FROM {relation.quoted}")
         if trouble is not None:
-            relation.inspection.met(trouble, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
+            relation.inspection.record(trouble, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
     else:
         relation.inspection.looked_at["definitions"] += 1
         _inspect_table(session, relation)
@@ -197,7 +197,7 @@ def _inspect_indexes(session: SQLiteSession, table: Relation) -> None:
         trouble = session.error_of(f"EXPLAIN REINDEX main.{quote(name)}")
         reason = trouble.message if trouble else _taken_for_text(session, name, statement)
         if trouble is not None:
-            table.inspection.met(trouble, _wrong(name, trouble.message, statement))
+            table.inspection.record(trouble, _wrong(name, trouble.message, statement))
         elif reason is not None:
             table.inspection.failures.append(_wrong(name, reason, statement))
 
@@ -225,7 +225,7 @@ _KEYWORDS = ("NULL", "TRUE", "FALSE", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_T
 def _inspect_table(session: SQLiteSession, table: Relation) -> None:
     trouble = session.error_of(f"EXPLAIN SELECT * FROM {table.quoted}")
     if trouble is not None:
-        table.inspection.met(trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
+        table.inspection.record(trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
     if trouble is not None or table.is_virtual:
         return
     columns = session.rows("SELECT name, dflt_value, hidden, pk FROM pragma_table_xinfo(%s)", [table.name])
@@ -247,7 +247,7 @@ def _default(session: SQLiteSession, table: Relation, column: str, text: str) ->
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
         defect = SchemaFailure(FailureKind.INVALID_DEFAULT, details, (column,), place=f"column {column}")
-        table.inspection.met(trouble, defect)
+        table.inspection.record(trouble, defect)
 
 
 def _generated(session: SQLiteSession, table: Relation, column: str) -> None:
@@ -260,7 +260,7 @@ def _generated(session: SQLiteSession, table: Relation, column: str) -> None:
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
         defect = SchemaFailure(FailureKind.INVALID_GENERATED_COLUMN, details, (column,), place=f"column {column}")
-        table.inspection.met(trouble, defect)
+        table.inspection.record(trouble, defect)
 
 
 def _expressions(table: Relation) -> Iterator[tuple[str, str]]:
@@ -326,7 +326,7 @@ def _inspect_triggers(tables: Iterable[Relation], all_of_them: Mapping[str, Rela
                 trouble = _compiled(copy, table, name, statement)
                 if trouble is not None:
                     details = {"reason": trouble.message}
-                    table.inspection.met(
+                    table.inspection.record(
                         trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, details, place=f"trigger {name}")
                     )
 

@@ -118,7 +118,7 @@ def _default(session: SchemaSession, relation: Relation, column: str, text: str)
     trouble = session.fails_to_compile(f"SELECT ({text}) FROM {session.dialect.table(relation.name)} LIMIT 0")
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
-        relation.inspection.met(
+        relation.inspection.record(
             trouble, SchemaFailure(FailureKind.INVALID_DEFAULT, details, (column,), place=f"column {column}")
         )
     elif (taken := _NEXTVAL.fullmatch(text)) is not None:
@@ -133,6 +133,6 @@ def _generated(session: SchemaSession, relation: Relation, column: str, text: st
     )
     if trouble is not None:
         details = {"expression": text, "reason": trouble.message}
-        relation.inspection.met(
+        relation.inspection.record(
             trouble, SchemaFailure(FailureKind.INVALID_GENERATED_COLUMN, details, (column,), place=f"column {column}")
         )

@@ -78,7 +78,9 @@ def _check_views(session: SchemaSession, relations: Iterable[Relation]) -> None:
             trouble = session.fails_to_compile(f"SELECT * FROM {name}")
             if trouble is not None:
                 explained = _explained(session, view, name, trouble)
-                view.inspection.met(explained, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": explained.message}))
+                view.inspection.record(
+                    explained, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": explained.message})
+                )
 
 
 def _explained(session: SchemaSession, view: Relation, name: str, trouble: StatementError) -> StatementError:

@@ -36,7 +36,7 @@ def check_constraints(session: SchemaSession, relations: Mapping[int, Relation])
             trouble = session.fails_to_compile(f"SELECT ({texts[oid]}) FROM ONLY {table.quoted}")
         if trouble is not None:
             defect = SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}, constraint=name)
-            table.inspection.met(trouble, defect)
+            table.inspection.record(trouble, defect)
 
 
 _AT_ONCE = 50
@@ -130,7 +130,7 @@ def check_expressions(
     wrong |= _not_generated(session, [each for each in sound if each.relation.oid in readable], texts)
     for each in found:
         if each.oid in wrong:
-            each.relation.inspection.met(wrong[each.oid], each.defect(texts.get(each.oid), wrong[each.oid]))
+            each.relation.inspection.record(wrong[each.oid], each.defect(texts.get(each.oid), wrong[each.oid]))
     return [
         Default(each.relation, each.column, texts[each.oid])
         for each in found

@@ -125,7 +125,7 @@ def _expressions(session: SchemaSession, owners: _Owners) -> None:
             failed[oid] = trouble
     for oid, trouble in failed.items():
         relation, name = owners[oid]
-        relation.inspection.met(trouble, _wrong(name, trouble))
+        relation.inspection.record(trouble, _wrong(name, trouble))
 
 
 def _wrong(name: str, reason: str | StatementError) -> SchemaFailure:

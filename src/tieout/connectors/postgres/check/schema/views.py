@@ -51,7 +51,9 @@ def routines(session: SchemaSession, names: Collection[TableName] | None) -> lis
             if place in failed:
                 trouble = _in_its_place(session, row, everywhere)
                 if trouble is not None:
-                    inspection.met(trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message}))
+                    inspection.record(
+                        trouble, SchemaFailure(FailureKind.MISSING_REFERENCE, {"reason": trouble.message})
+                    )
     for row, inspection in wanted:
         if row[4] not in _COMPILED:
             inspection.left_out.append(f"functions in {row[4]} are not compiled")
@@ -105,7 +107,7 @@ def check_views(session: SchemaSession, relations: Mapping[int, Relation]) -> No
             view.inspection.remarks.append("it was never populated: REFRESH MATERIALIZED VIEW")
         trouble = unwritten.get(place) or _trouble(session, view, str(texts.get(view.oid)), columns.get(view.oid, []))
         if trouble is not None:
-            view.inspection.met(trouble, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
+            view.inspection.record(trouble, SchemaFailure(FailureKind.INVALID_VIEW, {"reason": trouble.message}))
 
 
 def _trouble(
