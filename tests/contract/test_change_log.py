@@ -152,5 +152,5 @@ def test_what_is_confirmed_is_not_needed_any_more(database, log, began, names):
 
 
 def test_tables_that_are_as_they_were_can_be_followed(log, names, began):
-    watched = log.watched(names)
-    assert (watched.reasons, watched.remarks) == ({}, [])
+    coverage = log.coverage(names)
+    assert (coverage.reasons, coverage.remarks) == ({}, [])

@@ -345,7 +345,7 @@ class Mover:
 
     def _watch(self, applied: Position) -> None:
         """TableProblemFound if a table has changed in a way that its log does not report."""
-        found = self._log.watched(self._names)
+        found = self._log.coverage(self._names)
         for table, reason in found.reasons.items():
             raise TableProblemFound(TableProblem(table, f"{table}: {reason}", applied))
         self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]

@@ -110,7 +110,7 @@ class ChangedLog:
         reader = self.source.log(log)
         try:
             since = reader.resume(since)
-            replaced = reader.watched(names).reasons
+            replaced = reader.coverage(names).reasons
             # One end for all tables of a log: what is checked together stays together.
             upto = ends.setdefault(log, reader.now())
             wanted = {each.table.name: _wanted(each, planned) for each in planned}

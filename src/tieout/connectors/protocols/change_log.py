@@ -20,7 +20,7 @@ class LogLag:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class LogCoverage:
     """What became of tables that the log does not tell: why some can't be followed, and what to know of others."""
 
     reasons: dict[TableName, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class ChangeLog(Protocol):
     def lag(self, applied: Position) -> LogLag:
         """How far the log goes behind a position, at this moment."""
 
-    def watched(self, tables: Sequence[TableName]) -> Watched:
+    def coverage(self, tables: Sequence[TableName]) -> LogCoverage:
         """What became of these tables since their log was begun, as far as reading it would not tell."""
 
     def confirm(self, position: Position) -> None:

@@ -17,7 +17,7 @@ from tieout.connectors.mysql.binlog.tables import Wanted, layouts_of
 from tieout.connectors.mysql.binlog.transactions import Groups, GtidState
 from tieout.connectors.mysql.binlog.xa import last_read
 from tieout.connectors.mysql.session import MySQLSession
-from tieout.connectors.protocols.change_log import LogLag, Watched
+from tieout.connectors.protocols.change_log import LogCoverage, LogLag
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.positions import Position
 from tieout.model.row_changes import LogItem, Reached
@@ -117,9 +117,9 @@ class BinlogLog:
         with closing(MySQLSession(self.url)) as session:
             return LogLag(self._bytes_between(session, applied, end_of_log(session)))
 
-    def watched(self, tables: Sequence[TableName]) -> Watched:
+    def coverage(self, tables: Sequence[TableName]) -> LogCoverage:
         """The log has every statement."""
-        return Watched()
+        return LogCoverage()
 
     def confirm(self, position: Position) -> None:
         """Does nothing: how long the server keeps its log is a setting, the same for all readers."""

@@ -17,7 +17,7 @@ from tieout.connectors.postgres.wal import publication, write_ahead_log
 from tieout.connectors.postgres.wal.decoder import Decoder, begins
 from tieout.connectors.postgres.wal.pgoutput import Batch
 from tieout.connectors.postgres.wal.slot import slot_state, when_free
-from tieout.connectors.protocols.change_log import LogLag, Watched
+from tieout.connectors.protocols.change_log import LogCoverage, LogLag
 from tieout.connectors.sql.connection_cache import lease
 from tieout.errors import LogLostError, UnreachableError
 from tieout.model.positions import Position, lsn
@@ -158,9 +158,9 @@ class PostgresLog:
             end = write_ahead_log.last_record(connection)
             return LogLag(max(0, end.offset - applied.offset), slot_state(connection, self.url, self.slot).retained)
 
-    def watched(self, tables: Sequence[TableName]) -> Watched:
+    def coverage(self, tables: Sequence[TableName]) -> LogCoverage:
         with self._connection() as connection:
-            return publication.watched(connection, self.publication, tables)
+            return publication.coverage(connection, self.publication, tables)
 
     def confirm(self, position: Position) -> None:
         """Lets the server forget what lies before the position, except the last transaction that was read, which proves

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from tieout.connectors.postgres import quoting
-from tieout.connectors.protocols.change_log import Watched
+from tieout.connectors.protocols.change_log import LogCoverage
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 
@@ -141,14 +141,14 @@ def note(connection: Any, publication: str) -> None:
     connection.execute(f"COMMENT ON PUBLICATION {quoting.name(publication)} IS {quoting.text(text)}")
 
 
-def watched(connection: Any, publication: str, tables: Sequence[TableName]) -> Watched:
+def coverage(connection: Any, publication: str, tables: Sequence[TableName]) -> LogCoverage:
     """The differences from the recorded definitions."""
     row = connection.execute(_NOTED, [publication]).fetchone()
     if row is None:
-        return Watched()  # the log can't be read at all, which is reported elsewhere
+        return LogCoverage()  # the log can't be read at all, which is reported elsewhere
     noted: dict[str, _State] = json.loads(row[0] or "{}")
     now = _states(connection, publication)
-    found = Watched()
+    found = LogCoverage()
     for table in tables:
         before = noted.get(str(table))
         reason = _reason(before, now.get(table))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.change_log import LogLag, Watched
+from tieout.connectors.protocols.change_log import LogCoverage, LogLag
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.capture import captured_tables
 from tieout.connectors.sqlite.capture.log_tables import (
@@ -114,9 +114,9 @@ class SQLiteLog:
                 return None
             return _sizes(connection, 0)[1]
 
-    def watched(self, tables: Sequence[TableName]) -> Watched:
+    def coverage(self, tables: Sequence[TableName]) -> LogCoverage:
         """Nothing: `now` and `ends` notice what became of the tables."""
-        return Watched()
+        return LogCoverage()
 
     def confirm(self, position: Position) -> None:
         with self._reading() as connection:
