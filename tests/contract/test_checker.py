@@ -10,7 +10,7 @@ from importlib import import_module
 import pytest
 
 from tests.contract.reading import described, kind_of, texts
-from tieout.connectors.protocols.check import ChangedRow, let_go_after
+from tieout.connectors.protocols.check import ChangedRow, releasing_snapshot
 from tieout.connectors.protocols.endpoint import ScanColumn, reading
 from tieout.connectors.protocols.paths import Unreadable
 from tieout.connectors.registry import open_checker
@@ -34,7 +34,7 @@ def _tables(engine, database):
 
 @pytest.fixture
 def checker(url):
-    with closing(open_checker(url)) as opened, let_go_after(opened):
+    with closing(open_checker(url)) as opened, releasing_snapshot(opened):
         yield opened
 
 

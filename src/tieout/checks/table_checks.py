@@ -15,7 +15,7 @@ from tieout.checks.options import CheckOptions
 from tieout.checks.planner import PlannedTable
 from tieout.checks.progress import Ledger
 from tieout.checks.values import ValueChecks, reported_by
-from tieout.connectors.protocols.check import Checker, let_go_after
+from tieout.connectors.protocols.check import Checker, releasing_snapshot
 from tieout.connectors.protocols.paths import exact_key
 from tieout.model.check_statements import Family
 from tieout.model.tables import Table
@@ -65,7 +65,7 @@ class TableChecks:
     def _indexes(self, planned: PlannedTable, unit: Unit) -> Iterator[Checked]:
         if planned.unlisted is not None:
             yield not_checked(Family.INDEX, planned.table, None, planned.unlisted)
-        with let_go_after(self.checker):
+        with releasing_snapshot(self.checker):
             yield from IndexChecks(self.spark, self.checker, self.options, unit).run(planned.table, planned.indexes)
 
 

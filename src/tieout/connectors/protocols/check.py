@@ -200,18 +200,18 @@ class AtAddresses(Protocol):
 class HoldsMoments(Protocol):
     """A moment that is held keeps the server from clearing away what was changed since: it is never held for long."""
 
-    def let_go(self) -> None:
+    def release_snapshot(self) -> None:
         """No path that was given by now is read any more. Those that are asked for later are of another moment."""
 
 
 @contextmanager
-def let_go_after(checker: object) -> Iterator[None]:
+def releasing_snapshot(checker: object) -> Iterator[None]:
     """Whatever ends the block."""
     try:
         yield
     finally:
         if isinstance(checker, HoldsMoments):
-            checker.let_go()
+            checker.release_snapshot()
 
 
 class Checker(Protocol):

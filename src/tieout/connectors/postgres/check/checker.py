@@ -132,11 +132,11 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
         number = int(address[0] or 0)
         return f"({number // OFFSETS},{number % OFFSETS})"
 
-    def let_go(self) -> None:
-        self._snapshot.let_go()
+    def release_snapshot(self) -> None:
+        self._snapshot.release_snapshot()
 
     def close(self) -> None:
-        self.let_go()
+        self.release_snapshot()
         super().close()
 
 

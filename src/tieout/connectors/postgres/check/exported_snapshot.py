@@ -18,7 +18,7 @@ _IDLE = {"idle_in_transaction_session_timeout": "0"}
 
 
 class ExportedSnapshot:
-    """Held from the first call of `name` until `let_go`. The next call of `name` exports another one."""
+    """Held from the first call of `name` until `release_snapshot`. The next call of `name` exports another one."""
 
     def __init__(self, url: EndpointUrl) -> None:
         self._url = url
@@ -35,7 +35,7 @@ class ExportedSnapshot:
                 self._connection = connection
         return self._name
 
-    def let_go(self) -> None:
+    def release_snapshot(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
