@@ -28,7 +28,7 @@ from tieout.canonical.bucket_digests import bucket_count
 from tieout.checks.indexes.projection import table_columns
 from tieout.checks.indexes.work import DigestTable
 from tieout.config.urls import parse_url
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import NotCheckable
 from tieout.connectors.registry import open_checker
 from tieout.model.failures import CheckVerdict
 from tieout.model.tables import TableName
@@ -125,7 +125,7 @@ def _table_side(spark: SparkSession, database: Database, indexes: Sequence[str])
         infos = [info for info in checker.indexes(table) if info.name in indexes]
         read = table_columns(infos)
         path = checker.table_path(table, read.columns, addressed=True)
-        assert not isinstance(path, Unreadable), path
+        assert not isinstance(path, NotCheckable), path
         started = time.perf_counter()
         parts = path.parts(max(1, spark.sparkContext.defaultParallelism))
         outcomes = run_dealt(

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from tests.contract.reading import described, texts
-from tieout.connectors.protocols.paths import OnlyRows, Unreadable
+from tieout.connectors.protocols.paths import NotCheckable, OnlyRows
 from tieout.connectors.registry import open_checker
 from tieout.model.constraints import ConstraintKind
 
@@ -48,7 +48,7 @@ def of_kind(checker, table, kind):
 def broken(checker, constraints, only=None):
     """How many rows were asked, and the keys of those that break one."""
     found = checker.violations(constraints, only)
-    assert not isinstance(found, Unreadable), found
+    assert not isinstance(found, NotCheckable), found
     found = pickle.loads(pickle.dumps(found))
     assert found.evidence
     asked, keys = 0, set()

@@ -16,7 +16,7 @@ from tieout.checks.checked import Checked, not_checked
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import BrokenValue, CantRead, Unreadable, ValuePath
+from tieout.connectors.protocols.paths import BrokenValue, CantRead, NotCheckable, ValuePath
 from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.tables import Table
@@ -28,7 +28,7 @@ from tieout.spark.executor_work import run_work
 MOST = 10_000
 """Wrong values listed for a part: a changed expression makes all values wrong."""
 MOST_UNREADABLE = 500
-"""Unreadable values listed for a part: finding each takes dozens of statements."""
+"""NotCheckable values listed for a part: finding each takes dozens of statements."""
 
 _FAILING = (FailureKind.INVALID_JSON, FailureKind.WRONG_GENERATED_VALUE)
 """Kinds of failure for a value whose rule raises an error; any other such value can't be read at all."""
@@ -133,7 +133,7 @@ class ValueChecks:
         Leaves out failures that are `reported` already.
         """
         path = self.checker.value_path(table, key)
-        if isinstance(path, Unreadable):
+        if isinstance(path, NotCheckable):
             yield not_checked(Family.VALIDITY, table, VALUES, path.reason)
             return
         started = time.monotonic()

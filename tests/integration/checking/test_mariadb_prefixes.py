@@ -15,7 +15,7 @@ from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.check.prefix_indexes import fails_at_dangling
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.paths import Sought, Unfound, Unreadable
+from tieout.connectors.protocols.paths import NotCheckable, Sought, Unfound
 from tieout.connectors.registry import open_checker
 from tieout.errors import UnsupportedError
 from tieout.model.failures import Status
@@ -173,7 +173,7 @@ def test_a_clean_table_of_any_text(own: Database) -> None:
             rows = own.rows(f"SELECT COUNT(*) FROM {table.name.name}")[0][0]
             for info in checker.indexes(table):
                 path = checker.index_path(info)
-                assert not isinstance(path, Unreadable), (path, table.name)
+                assert not isinstance(path, NotCheckable), (path, table.name)
                 assert isinstance(path, Sought)
                 assert path.unfound(9).rows == ()
                 read = sum(batch.num_rows for part in path.parts(1) for batch in path.read(part))

@@ -14,7 +14,7 @@ from tests.integration.checking.checks import Checking, all_constraints_of, aske
 from tieout.checks.constraints import ConstraintChecks
 from tieout.checks.indexes.compare import CheckOptions
 from tieout.config.urls import parse_url
-from tieout.connectors.protocols.paths import OnlyRows, Unreadable
+from tieout.connectors.protocols.paths import NotCheckable, OnlyRows
 from tieout.connectors.registry import open_checker
 from tieout.model.constraints import Enforcement
 from tieout.model.failures import CheckVerdict, Status
@@ -144,7 +144,7 @@ def test_only_some_rows(shop: SqliteDatabase, spark: SparkSession, checker: Chec
 def test_rows_that_can_not_be_found_are_not_passed_for_right(checker: Checker) -> None:
     (table,) = checker.describe([TableName("main", "select")])
     (own,) = (each for each in checker.constraints(table) if each.name == "own")
-    assert checker.violations([own], OnlyRows((("k1", "1"),))) == Unreadable(
+    assert checker.violations([own], OnlyRows((("k1", "1"),))) == NotCheckable(
         "single rows of main.select can't be found by k, v: check all of them"
     )
 

@@ -8,8 +8,8 @@ from tieout.connectors.mysql.binlog.codes import QUERY
 from tieout.connectors.mysql.binlog.ddl_tokens import (
     ANSI_QUOTES,
     NO_BACKSLASH_ESCAPES,
+    NotCheckable,
     Rules,
-    Unreadable,
     Word,
     words_in,
     words_of,
@@ -43,7 +43,7 @@ def test_words(text: str, expected: list[str]) -> None:
     "text", ["'a", "`a``", '"', "/* a", "/*! a", "a */ b", "a\0", "a\u00a0b", "/*!a*/ */", r"'a\'"]
 )
 def test_what_can_not_be_cut(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(NotCheckable):
         words_of(text)
 
 

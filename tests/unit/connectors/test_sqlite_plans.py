@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tieout.config.urls import parse_url
-from tieout.connectors.protocols.paths import Unreadable
+from tieout.connectors.protocols.paths import NotCheckable
 from tieout.connectors.sqlite.check.checker import open_checker
 from tieout.model.tables import TableName
 
@@ -23,7 +23,7 @@ def test_an_index_that_is_read_through_its_table_is_read_in_a_copy(tmp_path: Pat
         (table,) = checker.describe([TableName("main", "t")])
         (index,) = checker.indexes(table)
         path = checker.index_path(index)
-        assert not isinstance(path, Unreadable)
+        assert not isinstance(path, NotCheckable)
         assert path.evidence.endswith("in a copy of the file")
 
 
@@ -35,6 +35,6 @@ def test_a_partial_index_is_read_where_it_is(tmp_path: Path) -> None:
         (table,) = checker.describe([TableName("main", "t")])
         (index,) = checker.indexes(table)
         path = checker.index_path(index)
-        assert not isinstance(path, Unreadable)
+        assert not isinstance(path, NotCheckable)
         assert path.evidence.endswith(" USING COVERING INDEX few (a>?)")
         assert checker.no_lookup_reason(index) is None

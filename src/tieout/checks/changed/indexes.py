@@ -22,7 +22,7 @@ from tieout.checks.options import CheckOptions
 from tieout.checks.planner import PlannedTable
 from tieout.connectors.protocols.check import ChangedRow, Checker, IndexInfo, Literals, Lookup
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import Unreadable, exact_key
+from tieout.connectors.protocols.paths import NotCheckable, exact_key
 from tieout.errors import TieoutError
 from tieout.model.canonical_kinds import Kind, common_kind
 from tieout.model.check_statements import Family
@@ -132,11 +132,11 @@ class ChangedChecks:
             return
         read = table_columns(readable, exact_key(table))
         lookup = self.checker.lookup(table, read.columns, readable)
-        if not table.key or isinstance(lookup, Unreadable):
+        if not table.key or isinstance(lookup, NotCheckable):
             no_key = "the table has no key to look up rows by: CHECK TABLE without CHANGED checks all of it"
             for index in readable:
                 yield not_checked(
-                    Family.INDEX, table, index.name, lookup.reason if isinstance(lookup, Unreadable) else no_key
+                    Family.INDEX, table, index.name, lookup.reason if isinstance(lookup, NotCheckable) else no_key
                 )
             return
         yield from self._looked_up(planned, readable, changed, lookup, read)

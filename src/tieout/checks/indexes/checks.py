@@ -19,7 +19,7 @@ from tieout.checks.indexes.prefix_lookup import SeekFound, find_unfound, seek_fa
 from tieout.checks.indexes.projection import table_columns
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker, IndexInfo
-from tieout.connectors.protocols.paths import Follows, TablePath, Unreadable, exact_key
+from tieout.connectors.protocols.paths import Follows, NotCheckable, TablePath, exact_key
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.connectors.sql.index_scan import MOST as MOST_DISORDERS
 from tieout.errors import DamagedIndexError
@@ -56,9 +56,9 @@ class IndexChecks:
     def run(self, table: Table, indexes: Sequence[IndexInfo]) -> Iterator[Checked]:
         readable: list[ReadableIndex] = []
         with kept_open():
-            paths = [Unreadable(i.unchecked) if i.unchecked else self.checker.index_path(i) for i in indexes]
+            paths = [NotCheckable(i.unchecked) if i.unchecked else self.checker.index_path(i) for i in indexes]
         for index, path in zip(indexes, paths, strict=True):
-            if isinstance(path, Unreadable):
+            if isinstance(path, NotCheckable):
                 yield not_checked(Family.INDEX, table, index.name, path.reason)
             else:
                 readable.append(ReadableIndex(index, path))
@@ -73,7 +73,7 @@ class IndexChecks:
         read, described = table_columns(infos), table_columns(infos, key)
         paths = [self.checker.table_path(table, each.columns, addressed=addressed) for each in (read, described)]
         for path in paths:
-            if isinstance(path, Unreadable):
+            if isinstance(path, NotCheckable):
                 for info in infos:
                     yield not_checked(Family.INDEX, table, info.name, path.reason)
                 return
@@ -190,6 +190,6 @@ def by_address(mismatch: Mismatch) -> list[tuple[bool, int, str]]:
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
 
-def _sure(path: TablePath | Unreadable) -> TablePath:
-    assert not isinstance(path, Unreadable)
+def _sure(path: TablePath | NotCheckable) -> TablePath:
+    assert not isinstance(path, NotCheckable)
     return path

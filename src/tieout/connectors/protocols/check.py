@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import EngineCheck, OnlyRows, Path, TablePath, Unreadable, ValuePath, Violations
+from tieout.connectors.protocols.paths import (
+    EngineCheck,
+    NotCheckable,
+    OnlyRows,
+    Path,
+    TablePath,
+    ValuePath,
+    Violations,
+)
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.failures import FailureKind
 from tieout.model.tables import Column, Table, TableName
@@ -238,13 +246,15 @@ class Checker(Protocol):
 
     def indexes(self, table: Table) -> list[IndexInfo]: ...
 
-    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> TablePath | Unreadable:
-        """With addresses if those that it is for have some. Unreadable if the table itself might not be read."""
+    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> TablePath | NotCheckable:
+        """With addresses if those that it is for have some. NotCheckable if the table itself might not be read."""
 
-    def index_path(self, index: IndexInfo) -> Path | Unreadable: ...
+    def index_path(self, index: IndexInfo) -> Path | NotCheckable: ...
 
-    def lookup(self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]) -> Lookup | Unreadable:
-        """For the rows of a table that has a key. Unreadable if they can't be looked up."""
+    def lookup(
+        self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
+    ) -> Lookup | NotCheckable:
+        """For the rows of a table that has a key. NotCheckable if they can't be looked up."""
 
     def no_lookup_reason(self, index: IndexInfo) -> str | None:
         """Why entries of the index can't be looked up, though all of it can be read; None if they can."""
@@ -266,13 +276,13 @@ class Checker(Protocol):
 
     def violations(
         self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
-    ) -> Violations | Unreadable:
+    ) -> Violations | NotCheckable:
         """How the rows are found that break them: several of one table that are asked of a row alone, or one other.
 
-        Of `only` some rows, if they are given. Unreadable if it is not sure that the rows would be read.
+        Of `only` some rows, if they are given. NotCheckable if it is not sure that the rows would be read.
         """
 
-    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ValuePath | Unreadable:
+    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ValuePath | NotCheckable:
         """`key` are the columns that rows are called by."""
 
     def engine_check(self, table: Table, seconds: float) -> EngineCheck:

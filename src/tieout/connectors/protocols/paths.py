@@ -164,7 +164,7 @@ class TablePath(Path, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class NotCheckable:
     """An index that no path leads through, or a constraint that rows can't be asked, and why."""
 
     reason: str

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from tieout.connectors.protocols.check import IndexInfo
 from tieout.connectors.protocols.endpoint import Endpoint, ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations
+from tieout.connectors.protocols.paths import NotCheckable, OnlyRows, Violations
 from tieout.connectors.sql.dialect import Dialect
 from tieout.model.constraints import ConstraintInfo
 from tieout.model.tables import Table, TableName
@@ -23,7 +23,7 @@ class CatalogQueries(Generic[E]):
 
     indexes: Callable[[E, Table], list[IndexInfo]]
     constraints: Callable[[E, Table], list[ConstraintInfo]]
-    violations: Callable[[E, Sequence[ConstraintInfo], OnlyRows | None], Violations | Unreadable]
+    violations: Callable[[E, Sequence[ConstraintInfo], OnlyRows | None], Violations | NotCheckable]
 
 
 class SqlChecker(Generic[E, D]):
@@ -55,7 +55,7 @@ class SqlChecker(Generic[E, D]):
 
     def violations(
         self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
-    ) -> Violations | Unreadable:
+    ) -> Violations | NotCheckable:
         return self._catalog.violations(self._endpoint, constraints, only)
 
     def literal_of(self, column: ScanColumn, text: str | None) -> str | None:

@@ -10,7 +10,7 @@ from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import reading
-from tieout.connectors.protocols.paths import Path, Unreadable
+from tieout.connectors.protocols.paths import NotCheckable, Path
 from tieout.connectors.protocols.repair import Refused, Repairer, Row
 from tieout.connectors.registry import open_checker
 from tieout.meta import ChangeAction, RepairChange
@@ -234,7 +234,7 @@ def places_in(url: EndpointUrl, table: Table, index: str, wanted: set[str]) -> s
         if found[0].unchecked is not None:
             raise Refused(f"{index} can't be read: {found[0].unchecked}")
         path = checker.index_path(found[0])
-        if isinstance(path, Unreadable):
+        if isinstance(path, NotCheckable):
             raise Refused(f"{index} can't be read: {path.reason}")
         return _read(checker, path, wanted)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotUnderstood, Rules, Unreadable, Word, Words
+from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotCheckable, NotUnderstood, Rules, Word, Words
 from tieout.connectors.mysql.binlog.statements import whole_statement
 from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.model.row_changes import Redefined
@@ -211,7 +211,7 @@ def redefined(text: str, schema: str, wanted: Wanted, rules: Rules = USUAL) -> t
     """
     try:
         words = whole_statement(text, rules)
-    except Unreadable:
+    except NotCheckable:
         return unread(text, wanted)
     try:
         found = list(_changes(words, schema, wanted))

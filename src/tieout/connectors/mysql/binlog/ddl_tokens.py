@@ -1,7 +1,7 @@
 """Splits a statement's text into words. Everything that reads statements of the log uses this one tokenizer.
 
 It splits a text where the server's own lexer does (sql/sql_lex.cc). Servers never log what their lexer refuses; such a
-text is Unreadable here, rather than split in some other way.
+text is NotCheckable here, rather than split in some other way.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PLAIN = {quote: _in_quotes(quote, quote) for quote in "'\""}
 _ESCAPING = {quote: _in_quotes(quote, quote, escapes=True) for quote in "'\""}
 
 
-class Unreadable(Exception):
+class NotCheckable(Exception):
     """A text that cannot be split into words with certainty."""
 
 
@@ -70,7 +70,7 @@ class Word:
 
 
 def words_of(text: str, rules: Rules = USUAL) -> list[Word]:
-    """All words, without comments, but with code for some versions. Unreadable if a quote or a comment has no end."""
+    """All words, without comments, but with code for some versions. NotCheckable if a quote or a comment has no end."""
     return list(words_in(text, rules))
 
 
@@ -95,12 +95,12 @@ def words_in(text: str, rules: Rules = USUAL) -> Iterator[Word]:
                 yield Word(part[0], _key(part[0]))
                 at = part.end()
         elif here in "\0\xa0":
-            raise Unreadable(f"it has {here!r} at {at}")
+            raise NotCheckable(f"it has {here!r} at {at}")
         else:
             yield Word(here, here)
             at += 1
     if code:
-        raise Unreadable("code for some versions has no end")
+        raise NotCheckable("code for some versions has no end")
 
 
 def _behind_mark(text: str, at: int, code: bool, rules: Rules) -> tuple[int, bool] | None:
@@ -114,9 +114,9 @@ def _behind_mark(text: str, at: int, code: bool, rules: Rules) -> tuple[int, boo
             return begin.end(), True
         if comment := _comment(text, at):
             return comment.end(), code
-        raise Unreadable("a comment has no end")
+        raise NotCheckable("a comment has no end")
     if text.startswith("*/", at) and not text.startswith("*/*", at):
-        raise Unreadable("the end of no comment")
+        raise NotCheckable("the end of no comment")
     return None
 
 
@@ -145,9 +145,9 @@ def _quoted(text: str, at: int, rules: Rules) -> tuple[Word, int]:
     escapes = not named and not (mode or 0) & NO_BACKSLASH_ESCAPES
     found = (_NAMES if named else _ESCAPING if escapes else _PLAIN)[quote].match(text, at)
     if found is None:
-        raise Unreadable(f"{quote} has no end")
+        raise NotCheckable(f"{quote} has no end")
     if mode is None and (quote == '"' or "\\" in found[0]) and not named:
-        raise Unreadable("the sql_mode that the server read it with is unknown")
+        raise NotCheckable("the sql_mode that the server read it with is unknown")
     end = "]" if quote == "[" else quote
     inside = found[1].replace(end * 2, end)
     if escapes and "\\" in found[1]:

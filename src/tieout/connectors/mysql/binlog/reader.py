@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tieout.connectors.mysql.binlog import codes
 from tieout.connectors.mysql.binlog.ddl_effects import redefined, unread
-from tieout.connectors.mysql.binlog.ddl_tokens import Rules, Unreadable
+from tieout.connectors.mysql.binlog.ddl_tokens import NotCheckable, Rules
 from tieout.connectors.mysql.binlog.events import Event, EventStream
 from tieout.connectors.mysql.binlog.rollbacks import OpenLog, Rollbacks
 from tieout.connectors.mysql.binlog.statements import Meaning, Query, meaning, query_of, savepoint, truncated
@@ -152,7 +152,7 @@ class Reader:
     def _query_items(self, query: Query, before: int, end: int) -> Iterable[LogItem]:
         try:
             text = self._text(query)
-        except Unreadable:
+        except NotCheckable:
             return self._unparsed_items(query)
         # In most character sets the ASCII bytes of a text are ASCII; where they are not, Groups may have misread it.
         rules = Rules(query.sql_mode, self._mariadb)
@@ -217,7 +217,7 @@ class Reader:
             )
 
     def _text(self, query: Query) -> str:
-        """The text of a statement. Unreadable if it is invalid, and its ASCII bytes may be parts of characters."""
+        """The text of a statement. NotCheckable if it is invalid, and its ASCII bytes may be parts of characters."""
         if query.raw.isascii():
             return query.text
         decoding = self._charsets.decoding(query.collation)
@@ -225,5 +225,5 @@ class Reader:
             return decoding.text(query.raw)
         except UnicodeDecodeError:
             if not decoding.keeps_ascii:
-                raise Unreadable("it is not valid text in the character set of its client") from None
+                raise NotCheckable("it is not valid text in the character set of its client") from None
             return decoding.text(query.raw, "replace")

@@ -12,7 +12,7 @@ from struct import Struct
 
 from tieout.connectors.mysql.binlog.byte_reader import inflated_event
 from tieout.connectors.mysql.binlog.codes import EXECUTE_LOAD, QUERY_COMPRESSED
-from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotUnderstood, Rules, Unreadable, Word, Words, words_in
+from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotCheckable, NotUnderstood, Rules, Word, Words, words_in
 from tieout.errors import ReadError
 
 _head_of = Struct("<IIBHH").unpack_from
@@ -116,7 +116,7 @@ def meaning(text: str, rules: Rules = USUAL) -> Meaning:
         return known
     try:
         return _meaning(word.key for word in statement_words(text, rules))
-    except Unreadable:
+    except NotCheckable:
         return Meaning.OTHER
 
 
@@ -167,7 +167,7 @@ def _behind_settings(words: Iterator[Word]) -> Iterator[Word]:
         if word.key == "FOR" and depth == 0:
             yield from words
             return
-    raise Unreadable("settings without a statement")
+    raise NotCheckable("settings without a statement")
 
 
 def whole_statement(text: str, rules: Rules = USUAL) -> list[Word]:
@@ -190,7 +190,7 @@ def truncated(text: str, rules: Rules = USUAL) -> tuple[str | None, str] | None:
         if not at.skip("DROP", "STORAGE"):
             at.skip("REUSE", "STORAGE")
         at.end()
-    except (Unreadable, NotUnderstood):
+    except (NotCheckable, NotUnderstood):
         return None
     return name.schema or None, name.name
 
@@ -208,7 +208,7 @@ def savepoint(text: str, rules: Rules = USUAL) -> str | None:
         at.skip("SAVEPOINT")
         name = at.part()
         at.end()
-    except (Unreadable, NotUnderstood):
+    except (NotCheckable, NotUnderstood):
         return None
     return _ACCENTS.sub("", unicodedata.normalize("NFD", name)).upper()
 
@@ -223,5 +223,5 @@ def xid_of(text: str) -> bytes:
         gtrid, bqual = [*names, b""][:2]
         form = int(words[2].text) if len(words) > 2 else 1
         return form.to_bytes(4, "little") + bytes([len(gtrid), len(bqual)]) + gtrid + bqual
-    except (Unreadable, ValueError, OverflowError):
+    except (NotCheckable, ValueError, OverflowError):
         raise ReadError(f"the log has an XA transaction with an unreadable name: {text[:100]}") from None

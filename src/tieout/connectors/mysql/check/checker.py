@@ -25,7 +25,7 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.endpoint import MySQLEndpoint, open_endpoint
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import EngineCheck, Unreadable
+from tieout.connectors.protocols.paths import EngineCheck, NotCheckable
 from tieout.connectors.sql import select
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.index_scan import ScanPath
@@ -56,11 +56,11 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
     def tables(self, schema: str | None = None) -> list[TableName]:
         return self._endpoint.tables([schema] if schema else ())
 
-    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> ScanPath | Unreadable:
+    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> ScanPath | NotCheckable:
         through = _rows_alone(table)
         scan, plan = self._explained(table, columns, through)
         if plan["type"] != "ALL" and plan["key"] != "PRIMARY":
-            return Unreadable(f"the server would read the table through the index {plan['key']}")
+            return NotCheckable(f"the server would read the table through the index {plan['key']}")
         by = "through its primary key, which is the table" if plan["key"] else "row by row"
         cuts: tuple[Key, ...] = ()
         if through == _PRIMARY and len(table.key) == 1:
@@ -68,7 +68,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
             scan = replace(scan, key=(0,), ordered_by=(0,))
         return ScanPath(self._endpoint.reader(), scan, len(_address(table)), f"{table.name.name} {by}", cuts)
 
-    def index_path(self, index: IndexInfo) -> ScanPath | Unreadable:
+    def index_path(self, index: IndexInfo) -> ScanPath | NotCheckable:
         through = f"FORCE INDEX ({self._dialect.quote(index.name)})"
         scan, plan = self._explained(index.table, [column.read for column in index.columns], through)
         words = f"key {plan['key']}, {plan['Extra'] or 'with the rows'}"
@@ -76,7 +76,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
             return self._in_order(index, scan, words) if not index.shortened else self._sought(index, scan, words)
         if index.shortened and not index.columns:
             return self._with_rows(index, scan)
-        return Unreadable(f"the server would not read it from the index alone: {words}")
+        return NotCheckable(f"the server would not read it from the index alone: {words}")
 
     def _in_order(self, index: IndexInfo, scan: Scan, words: str) -> ScanPath:
         return KeyOrderPath(
@@ -92,13 +92,13 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
             partitions=partitions_of(self._endpoint, index.table),
         )
 
-    def _with_rows(self, index: IndexInfo, scan: Scan) -> ScanPath | Unreadable:
+    def _with_rows(self, index: IndexInfo, scan: Scan) -> ScanPath | NotCheckable:
         """An index of prefixes only, which the server uses just to find rows."""
         scan = replace(scan, where=everything(self._dialect, index.table.column(index.shortened[0][0])))
         plan = self._endpoint.explain(select.select(self._dialect, scan, ""))
         words = f"key {plan['key']}, {plan['type']}, with the rows"
         if plan["key"] != index.name or plan["type"] != "range":
-            return Unreadable(f"the server would not read all of it: {words}")
+            return NotCheckable(f"the server would not read all of it: {words}")
         return self._sought(index, scan, words)
 
     def _sought(self, index: IndexInfo, scan: Scan, words: str) -> ScanPath:
@@ -124,13 +124,13 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
 
     def lookup(
         self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
-    ) -> MySQLLookup | Unreadable:
+    ) -> MySQLLookup | NotCheckable:
         if not is_clustered(table):
-            return Unreadable(
+            return NotCheckable(
                 f"entries of {table.engine} do not have the keys of their rows: CHECK TABLE checks it whole"
             )
         if not any(index.primary for index in table.indexes):
-            return Unreadable("it has no primary key: CHECK TABLE checks it whole")
+            return NotCheckable("it has no primary key: CHECK TABLE checks it whole")
         url, server_kind = self._endpoint.url, self._endpoint.server_kind
         return MySQLLookup(url, server_kind, table, _address(table), tuple(columns), tuple(indexes))
 
@@ -146,9 +146,9 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
     def canonical(self, column: Column, value: object) -> str | None:
         return canonical_text(column, batch_of([[value]], 1).column(0))
 
-    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ScanValues | Unreadable:
+    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ScanValues | NotCheckable:
         path = self.table_path(table, [_any_column(table)], addressed=True)
-        if isinstance(path, Unreadable):
+        if isinstance(path, NotCheckable):
             return path
         rules, unjudged = rules_of(self._endpoint, table)
         # By a key of whole columns, which every engine can read in order.

@@ -14,7 +14,7 @@ from tieout.connectors.mysql.errors import translated
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.snapshot import zero_moments
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations, exact_columns, exact_key
+from tieout.connectors.protocols.paths import NotCheckable, OnlyRows, Violations, exact_columns, exact_key
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
 from tieout.connectors.sql.constraints import ConstraintDialect, ConstraintScan, queries, refusal
@@ -105,7 +105,7 @@ class MySQLConstraints(ConstraintDialect):
 
 def find_violations(
     endpoint: MySQLEndpoint, constraints: Sequence[ConstraintInfo], only: OnlyRows | None
-) -> Violations | Unreadable:
+) -> Violations | NotCheckable:
     (table, *_) = (constraint.table for constraint in constraints)
     names = dict.fromkeys(name for constraint in constraints for name in constraint.columns)
     known = [name for name in names if name in table.column_names]
@@ -113,7 +113,7 @@ def find_violations(
     runner = MySQLQueryRunner(endpoint.url, table)
     dialect = MySQLConstraints(endpoint.server_kind)
     if reason := refusal(dialect, scan):
-        return Unreadable(reason)
+        return NotCheckable(reason)
     found = queries(dialect, scan)
     evidence = "the rows that were asked for"
     if only is None:
@@ -121,9 +121,9 @@ def find_violations(
         try:
             evidence = _proven(runner, statements, scan.aliases)
         except TieoutError as error:
-            return Unreadable(str(error))
+            return NotCheckable(str(error))
         except _ReadOtherwise as otherwise:
-            return Unreadable(f"the server would not read the whole tables: {otherwise}")
+            return NotCheckable(f"the server would not read the whole tables: {otherwise}")
     return Violations(scan.constraints, runner, scan.address, scan.key, scan.values, found.marks, found.parts, evidence)
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.binlog import BinlogLog
 from tieout.connectors.mysql.binlog.continuity import proven
-from tieout.connectors.mysql.binlog.ddl_tokens import Unreadable, words_of
+from tieout.connectors.mysql.binlog.ddl_tokens import NotCheckable, words_of
 from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.binlog.server import global_variables
 from tieout.connectors.mysql.move.chunks import WATERMARK_TABLE, MySQLChunkSource, drop_watermark
@@ -198,7 +198,7 @@ def _plain(default: str | None) -> str | None:
         return default
     try:
         return words_of(default)[0].text
-    except Unreadable:
+    except NotCheckable:
         return default
 
 

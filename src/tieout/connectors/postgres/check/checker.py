@@ -21,7 +21,7 @@ from tieout.connectors.postgres.endpoint import PostgresEndpoint, open_endpoint
 from tieout.connectors.postgres.literals import log_literal
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import EngineCheck, Unreadable
+from tieout.connectors.protocols.paths import EngineCheck, NotCheckable
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.rows_to_arrow import batch_of, canonical_text
 from tieout.model.tables import Column, Table, TableName
@@ -77,28 +77,28 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
         schemas, tables = [name.schema for name in names], [name.name for name in names]
         return [TableName(*row) for row in self._endpoint.all(_LEAVES, [schemas, tables])]
 
-    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> HeapPath | Unreadable:
+    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> HeapPath | NotCheckable:
         ((blocks, kind, inspector),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
         if kind not in _WITH_PAGES:
-            return Unreadable("it has no pages of its own")
+            return NotCheckable("it has no pages of its own")
         path = HeapPath(self.url, table.name, tuple(columns), int(blocks), inspector=inspector)
         if not addressed:
             path = replace(path, address=(), snapshot=self._snapshot.name(), inspector=None)
         evidence = explain_heap(path)
         if evidence is None:
-            return Unreadable("the planner does not read the table from its heap")
+            return NotCheckable("the planner does not read the table from its heap")
         return replace(path, evidence=evidence)
 
-    def index_path(self, index: IndexInfo) -> IndexPages | IndexOnlyScan | Unreadable:
+    def index_path(self, index: IndexInfo) -> IndexPages | IndexOnlyScan | NotCheckable:
         path = index_pages(self.url, index)
-        if not isinstance(path, Unreadable):
+        if not isinstance(path, NotCheckable):
             return path
         scan = index_only(self.url, index, self._snapshot.name(), path.reason)
-        return scan if isinstance(scan, Unreadable) else in_order(scan)
+        return scan if isinstance(scan, NotCheckable) else in_order(scan)
 
     def lookup(
         self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
-    ) -> PostgresLookup | Unreadable:
+    ) -> PostgresLookup | NotCheckable:
         return PostgresLookup(self.url, table, tuple(columns), tuple(indexes))
 
     def no_lookup_reason(self, index: IndexInfo) -> str | None:
@@ -115,10 +115,10 @@ class PostgresChecker(SqlChecker[PostgresEndpoint, PostgresDialect]):
     def canonical(self, column: Column, value: object) -> str | None:
         return canonical_text(column, batch_of([[_driver_value(column, value)]], 1).column(0))
 
-    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> HeapValues | Unreadable:
+    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> HeapValues | NotCheckable:
         ((blocks, kind, _),) = self._endpoint.all(_BLOCKS, [table.name.schema, table.name.name])
         if kind not in _WITH_PAGES:
-            return Unreadable("it has no pages of its own")
+            return NotCheckable("it has no pages of its own")
         rules = rules_of(self._endpoint, table)
         return heap_values(HeapValues(self.url, table.name, tuple(rules), tuple(key), int(blocks)))
 

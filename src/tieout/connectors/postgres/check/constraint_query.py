@@ -17,7 +17,7 @@ from tieout.connectors.postgres.errors import translated
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.check import IndexColumn
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, Part, Unreadable, Violations, exact_columns, exact_key
+from tieout.connectors.protocols.paths import NotCheckable, OnlyRows, Part, Violations, exact_columns, exact_key
 from tieout.connectors.sql.connection_cache import lease
 from tieout.connectors.sql.constraints import EVERY_ROW, ConstraintDialect, ConstraintScan, queries, refusal
 from tieout.errors import TieoutError
@@ -109,23 +109,23 @@ class PostgresConstraints(ConstraintDialect):
 
 def find_violations(
     endpoint: PostgresEndpoint, constraints: Sequence[ConstraintInfo], only: OnlyRows | None
-) -> Violations | Unreadable:
+) -> Violations | NotCheckable:
     (table, *_) = (constraint.table for constraint in constraints)
     values = _values(endpoint, constraints)
     scan = ConstraintScan(table, tuple(constraints), (_ADDRESS,), exact_key(table), values, only)
     runner = PostgresQueryRunner(endpoint.url, through_indexes=only is not None)
     dialect = _dialect(endpoint, constraints)
     if reason := refusal(dialect, scan):
-        return Unreadable(reason)
+        return NotCheckable(reason)
     found = queries(dialect, scan, _ranges(endpoint, table.name, only))
     evidence = "the rows that were asked for"
     if only is None:
         try:
             evidence = _proven(runner, dict.fromkeys([found.parts[0], found.parts[-1]]))
         except TieoutError as error:
-            return Unreadable(str(error))
+            return NotCheckable(str(error))
         except _ReadOtherwise as otherwise:
-            return Unreadable(f"the planner does not read the rows from the heap: {otherwise}")
+            return NotCheckable(f"the planner does not read the rows from the heap: {otherwise}")
     return Violations(scan.constraints, runner, scan.address, scan.key, scan.values, found.marks, found.parts, evidence)
 
 

@@ -22,7 +22,7 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.check import IndexColumn, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import Disorder, Unreadable
+from tieout.connectors.protocols.paths import Disorder, NotCheckable
 from tieout.connectors.sql.index_scan import MOST, ComparesNeighbours, neighbours
 from tieout.connectors.sql.select import wires
 from tieout.errors import AccessError, ReadError, UnsupportedError
@@ -85,19 +85,19 @@ class IndexPages:
             yield pa.RecordBatch.from_arrays(arrays, names=[str(place) for place in range(len(arrays))])
 
 
-def index_pages(url: EndpointUrl, index: IndexInfo) -> IndexPages | Unreadable:
-    """Unreadable without pageinspect, without the privilege to use it, or if values can't be decoded."""
+def index_pages(url: EndpointUrl, index: IndexInfo) -> IndexPages | NotCheckable:
+    """NotCheckable without pageinspect, without the privilege to use it, or if values can't be decoded."""
     reader = IndexReader(url)
     try:
         tree = reader.find(TableName(index.table.name.schema, index.name))
         # Tests the privilege. Read to the end: a stream that is left in the middle closes its connection.
         list(reader.entries(tree, 0, 1))
     except (UnsupportedError, AccessError, ReadError) as error:
-        return Unreadable(str(error))
+        return NotCheckable(str(error))
     for attribute in tree.attributes:
         reason = undecodable(attribute)
         if reason is not None:
-            return Unreadable(f"{attribute.expression}: {reason}")
+            return NotCheckable(f"{attribute.expression}: {reason}")
     columns = tuple(column.read for column in index.columns)
     return IndexPages(reader, tree, columns, reader.blocks(tree), key_order(url, tree))
 
@@ -199,24 +199,24 @@ class IndexOnlyScan:
         return found
 
 
-def index_only(url: EndpointUrl, index: IndexInfo, snapshot: str, why: str) -> IndexOnlyScan | Unreadable:
+def index_only(url: EndpointUrl, index: IndexInfo, snapshot: str, why: str) -> IndexOnlyScan | NotCheckable:
     """`why` is the reason why pages can't be read; it becomes part of the reason if this way is closed, too."""
     computed = [column.name for column in index.columns if column.read.expression is not None]
     if computed:
-        return Unreadable(f"{why}; without them, the server may compute {computed[0]} instead of reading it")
+        return NotCheckable(f"{why}; without them, the server may compute {computed[0]} instead of reading it")
     scan = IndexOnlyScan(url, index, snapshot)
     try:
         plan = scan.plan()
     except AccessError as error:
-        return Unreadable(str(error))
+        return NotCheckable(str(error))
     if plan["Node Type"] == "Sort":  # an index with another collation or operator class has another order
         scan = replace(scan, is_ordered=False)
         plan = scan.plan()
     node, name = plan["Node Type"], plan.get("Index Name")
     if node != "Index Only Scan":
-        return Unreadable(f"{why}; and the server does not read it from the index alone: {node}")
+        return NotCheckable(f"{why}; and the server does not read it from the index alone: {node}")
     if name != index.name:
-        return Unreadable(f"{why}; without them, the server reads {name} instead, which has the same columns")
+        return NotCheckable(f"{why}; without them, the server reads {name} instead, which has the same columns")
     return replace(scan, evidence=f"{node} using {name}, without addresses")
 
 

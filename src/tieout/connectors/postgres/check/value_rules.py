@@ -36,7 +36,7 @@ from tieout.connectors.protocols.paths import (
     BrokenValue,
     CantRead,
     Judged,
-    Unreadable,
+    NotCheckable,
     ValueRule,
     shown_text,
 )
@@ -357,7 +357,7 @@ class HeapValues:
         return ArrowConnection(self._url)
 
 
-def heap_values(path: HeapValues) -> HeapValues | Unreadable:
+def heap_values(path: HeapValues) -> HeapValues | NotCheckable:
     """The path with the planner's evidence, and without the rules that the server rejects."""
     with translated(path.url), connect(path.url, "tieout driver", _SETTINGS) as connection:
         rules, unjudged = [], []
@@ -372,7 +372,7 @@ def heap_values(path: HeapValues) -> HeapValues | Unreadable:
         (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {everything}").fetchone()
     node = plan[0]["Plan"]["Plans"][0]
     if node["Node Type"] not in ("Seq Scan", "Tid Range Scan"):
-        return Unreadable("the planner does not read the table from its heap")
+        return NotCheckable("the planner does not read the table from its heap")
     return replace(judged, evidence=f"{node['Node Type']} on {node['Relation Name']}")
 
 

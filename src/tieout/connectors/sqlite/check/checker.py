@@ -11,7 +11,7 @@ from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import IndexInfo, Inspection
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import EngineCheck, Unreadable
+from tieout.connectors.protocols.paths import EngineCheck, NotCheckable
 from tieout.connectors.sql import select
 from tieout.connectors.sql.checker import CatalogQueries, SqlChecker
 from tieout.connectors.sql.index_scan import ScanPath
@@ -93,20 +93,20 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
             self._copied.add(table.name)
         return found
 
-    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> ScanPath | Unreadable:
+    def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> ScanPath | NotCheckable:
         if not address_of(self._endpoint, table):
-            return Unreadable(_NO_NAME)
+            return NotCheckable(_NO_NAME)
         path = self._path(table, columns, None, rows_alone(self._endpoint, table))
         if " USING " in path.evidence:
-            return Unreadable(f"SQLite would not read the table itself: {path.evidence}")
+            return NotCheckable(f"SQLite would not read the table itself: {path.evidence}")
         if table.name not in self._copied:
             return path
         return replace(path, reader=self._imposters.reader(), evidence=f"{path.evidence}, in a copy of the file")
 
-    def index_path(self, index: IndexInfo) -> ScanPath | Unreadable:
+    def index_path(self, index: IndexInfo) -> ScanPath | NotCheckable:
         address = address_of(self._endpoint, index.table)
         if not address:
-            return Unreadable(_NO_NAME)
+            return NotCheckable(_NO_NAME)
         if index.table.name in self._copied:
             return self._ordered(index, self._imposters.path(index, address), self._imposters.reader().url)
         return self._ordered(index, self._covering(index), self._endpoint.url)
@@ -137,10 +137,10 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
 
     def lookup(
         self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
-    ) -> SQLiteLookup | Unreadable:
+    ) -> SQLiteLookup | NotCheckable:
         address = address_of(self._endpoint, table)
         if not address:
-            return Unreadable(_NO_NAME)
+            return NotCheckable(_NO_NAME)
         alone = rows_alone(self._endpoint, table)
         by_index = not self.addresses_are_keys(table)
         url = self._endpoint.url
@@ -166,11 +166,11 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
         is_text = column.column.type.name is TypeName.TEXT and not (text or "").startswith("\0")
         return is_text or super()._finds(column, text)
 
-    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ScanValues | Unreadable:
+    def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ScanValues | NotCheckable:
         through = rows_alone(self._endpoint, table)
         path = self._path(table, [scan_column(table.columns[0])], None, through)
         if " USING " in path.evidence:
-            return Unreadable(f"SQLite would not read the table itself: {path.evidence}")
+            return NotCheckable(f"SQLite would not read the table itself: {path.evidence}")
         rules, unjudged = rules_of(self._endpoint, table)
         return ScanValues(
             self._endpoint.reader(),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, Unreadable, Violations
+from tieout.connectors.protocols.paths import NotCheckable, OnlyRows, Violations
 from tieout.connectors.sql.constraints import ConstraintDialect, ConstraintScan, queries, refusal
 from tieout.connectors.sqlite.check.catalog import address_of, indexes_of, is_without_rowid, rows_alone, scan_column
 from tieout.connectors.sqlite.connection import connect
@@ -87,7 +87,7 @@ class SQLiteConstraints(ConstraintDialect):
 
 def find_violations(
     endpoint: SQLiteEndpoint, constraints: Sequence[ConstraintInfo], only: OnlyRows | None
-) -> Violations | Unreadable:
+) -> Violations | NotCheckable:
     (table, *_) = (constraint.table for constraint in constraints)
     address = () if is_without_rowid(endpoint, table) else address_of(endpoint, table)
     key = tuple(scan_column(table.column(name)) for name in table.key)
@@ -95,16 +95,16 @@ def find_violations(
     try:
         dialect = SQLiteConstraints(_alone(endpoint, constraints))
         if reason := refusal(dialect, scan):
-            return Unreadable(reason)
+            return NotCheckable(reason)
         found = queries(dialect, scan)
         evidence = "the rows that were asked for"
         if only is None:
             statements = [statement for part in found.parts for statement in (part.probe, part.listing)]
             evidence = _proven(endpoint, statements, scan.aliases)
     except TieoutError as error:
-        return Unreadable(str(error))
+        return NotCheckable(str(error))
     except _ReadOtherwise as otherwise:
-        return Unreadable(f"SQLite would not read the tables themselves: {otherwise}")
+        return NotCheckable(f"SQLite would not read the tables themselves: {otherwise}")
     return Violations(
         scan.constraints,
         SQLiteQueryRunner(endpoint.url),
