@@ -11,7 +11,7 @@ import pytest
 
 from tests.contract.reading import described, kind_of, texts
 from tieout.connectors.protocols.check import ChangedRow, releasing_snapshot
-from tieout.connectors.protocols.endpoint import ScanColumn, reading
+from tieout.connectors.protocols.endpoint import ScanColumn, retry_cautiously
 from tieout.connectors.protocols.paths import NotCheckable
 from tieout.connectors.registry import open_checker
 
@@ -47,7 +47,9 @@ def entries(path):
     """All that a path reads, in several parts: counted."""
     again = pickle.loads(pickle.dumps(path)).cut_as(path.extent)
     columns = (*path.address, *path.columns)
-    return reading(again, lambda p: Counter(row for part in p.parts(3) for row in texts(columns, p.read(part))))
+    return retry_cautiously(
+        again, lambda p: Counter(row for part in p.parts(3) for row in texts(columns, p.read(part)))
+    )
 
 
 def test_tables_are_listed_and_described(checker, endpoint, table):

@@ -19,7 +19,7 @@ from tieout.canonical.bucket_digests import buckets_of
 from tieout.canonical.fields import Field, kept_text
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.numbers import within
-from tieout.connectors.protocols.endpoint import Scan, StartOver
+from tieout.connectors.protocols.endpoint import NeedsCautiousReader, Scan
 from tieout.errors import TieoutError
 from tieout.model.differences import Difference, DifferenceKind, ValuePair
 from tieout.model.keys import Key, KeyRange
@@ -79,7 +79,7 @@ class ScanBuckets:
         for attempt in count():
             try:
                 yield from self._scan(reader.read(self.side.scan, self.keys), attempt)
-            except StartOver:
+            except NeedsCautiousReader:
                 reader = reader.cautious()
                 for bucket in self.wanted:
                     yield Bucketed(bucket, Sent(self.is_source, self.part, attempt + 1))

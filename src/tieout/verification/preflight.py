@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.endpoint import Endpoint, reading
+from tieout.connectors.protocols.endpoint import Endpoint, retry_cautiously
 from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, TieoutError
 from tieout.model.keys import EVERYTHING
@@ -188,4 +188,4 @@ def _ask(side: Side) -> None:
         return  # describing it has opened it; reading none of its rows shows nothing more
     where = f"({side.scan.where}\n) AND 1 = 0" if side.scan.where else "1 = 0"
     scan = replace(side.scan, where=where)
-    reading(side.reader, lambda reader: deque(reader.read(scan, EVERYTHING), maxlen=0))
+    retry_cautiously(side.reader, lambda reader: deque(reader.read(scan, EVERYTHING), maxlen=0))

@@ -14,7 +14,7 @@ from tieout.canonical.decode import decode
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
 from tieout.canonical.hashing import Words
-from tieout.connectors.protocols.endpoint import Reader, Scan, reading
+from tieout.connectors.protocols.endpoint import Reader, Scan, retry_cautiously
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 
 LOOKUP = 500
@@ -86,7 +86,7 @@ def collect(scan: Scan, batches: Iterable[pa.RecordBatch]) -> Rows:
 
 
 def read_rows(reader: Reader, scan: Scan, keys: KeyRange) -> Rows:
-    return reading(reader, lambda r: collect(scan, r.read(scan, keys)))
+    return retry_cautiously(reader, lambda r: collect(scan, r.read(scan, keys)))
 
 
 def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[bytes] | None = None) -> Rows:
@@ -109,4 +109,4 @@ def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[by
             batches = chain.from_iterable(r.lookup(scan, part) for part in parts)
         return collect(scan, (batch.filter(pa.array(has_key(fields_of(scan, batch)), pa.bool_())) for batch in batches))
 
-    return reading(reader, look)
+    return retry_cautiously(reader, look)

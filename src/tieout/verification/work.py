@@ -10,7 +10,7 @@ from tieout.canonical.bucket_digests import add_buckets, buckets_of, pack_bucket
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import digest, digests_by_bucket, fingerprints
 from tieout.canonical.hashing import hash_values
-from tieout.connectors.protocols.endpoint import HashSpec, Reader, SendsRows, reading
+from tieout.connectors.protocols.endpoint import HashSpec, Reader, SendsRows, retry_cautiously
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import Key, KeyRange
 from tieout.pace import Pace
@@ -66,7 +66,7 @@ class DigestRange:
             result = side.reader.digest(side.scan, self.keys, self.hash)
             pace.reached(result.count)
         else:
-            result = reading(side.reader, lambda reader: self._pull(reader, pace))
+            result = retry_cautiously(side.reader, lambda reader: self._pull(reader, pace))
         yield RangeDigest(result, time.monotonic() - started)
 
     def _pull(self, reader: Reader, pace: Pace) -> Digest:
@@ -102,7 +102,7 @@ class DigestBuckets:
 
     def run(self) -> Iterator[BucketDigests]:
         started, pace = time.monotonic(), Pace(self.rows_per_second)
-        found = reading(self.side.reader, lambda reader: self._pull(reader, pace))
+        found = retry_cautiously(self.side.reader, lambda reader: self._pull(reader, pace))
         total = sum(found.values(), EMPTY)
         yield BucketDigests(total, pack_buckets(found), time.monotonic() - started)
 

@@ -19,7 +19,7 @@ from tieout.canonical.fields import Field
 from tieout.canonical.hashing import Words
 from tieout.checks.indexes.index_fingerprints import BatchPrints, Tally
 from tieout.checks.indexes.projection import TableColumns
-from tieout.connectors.protocols.endpoint import ScanColumn, reading
+from tieout.connectors.protocols.endpoint import ScanColumn, retry_cautiously
 from tieout.connectors.protocols.paths import AtMoments, Path, TablePath, Versions
 from tieout.model.truncated import LONGEST_IN_FAILURE, stored
 from tieout.pace import paced
@@ -54,7 +54,7 @@ class DigestTable:
     rooted: bool = False
 
     def run(self) -> Iterator[Digested]:
-        yield reading(self.path, self._digested)
+        yield retry_cautiously(self.path, self._digested)
 
     def _digested(self, path: TablePath) -> Digested:
         tallies = tuple(Tally.empty(self.buckets) for _ in self.read.projections)
@@ -86,7 +86,7 @@ class DigestIndex:
     rows_per_second: float | None = None
 
     def run(self) -> Iterator[Digested]:
-        yield reading(self.path, self._digested)
+        yield retry_cautiously(self.path, self._digested)
 
     def _digested(self, path: Path) -> Digested:
         tally, rows = Tally.empty(self.buckets), 0
@@ -108,7 +108,7 @@ class ScanTable:
     wanted: tuple[frozenset[int], ...]
 
     def run(self) -> Iterator[Cells]:
-        yield from reading(self.path, lambda path: list(self._found(path)))
+        yield from retry_cautiously(self.path, lambda path: list(self._found(path)))
 
     def _found(self, path: TablePath) -> Iterator[Cells]:
         versions = path.versions(self.part)
@@ -151,7 +151,7 @@ class ScanIndex:
     wanted: frozenset[int]
 
     def run(self) -> Iterator[Cells]:
-        yield from reading(self.path, lambda path: list(self._found(path)))
+        yield from retry_cautiously(self.path, lambda path: list(self._found(path)))
 
     def _found(self, path: Path) -> Iterator[Cells]:
         for batch in path.read(self.part):

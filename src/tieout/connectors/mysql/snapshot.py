@@ -23,7 +23,7 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import DriverPanic, is_too_long, translate_arrow, translated
 from tieout.connectors.mysql.protocol.rows import sent_rows
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.endpoint import HashSpec, Scan, StartOver
+from tieout.connectors.protocols.endpoint import HashSpec, NeedsCautiousReader, Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.select import cut
 from tieout.errors import ReadError
@@ -95,7 +95,7 @@ class MySQLReader:
         try:
             yield from arrow_batches(self.url, statement, scan.table.average_row_bytes)
         except DriverPanic:
-            raise StartOver from None
+            raise NeedsCautiousReader from None
 
     def count(self, scan: Scan, keys: KeyRange) -> int:
         return int(self._row(select.count(self._dialect, scan, select.within(self._dialect, scan, keys)))[0])

@@ -91,7 +91,7 @@ class HashSpec:
     seed: int
 
 
-class StartOver(Exception):
+class NeedsCautiousReader(Exception):
     """A driver met a value it can't represent, perhaps after rows were handed out: read again, cautiously."""
 
 
@@ -150,12 +150,12 @@ class MayStartOver(Protocol):
 R = TypeVar("R", bound=MayStartOver)
 
 
-def reading(reader: R, consume: Callable[[R], T]) -> T:
+def retry_cautiously(reader: R, consume: Callable[[R], T]) -> T:
     """`consume(reader)`, from the start with a more cautious one when the driver gives up. No half result gets out."""
     while True:
         try:
             return consume(reader)
-        except StartOver:
+        except NeedsCautiousReader:
             reader = reader.cautious()
 
 

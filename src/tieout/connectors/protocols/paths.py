@@ -54,10 +54,10 @@ class Path(Protocol):
         """Up to so many, of about the same size, that are all of it; picklable."""
 
     def read(self, part: Any) -> Iterator[pa.RecordBatch]:
-        """May raise StartOver, even after batches were handed out."""
+        """May raise NeedsCautiousReader, even after batches were handed out."""
 
     def cautious(self) -> Self:
-        """The same, that never raises StartOver."""
+        """The same, that never raises NeedsCautiousReader."""
 
     def unseen(self, entries: int) -> str | None:
         """Why there may be more than the entries that were read, of which there were so many; None if not."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, reading
+from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, retry_cautiously
 from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, ValueRule, shown_text
 from tieout.connectors.sql import select
 from tieout.connectors.sql.dialect import Dialect
@@ -136,7 +136,7 @@ class ScanValues:
         through = self.through if piece == EVERYTHING else self.within
         scan = Scan(self.table, tuple(columns), where=condition or None, through=through)
         with self._failing():
-            return reading(self.reader, lambda reader: list(reader.read(scan, EVERYTHING)))
+            return retry_cautiously(self.reader, lambda reader: list(reader.read(scan, EVERYTHING)))
 
     def _keys(self, batch: pa.RecordBatch) -> list[tuple[str | None, ...] | None]:
         arrays = batch.columns[: len(self.key_columns)]

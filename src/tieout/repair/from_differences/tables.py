@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl, parse_url
-from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, reading
+from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, retry_cautiously
 from tieout.connectors.protocols.repair import Reference, Row, Writer
 from tieout.connectors.registry import open_endpoint, open_writer
 from tieout.errors import UnsupportedError, UsageError
@@ -187,7 +187,7 @@ def key_of(table: RepairTable, names: Mapping[str, str | None]) -> Key | None:
 
 def on_source(table: RepairTable, keys: Sequence[Key]) -> Found:
     def look(some: Sequence[Key]) -> list[pa.RecordBatch]:
-        return reading(table.plan.source.reader, lambda reader: list(reader.lookup(table.source, some)))
+        return retry_cautiously(table.plan.source.reader, lambda reader: list(reader.lookup(table.source, some)))
 
     return _in_every_spelling(look_up(table.source, keys, look), table.plan.source.reader, keys)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tieout.canonical.decode import decode
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import Checker
-from tieout.connectors.protocols.endpoint import reading
+from tieout.connectors.protocols.endpoint import retry_cautiously
 from tieout.connectors.protocols.paths import NotCheckable, Path
 from tieout.connectors.protocols.repair import Refused, Repairer, Row
 from tieout.connectors.registry import open_checker
@@ -251,4 +251,4 @@ def _read(checker: Checker, path: Path, wanted: set[str]) -> set[str]:
                         there.add(place)
         return there
 
-    return reading(path, consume)
+    return retry_cautiously(path, consume)
