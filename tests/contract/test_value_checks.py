@@ -44,7 +44,7 @@ def test_it_has_rules_in_words_and_says_how_it_reads(path):
 
 def test_sound_rows_are_all_judged_and_break_nothing(path):
     rules = range(len(path.rules))
-    judged = [path.judge(piece, rules) for piece in pieces(path)]
+    judged = [path.count_broken(piece, rules) for piece in pieces(path)]
     assert sum(each.rows for each in judged) == ROWS
     assert {count for each in judged for count in each.broken} <= {0}
     assert [row for piece in pieces(path) for row in path.broken(piece, rules)] == []
@@ -53,7 +53,7 @@ def test_sound_rows_are_all_judged_and_break_nothing(path):
 def test_pieces_are_halved_down_to_single_places(path):
     (piece, *_) = pieces(path)
     rules = range(len(path.rules))
-    whole, depth = path.judge(piece, rules).rows, 0
+    whole, depth = path.count_broken(piece, rules).rows, 0
     halves = list(path.halves(piece))
     assert sum(path.judge(half, rules).rows for half in halves) == whole
     while halves:

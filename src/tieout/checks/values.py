@@ -16,7 +16,7 @@ from tieout.checks.checked import Checked, not_checked
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import BrokenValue, CantRead, NotCheckable, ValuePath
+from tieout.connectors.protocols.paths import BrokenValue, NotCheckable, UnreadableValue, ValuePath
 from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.tables import Table
@@ -71,11 +71,11 @@ class JudgeValues:
         try:
             yield self._asked(piece)
             return
-        except CantRead as error:
+        except UnreadableValue as error:
             failed = error
         try:
             halves = self.path.halves(piece)
-        except CantRead:
+        except UnreadableValue:
             halves = ()  # the engine can't even read the keys
         if halves:
             for half in halves:
@@ -84,11 +84,11 @@ class JudgeValues:
             yield 1, self._one(piece, failed)
 
     def _asked(self, piece: Any) -> tuple[int, Sequence[BrokenValue]]:
-        judged = self.path.judge(piece, range(len(self.path.rules)))
+        judged = self.path.count_broken(piece, range(len(self.path.rules)))
         broken = [rule for rule, count in enumerate(judged.broken) if count]
         return judged.rows, self.path.broken(piece, broken) if broken else ()
 
-    def _one(self, piece: Any, failed: CantRead) -> list[BrokenValue]:
+    def _one(self, piece: Any, failed: UnreadableValue) -> list[BrokenValue]:
         """The wrong values of a row that fails to be read: applies each rule alone.
 
         A value that can't be read makes every value computed from it fail with the same message: reported once.
@@ -99,16 +99,16 @@ class JudgeValues:
             if rule.column in unreadable:
                 continue
             try:
-                if self.path.judge(piece, [number]).broken[0]:
+                if self.path.count_broken(piece, [number]).broken[0]:
                     found += self.path.broken(piece, [number])
-            except CantRead as error:
+            except UnreadableValue as error:
                 if error.message not in {each.error for each in found}:
                     found.append(self._unreadable(piece, number, error))
                 unreadable.add(rule.column)
         return found or [self._unreadable(piece, None, failed)]
 
-    def _unreadable(self, piece: Any, number: int | None, error: CantRead) -> BrokenValue:
-        place, key = self.path.whose(piece)
+    def _unreadable(self, piece: Any, number: int | None, error: UnreadableValue) -> BrokenValue:
+        place, key = self.path.row_of(piece)
         rule = None if number is None else self.path.rules[number].kind
         kind = error.kind or (rule if rule in _FAILING else None) or FailureKind.INVALID_VALUE
         return BrokenValue(number, kind, place, key, error=error.message)
@@ -153,7 +153,7 @@ class ValueChecks:
             cut=cut,
         )
         yield Checked(result, failures)
-        for column, reason in path.unjudged:
+        for column, reason in path.unchecked_columns:
             yield not_checked(Family.VALIDITY, table, f"{VALUES} of {column}", reason)
 
     def _certain(self, path: ValuePath) -> tuple[list[BrokenValue], int, bool]:

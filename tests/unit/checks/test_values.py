@@ -19,7 +19,7 @@ class Looks(ValueChecks):
     """Each look finds that the values of these rows are wrong."""
 
     def __init__(self, *looks: tuple[int, ...]) -> None:
-        path = SimpleNamespace(parts=lambda most: [0], rules=(RULE,), unjudged=(), key=("id",), evidence="")
+        path = SimpleNamespace(parts=lambda most: [0], rules=(RULE,), unchecked_columns=(), key=("id",), evidence="")
         checker: Any = SimpleNamespace(database="shop", value_path=lambda table, key: path)
         self.rests: list[float] = []
         super().__init__(SPARK, checker, CheckOptions(recheck_after=0.5), self.rests.append)

@@ -206,14 +206,14 @@ class BrokenValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RuleCounts:
     """How many rows there are, and how many break each of the rules that were asked."""
 
     rows: int
     broken: tuple[int, ...]
 
 
-class CantRead(Exception):
+class UnreadableValue(Exception):
     """The engine fails on a value, in these words. It never leaves the piece of work. `kind`, if they tell it."""
 
     def __init__(self, kind: FailureKind | None, message: str) -> None:
@@ -223,13 +223,13 @@ class CantRead(Exception):
 
 
 class ValuePath(Protocol):
-    """A way through the table, on executors: picklable. May raise CantRead; all other errors are not the data's."""
+    """A way through the table, on executors: picklable. May raise UnreadableValue; all other errors are not the data's."""
 
     @property
     def rules(self) -> tuple[ValueRule, ...]: ...
 
     @property
-    def unjudged(self) -> tuple[tuple[str, str], ...]:
+    def unchecked_columns(self) -> tuple[tuple[str, str], ...]:
         """Columns that some rule can't be asked of, and why."""
 
     @property
@@ -245,7 +245,7 @@ class ValuePath(Protocol):
     def pieces(self, part: Any) -> Iterator[Any]:
         """The part in smaller ones, each for one statement."""
 
-    def judge(self, piece: Any, rules: Sequence[int]) -> Judged: ...
+    def count_broken(self, piece: Any, rules: Sequence[int]) -> RuleCounts: ...
 
     def broken(self, piece: Any, rules: Sequence[int]) -> list[BrokenValue]:
         """The rows that break one of these rules, for each of them."""
@@ -253,7 +253,7 @@ class ValuePath(Protocol):
     def halves(self, piece: Any) -> Sequence[Any]:
         """Two smaller ones; none if it is a single place."""
 
-    def whose(self, piece: Any) -> tuple[str | None, tuple[str | None, ...] | None]:
+    def row_of(self, piece: Any) -> tuple[str | None, tuple[str | None, ...] | None]:
         """Place and key of the row that is all of the piece, as far as they can be read."""
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tieout.canonical.decode import decode
 from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn, retry_cautiously
-from tieout.connectors.protocols.paths import BrokenValue, CantRead, Judged, ValueRule, shown_text
+from tieout.connectors.protocols.paths import BrokenValue, RuleCounts, UnreadableValue, ValueRule, shown_text
 from tieout.connectors.sql import select
 from tieout.connectors.sql.dialect import Dialect
 from tieout.errors import ReadError
@@ -45,7 +45,7 @@ class ScanValues:
     within: str
     evidence: str
     words: str
-    unjudged: tuple[tuple[str, str], ...] = ()
+    unchecked_columns: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -72,12 +72,12 @@ class ScanValues:
             low = cut[0]
         yield KeyRange(low, part.high)
 
-    def judge(self, piece: KeyRange, rules: Sequence[int]) -> Judged:
+    def count_broken(self, piece: KeyRange, rules: Sequence[int]) -> RuleCounts:
         counts = [f"COUNT(CASE WHEN {self.rules[number].broken} THEN 1 END)" for number in rules]
         columns = [_computed(each, *_COUNT) for each in ("COUNT(*)", *counts)]
         (batch,) = self._read(piece, columns)
         rows, *broken = (int(array[0].as_py()) for array in batch.columns)
-        return Judged(rows, tuple(broken))
+        return RuleCounts(rows, tuple(broken))
 
     def broken(self, piece: KeyRange, rules: Sequence[int]) -> list[BrokenValue]:
         conditions = [f"CASE WHEN {self.rules[number].broken} THEN 1 ELSE 0 END" for number in rules]
@@ -110,13 +110,13 @@ class ScanValues:
             middle = self.reader.bounds(self._ordered, piece, rows // 2, 1) if rows > 1 else []
         return [KeyRange(piece.low, middle[0]), KeyRange(middle[0], piece.high)] if middle else []
 
-    def whose(self, piece: KeyRange) -> tuple[str | None, tuple[str | None, ...] | None]:
+    def row_of(self, piece: KeyRange) -> tuple[str | None, tuple[str | None, ...] | None]:
         place = None if piece == EVERYTHING else str(piece)
         try:
             batches = list(self._read(piece, self.key_columns)) if self.key_columns else []
             keys = [key for batch in batches for key in self._keys(batch)]
             first = self._first(piece)
-        except CantRead:
+        except UnreadableValue:
             return place, None
         return ", ".join(first) if first else place, keys[0] if len(keys) == 1 else None
 
@@ -147,11 +147,11 @@ class ScanValues:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Turns a ReadError inside the block into CantRead."""
+        """Turns a ReadError inside the block into UnreadableValue."""
         try:
             yield
         except ReadError as error:
-            raise CantRead(None, error.message.removeprefix(self.words)) from None
+            raise UnreadableValue(None, error.message.removeprefix(self.words)) from None
 
 
 def _computed(expression: str, logical: LogicalType, kind: Kind) -> ScanColumn:

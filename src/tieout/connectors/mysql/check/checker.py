@@ -150,7 +150,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
         path = self.table_path(table, [_any_column(table)], addressed=True)
         if isinstance(path, NotCheckable):
             return path
-        rules, unjudged = rules_of(self._endpoint, table)
+        rules, unchecked_columns = rules_of(self._endpoint, table)
         # By a key of whole columns, which every engine can read in order.
         own = any(index.primary and index.columns == table.key for index in table.indexes)
         ordered = own and len(key) == len(table.key) > 0 and all(column.column.order for column in key)
@@ -165,7 +165,7 @@ class MySQLChecker(SqlChecker[MySQLEndpoint, MySQLDialect]):
             _PRIMARY,
             path.evidence,
             f"{self._endpoint.url.redacted()}: ",
-            tuple(unjudged),
+            tuple(unchecked_columns),
         )
 
     def engine_check(self, table: Table, seconds: float) -> EngineCheck:

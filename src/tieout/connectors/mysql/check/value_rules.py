@@ -42,12 +42,12 @@ def rules_of(endpoint: MySQLEndpoint, table: Table) -> tuple[list[ValueRule], li
     natives = {row[0]: _native(row[1:]) for row in rows}
     judge = _Rules(MySQLDialect(endpoint.server_kind))
     rules = [rule for column in table.columns for rule in judge.of(column, natives[column.name])]
-    unjudged = [
+    unchecked_columns = [
         (column.name, f"its encoding is not checked: no other character set holds all of {column.charset}")
         for column in table.columns
         if column.charset and column.charset not in {*_UNICODE, *_JUDGED, *_ANYTHING_GOES}
     ]
-    return rules, unjudged
+    return rules, unchecked_columns
 
 
 def _native(row: tuple[Any, ...]) -> _Native:

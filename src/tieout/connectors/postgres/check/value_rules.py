@@ -34,9 +34,9 @@ from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import (
     SHOWN_BYTES,
     BrokenValue,
-    CantRead,
-    Judged,
     NotCheckable,
+    RuleCounts,
+    UnreadableValue,
     ValueRule,
     shown_text,
 )
@@ -223,7 +223,7 @@ class HeapValues:
     key_columns: tuple[ScanColumn, ...]
     blocks: int
     evidence: str = ""
-    unjudged: tuple[tuple[str, str], ...] = ()
+    unchecked_columns: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -249,9 +249,9 @@ class HeapValues:
             low += step
         yield Rows(low, part.high)
 
-    def judge(self, piece: Rows, rules: Sequence[int]) -> Judged:
+    def count_broken(self, piece: Rows, rules: Sequence[int]) -> RuleCounts:
         ((rows, broken),) = self._rows(self.statement(piece, rules))
-        return Judged(int(rows), tuple(broken))
+        return RuleCounts(int(rows), tuple(broken))
 
     def statement(self, piece: Rows, rules: Sequence[int]) -> str:
         counts = ", ".join(f"count(*) FILTER (WHERE {self.rules[number].broken})" for number in rules)
@@ -289,7 +289,7 @@ class HeapValues:
         middle = (low + high) // 2
         return [Rows(low, middle), Rows(middle, high)] if low < middle < high else []
 
-    def whose(self, piece: Rows) -> tuple[str | None, tuple[str | None, ...] | None]:
+    def row_of(self, piece: Rows) -> tuple[str | None, tuple[str | None, ...] | None]:
         place = f"({piece.low // OFFSETS},{piece.low % OFFSETS})"
         return place, self._keys([place])[0]
 
@@ -341,7 +341,7 @@ class HeapValues:
                 state = error.sqlstate or ""
                 if not state.startswith(MADE_BY_A_VALUE):
                     raise
-                failed = CantRead(_BY_STATE.get(state), first_line(str(error), error.sqlstate))
+                failed = UnreadableValue(_BY_STATE.get(state), first_line(str(error), error.sqlstate))
         raise failed
 
     @property
@@ -360,14 +360,14 @@ class HeapValues:
 def heap_values(path: HeapValues) -> HeapValues | NotCheckable:
     """The path with the planner's evidence, and without the rules that the server rejects."""
     with translated(path.url), connect(path.url, "tieout driver", _SETTINGS) as connection:
-        rules, unjudged = [], []
+        rules, unchecked_columns = [], []
         for number, rule in enumerate(path.rules):
             reason = _refused(connection, path.statement(_ALL, [number]))
             if reason is None:
                 rules.append(rule)
             else:
-                unjudged.append((rule.column, f"{rule.says}: {reason}"))
-        judged = replace(path, rules=tuple(rules), unjudged=tuple(unjudged))
+                unchecked_columns.append((rule.column, f"{rule.says}: {reason}"))
+        judged = replace(path, rules=tuple(rules), unchecked_columns=tuple(unchecked_columns))
         everything = judged.statement(_ALL, range(len(rules)))
         (plan,) = connection.execute(f"EXPLAIN (FORMAT JSON) {everything}").fetchone()
     node = plan[0]["Plan"]["Plans"][0]

@@ -171,7 +171,7 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
         path = self._path(table, [scan_column(table.columns[0])], None, through)
         if " USING " in path.evidence:
             return NotCheckable(f"SQLite would not read the table itself: {path.evidence}")
-        rules, unjudged = rules_of(self._endpoint, table)
+        rules, unchecked_columns = rules_of(self._endpoint, table)
         return ScanValues(
             self._endpoint.reader(),
             _DIALECT,
@@ -183,7 +183,7 @@ class SQLiteChecker(SqlChecker[SQLiteEndpoint, SQLiteDialect]):
             through,
             path.evidence,
             f"{self._endpoint.url.redacted()}: ",
-            tuple(unjudged),
+            tuple(unchecked_columns),
         )
 
     def engine_check(self, table: Table, seconds: float) -> EngineCheck:

@@ -42,7 +42,7 @@ def rules_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[list[ValueRule], l
     parts = _definitions(statement)
     json = {name_of(tokens(found)[0]).casefold() for found in _JSON_CHECK.findall(joined(tokens(statement)))}
     rules: list[ValueRule] = []
-    unjudged: list[tuple[str, str]] = []
+    unchecked_columns: list[tuple[str, str]] = []
     for column in table.columns:
         is_json = column.name.casefold() in json
         judge = _Rules(column, _DIALECT.quote(column.name), is_strict, is_json, str(encoding))
@@ -50,10 +50,10 @@ def rules_of(endpoint: SQLiteEndpoint, table: Table) -> tuple[list[ValueRule], l
         if hidden[column.name] == _STORED:
             expression = _expression(parts.get(column.name.casefold(), []))
             if expression is None:
-                unjudged.append((column.name, "its expression was not found in the table's definition"))
+                unchecked_columns.append((column.name, "its expression was not found in the table's definition"))
             else:
                 rules.append(_generated(column, _DIALECT.quote(column.name), expression))
-    return rules, unjudged
+    return rules, unchecked_columns
 
 
 @dataclass(frozen=True)
