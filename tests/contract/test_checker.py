@@ -45,7 +45,7 @@ def table(endpoint):
 
 def entries(path):
     """All that a path reads, in several parts: counted."""
-    again = pickle.loads(pickle.dumps(path)).cut_as(path.extent)
+    again = pickle.loads(pickle.dumps(path)).divided_by(path.division)
     columns = (*path.address, *path.columns)
     return retry_cautiously(
         again, lambda p: Counter(row for part in p.parts(3) for row in texts(columns, p.read(part)))
@@ -79,7 +79,7 @@ def test_a_sound_table_and_its_indexes_hold_the_same(checker, table):
         held, should = entries(by_index), entries(by_table)
         assert held == should, index.name
         assert held.total() == ROWS
-        assert by_index.unseen(ROWS) != "", "a reason, or None"
+        assert by_index.coverage_gap(ROWS) != "", "a reason, or None"
 
 
 def test_an_index_is_read_by_itself(checker, endpoint):

@@ -26,7 +26,7 @@ TABLE = Table(TableName("main", "t"), (), ())
 
 def of_index(compared: Compared, order: OrderFound | None = None) -> CheckResult:
     checker: Any = SimpleNamespace(database="shop", address_text=str)
-    path = SimpleNamespace(evidence="", unseen=lambda entries: None)
+    path = SimpleNamespace(evidence="", coverage_gap=lambda entries: None)
     checks = IndexChecks(None, checker, None, None)  # type: ignore[arg-type]
     index: Any = SimpleNamespace(info=IndexInfo("i", TABLE, ()), path=path)
     return checks._checked(index, Found(compared, order, None, (), "", 0.0)).result

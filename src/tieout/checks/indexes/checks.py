@@ -155,7 +155,7 @@ class IndexChecks:
             return "the entries in the wrong order changed on every recheck (the table is busy)"
         if compared.unstable:
             return f"{plural(compared.unstable, 'failure')} changed on every recheck (the table is busy)"
-        return None if has_failures else index.path.unseen(compared.entries)
+        return None if has_failures else index.path.coverage_gap(compared.entries)
 
     def _damaged(self, index: ReadableIndex, found: Found, error: DamagedIndexError) -> Checked:
         """The result for an index that the server can't read to its end: what else is wrong is unknown."""

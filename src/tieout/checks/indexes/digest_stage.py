@@ -106,10 +106,10 @@ def kept_digests(table: TableIndexes, packed: bytes) -> tuple[TableIndexes, Dige
     if any(head.get(name) != layout[name] for name in ("version", "indexes")):
         return None
     extents = head["extents"]
-    paths = [index.path.cut_as(extent) for index, extent in zip(table.indexes, extents[1:], strict=True)]
+    paths = [index.path.divided_by(extent) for index, extent in zip(table.indexes, extents[1:], strict=True)]
     cut = replace(
         table,
-        path=table.path.cut_as(extents[0]),
+        path=table.path.divided_by(extents[0]),
         indexes=[replace(index, path=path) for index, path in zip(table.indexes, paths, strict=True)],
     )
     wide = len(tallies) // (2 * len(table.indexes))
@@ -125,7 +125,7 @@ def _layout(table: TableIndexes) -> dict[str, Any]:
     return {
         "version": _VERSION,
         "indexes": [[index.info.name, index.info.definition] for index in table.indexes],
-        "extents": [table.path.extent, *(index.path.extent for index in table.indexes)],
+        "extents": [table.path.division, *(index.path.division for index in table.indexes)],
     }
 
 

@@ -44,10 +44,10 @@ class Path(Protocol):
     def evidence(self) -> str: ...
 
     @property
-    def extent(self) -> Any:
+    def division(self) -> Any:
         """What `parts` are cut by, as JSON."""
 
-    def cut_as(self, extent: Any) -> Self:
+    def divided_by(self, division: Any) -> Self:
         """The same, cut as it was when that was its extent."""
 
     def parts(self, most: int) -> Sequence[Any]:
@@ -59,7 +59,7 @@ class Path(Protocol):
     def cautious(self) -> Self:
         """The same, that never raises NeedsCautiousReader."""
 
-    def unseen(self, entries: int) -> str | None:
+    def coverage_gap(self, entries: int) -> str | None:
         """Why there may be more than the entries that were read, of which there were so many; None if not."""
 
 

@@ -48,11 +48,11 @@ class ScanPath:
         return False
 
     @property
-    def extent(self) -> list[list[str]]:
+    def division(self) -> list[list[str]]:
         return [list(key) for key in self.cuts]
 
-    def cut_as(self, extent: list[list[str]]) -> ScanPath:
-        return replace(self, cuts=tuple(tuple(key) for key in extent))
+    def divided_by(self, division: list[list[str]]) -> ScanPath:
+        return replace(self, cuts=tuple(tuple(key) for key in division))
 
     def parts(self, most: int) -> list[KeyRange]:
         wanted = min(most - 1, len(self.cuts))
@@ -65,7 +65,7 @@ class ScanPath:
     def cautious(self) -> ScanPath:
         return replace(self, reader=self.reader.cautious())
 
-    def unseen(self, entries: int) -> str | None:
+    def coverage_gap(self, entries: int) -> str | None:
         """None: a reader of an index alone sees all its entries."""
         return None
 

@@ -237,7 +237,7 @@ class PrefixPath(ScanPath):
     lookups: PrefixLookups = field(kw_only=True)
     sees_dangling: bool = field(kw_only=True)
 
-    def unseen(self, entries: int) -> str | None:
+    def coverage_gap(self, entries: int) -> str | None:
         return None if self.sees_dangling else UNSEEN
 
     def unfound(self, most: int) -> UnfoundRows:

@@ -70,11 +70,11 @@ class HeapPath:
         return self.inspector is not None
 
     @property
-    def extent(self) -> int:
+    def division(self) -> int:
         return self.blocks
 
-    def cut_as(self, extent: int) -> HeapPath:
-        return replace(self, blocks=extent)
+    def divided_by(self, division: int) -> HeapPath:
+        return replace(self, blocks=division)
 
     def parts(self, most: int) -> list[Blocks]:
         return block_parts(self.blocks, most)

@@ -45,11 +45,11 @@ class IndexPages:
         return f"the leaf pages among the {self.blocks:,} blocks of {self.tree.name}"
 
     @property
-    def extent(self) -> int:
+    def division(self) -> int:
         return self.blocks
 
-    def cut_as(self, extent: int) -> IndexPages:
-        return replace(self, blocks=extent)
+    def divided_by(self, division: int) -> IndexPages:
+        return replace(self, blocks=division)
 
     def parts(self, most: int) -> list[Blocks]:
         return block_parts(self.blocks, most)
@@ -76,7 +76,7 @@ class IndexPages:
     def _order(self) -> PageOrder:
         return PageOrder(self.reader, self.tree, self.order, self.columns)
 
-    def unseen(self, entries: int) -> None:
+    def coverage_gap(self, entries: int) -> None:
         """Nothing: pages contain all entries."""
 
     def read(self, part: Blocks) -> Iterator[pa.RecordBatch]:
@@ -128,10 +128,10 @@ class IndexOnlyScan:
         return tuple(column for column in self.index.columns if not column.included)
 
     @property
-    def extent(self) -> None:
+    def division(self) -> None:
         return None
 
-    def cut_as(self, extent: None) -> IndexOnlyScan:
+    def divided_by(self, division: None) -> IndexOnlyScan:
         return self
 
     def parts(self, most: int) -> list[None]:
@@ -146,7 +146,7 @@ class IndexOnlyScan:
             for batch in cursor.fetch_record_batch():
                 yield unwrapped(batch)
 
-    def unseen(self, entries: int) -> str | None:
+    def coverage_gap(self, entries: int) -> str | None:
         """A second scan counts: if the server did not look up rows in the table, it left out no entry."""
         plan = self.explained(self._statement(), ALONE, "ANALYZE, TIMING OFF, ")
         fetched, there = int(plan["Heap Fetches"]), int(plan["Actual Rows"])
