@@ -45,7 +45,7 @@ def rows(endpoint, name):
 
 
 def test_an_index_is_made_anew(repairer, table, name, endpoint):
-    assert repairer.rebuilding(table, f"by_{name}")
+    assert repairer.rebuild_statements(table, f"by_{name}")
     repairer.rebuild(table, f"by_{name}")
     assert f"by_{name}" in {index.name for index in described(endpoint, name).indexes}
     assert len(rows(endpoint, name)) == 3
@@ -64,7 +64,7 @@ def test_it_knows_what_a_foreign_key_refers_to(repairer, endpoint, table, name):
 
 def test_a_column_gets_its_default(repairer, endpoint, table, name):
     repairer.begin()
-    assert repairer.execute(repairer.default(table, {"id": "1"}, ["v"])) == 1
+    assert repairer.execute(repairer.default_statement(table, {"id": "1"}, ["v"])) == 1
     repairer.commit()
     assert rows(endpoint, name)[0] == ("1", "new", "1")
 
@@ -73,7 +73,7 @@ def test_a_row_is_written_again_as_it_is(repairer, endpoint, table, name):
     before = rows(endpoint, name)
     row = dict(zip(table.column_names, before[0], strict=True))
     repairer.begin()
-    for statement in repairer.rewriting(table, {"id": "1"}, row):
+    for statement in repairer.rewrite_statements(table, {"id": "1"}, row):
         assert repairer.execute(statement) == 1
     repairer.commit()
     assert rows(endpoint, name) == before

@@ -41,9 +41,12 @@ def open_checker(url: EndpointUrl) -> Checker:
     return cast(Checker, _part(url, "check", "checker", "checked").open_checker(guarded))
 
 
-def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> Repairer:
-    """Connects to repair what a check found; not `lawful`: to undo a repair."""
-    return cast(Repairer, _part(url, "check", "repairer", "repaired").open_repairer(url, lawful=lawful))
+def open_repairer(url: EndpointUrl, *, enforce_constraints: bool = True) -> Repairer:
+    """Connects to repair what a check found; not `enforce_constraints`: to undo a repair."""
+    return cast(
+        Repairer,
+        _part(url, "check", "repairer", "repaired").open_repairer(url, enforce_constraints=enforce_constraints),
+    )
 
 
 def open_source(url: EndpointUrl) -> Source:

@@ -114,9 +114,9 @@ class RowTable:
         places = [places[name] for places in (self.shown, self.exact) if name in places]
         return any(found.rows.kept(row, place, LONGEST_IN_FAILURE) == value for place in places)
 
-    def past_indexes(self, repairer: Repairer) -> RowTable:
+    def no_index_hint(self, repairer: Repairer) -> RowTable:
         """The same table, read without indexes: one of them may be wrong."""
-        return replace(self, scan=replace(self.scan, through=repairer.past_indexes(self.table)))
+        return replace(self, scan=replace(self.scan, through=repairer.no_index_hint(self.table)))
 
 
 def row_table(table: Table, repairer: Repairer, key: Sequence[str]) -> RowTable | str:
@@ -124,7 +124,7 @@ def row_table(table: Table, repairer: Repairer, key: Sequence[str]) -> RowTable 
     unknown = [column.name for column in table.columns if column.type.name is TypeName.UNKNOWN]
     if unknown:
         return f"{', '.join(unknown)} can't be read exactly, so undo could not restore a row"
-    place = repairer.place(table)
+    place = repairer.address_column(table)
     if place is not None and tuple(key) == (place.name,) and place.name not in table.column_names:
         table = replace(table, columns=(*table.columns, place))
     elif not set(key) <= set(table.column_names):

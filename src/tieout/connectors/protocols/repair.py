@@ -136,29 +136,29 @@ class Suspension:
 
 
 class Repairer(Writer, Protocol):
-    """Opened lawful, its statements are held to the constraints of rows; one that undoes puts back what broke them."""
+    """Opened enforce_constraints, its statements are held to the constraints of rows; one that undoes puts back what broke them."""
 
-    rewritten_by: Sequence[str]
+    rewrite_events: Sequence[str]
     """The events of the statements of `rewriting`."""
 
     def triggers(self, table: Table) -> Sequence[Trigger]:
         """People's own, that a change of a row may set off in this session."""
 
-    def place(self, table: Table) -> Column | None:
+    def address_column(self, table: Table) -> Column | None:
         """What stands for a column, and is the place of a row as failures have it; None if rows have none."""
 
-    def known_from(self, table: Table, place: str) -> Row:
+    def columns_from_address(self, table: Table, place: str) -> Row:
         """The columns of a row that its place tells."""
 
     def is_transactional(self, table: Table) -> bool: ...
 
-    def past_indexes(self, table: Table) -> str | None:
+    def no_index_hint(self, table: Table) -> str | None:
         """SQL behind a table's name in SELECT, so that no index is read."""
 
     def read_no_index(self) -> None:
         """Until the transaction ends, statements find rows without any index, where the engine can."""
 
-    def rebuilding(self, table: Table, index: str) -> Sequence[str]:
+    def rebuild_statements(self, table: Table, index: str) -> Sequence[str]:
         """What makes an index anew, as statements."""
 
     def rebuild(self, table: Table, index: str) -> None:
@@ -170,17 +170,17 @@ class Repairer(Writer, Protocol):
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
         """What a foreign key of this name, or else of these columns, refers to."""
 
-    def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
+    def default_statement(self, table: Table, key: Row, columns: Sequence[str]) -> str:
         """Gives columns of a row their defaults."""
 
-    def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
+    def rewrite_statements(self, table: Table, key: Row, row: Row) -> Sequence[str]:
         """Statements, of which each changes one row: it is written again as it is, and what is generated from it."""
 
-    def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
+    def advance_statements(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         """Lets a sequence, by the name that failures have, go on behind a column's values; one that is there stays."""
 
     def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
-        """For a session that is not lawful, where its settings do not suffice."""
+        """For a session that is not enforce_constraints, where its settings do not suffice."""
 
     def make_quarantine(self, schema: str) -> str:
         """What makes the table of `quarantine_table`, if it is not there."""

@@ -142,7 +142,7 @@ class RowChanges:
         wanted = rows.key_of(key)
         if wanted is None:
             return 0
-        rows = rows.past_indexes(self.repairer)
+        rows = rows.no_index_hint(self.repairer)
         found = rows.find(self.repairer, [wanted])
         if wanted in found.failed:
             raise Refused(f"{name} can't be read: {found.failed[wanted]}")
@@ -210,9 +210,9 @@ def statements_of(change: RepairChange, rows: RowTable, repairer: Repairer) -> l
     if change.new_row:
         statements.append(repairer.statements.update(table, key, change.new_row))
     if details.defaults:
-        statements.append(repairer.default(table, key, details.defaults))
+        statements.append(repairer.default_statement(table, key, details.defaults))
     if details.touch and not statements:
-        statements += repairer.rewriting(table, key, change.old_row or {})
+        statements += repairer.rewrite_statements(table, key, change.old_row or {})
     return statements
 
 

@@ -41,7 +41,7 @@ class Database:
 
 
 @contextmanager
-def opened(job: Job, url: EndpointUrl, *, lawful: bool = True) -> Iterator[Database]:
+def opened(job: Job, url: EndpointUrl, *, enforce_constraints: bool = True) -> Iterator[Database]:
     """Opens the database of the job. The URL must name the same database; the user may be another."""
     if not parse_url(job.source).is_same_place(url):
         raise UsageError(
@@ -49,7 +49,7 @@ def opened(job: Job, url: EndpointUrl, *, lawful: bool = True) -> Iterator[Datab
         )
     with ExitStack() as stack:
         endpoint = stack.enter_context(closing(open_endpoint(url)))
-        repairer = stack.enter_context(closing(open_repairer(url, lawful=lawful)))
+        repairer = stack.enter_context(closing(open_repairer(url, enforce_constraints=enforce_constraints)))
         yield Database(url, endpoint, repairer)
 
 
@@ -87,7 +87,7 @@ class Triggers:
     def set_off_by(self, table: Table, choice: Choice | None) -> str | None:
         """Why the choice can't be applied to rows of a table; None if no trigger would run."""
         if choice is Choice.RECOMPUTE:
-            return _or_accept(self._running(table, self._repairer.rewritten_by))
+            return _or_accept(self._running(table, self._repairer.rewrite_events))
         return _or_accept(self._running(table, [_CHOSEN[choice]])) if choice in _CHOSEN else None
 
     def at_apply(self, table: Table, change: RepairChange) -> str | None:
@@ -95,7 +95,7 @@ class Triggers:
         if details.triggers:
             return None
         touched = details.touch and not (change.new_row or details.defaults)
-        return _or_accept(self._running(table, self._repairer.rewritten_by if touched else [_DOES[change.action]]))
+        return _or_accept(self._running(table, self._repairer.rewrite_events if touched else [_DOES[change.action]]))
 
     def at_undo(self, table: Table, change: RepairChange) -> str | None:
         return None if details_of(change).triggers else self._running(table, [_UNDOES[change.action]])

@@ -45,7 +45,7 @@ def plan_check_repair(
     wanted = [each for each in kept if each.state is not FailureState.IGNORED]
     decided = decide(wanted, decisions)
     with opened(job, url) as database:
-        known = index_only_rows(decided, database.table, database.repairer.known_from)
+        known = index_only_rows(decided, database.table, database.repairer.columns_from_address)
         draft = Draft(database, decided, decisions, known)
         changes = _changes(draft, listener)
         plan = store.repairs.create(job.id, changes, table=table)
@@ -163,7 +163,9 @@ def rebuilds(draft: Draft) -> list[RepairChange]:
     for (name, index), failures in _by_index(draft).items():
         table = draft.database.table(name)
         if table is not None and _free(draft, failures):
-            by_statements.setdefault(tuple(draft.repairer.rebuilding(table, index)), []).append((index, failures))
+            by_statements.setdefault(tuple(draft.repairer.rebuild_statements(table, index)), []).append(
+                (index, failures)
+            )
     return [_rebuild(statements, indexes) for statements, indexes in by_statements.items()]
 
 
@@ -215,7 +217,7 @@ def advanced(draft: Draft) -> list[RepairChange]:
         if each.choice is Choice.ADVANCE and draft.is_planned(each) and table is not None:
             column, sequence = each.failure.columns[0], each.failure.details.get("sequence")
             try:
-                statements = tuple(draft.repairer.advancing(table, column, sequence))
+                statements = tuple(draft.repairer.advance_statements(table, column, sequence))
             except Refused as refusal:
                 draft.leave(each, refusal.message)
                 continue

@@ -75,7 +75,7 @@ def row_key(decided: Decided, table: Table, repairer: Repairer) -> Row:
         if not is_whole(failure.primary_key):
             raise Impossible(f"its key is too long to store: more than {LONGEST_IN_FAILURE:,} bytes")
         return dict(failure.primary_key)
-    place = repairer.place(table)
+    place = repairer.address_column(table)
     if place is None or failure.place is None:
         raise Impossible("the row has no key or address")
     return {place.name: failure.place}
@@ -219,7 +219,7 @@ def _looked_up(draft: Draft, edits: Sequence[RowEdit], listener: Listener) -> li
     if isinstance(rows, str):
         draft.leave_all([decided for each in edits for decided in each.failures], rows)
         return []
-    rows = rows.past_indexes(draft.repairer)
+    rows = rows.no_index_hint(draft.repairer)
     made = []
     for start in range(0, len(edits), BATCH):
         some = edits[start : start + BATCH]

@@ -63,7 +63,9 @@ class IndexOnlyRow:
 
 
 def index_only_rows(
-    decided: Iterable[Decided], table_of: Callable[[str], Table | None], known_from: Callable[[Table, str], Row]
+    decided: Iterable[Decided],
+    table_of: Callable[[str], Table | None],
+    columns_from_address: Callable[[Table, str], Row],
 ) -> list[IndexOnlyRow]:
     """Groups entries by row address: each group is one row; an entry without an address is a row by itself."""
     found: dict[tuple[str, str], list[Decided]] = {}
@@ -74,13 +76,15 @@ def index_only_rows(
     for (name, _), entries in found.items():
         table = table_of(name)
         if table is not None:
-            made.append(_index_only_row(table, entries, known_from))
+            made.append(_index_only_row(table, entries, columns_from_address))
     return made
 
 
-def _index_only_row(table: Table, entries: list[Decided], known_from: Callable[[Table, str], Row]) -> IndexOnlyRow:
+def _index_only_row(
+    table: Table, entries: list[Decided], columns_from_address: Callable[[Table, str], Row]
+) -> IndexOnlyRow:
     place = entries[0].failure.place
-    known: dict[str, str | None] = dict(known_from(table, place)) if place is not None else {}
+    known: dict[str, str | None] = dict(columns_from_address(table, place)) if place is not None else {}
     conflicts = []
     for entry in entries:
         for name, value in entry.entry.items():

@@ -42,7 +42,7 @@ def undo_check_repair(
     expected = (RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED, RepairState.UNDOING, RepairState.UNDONE)
     with (
         running(store, plan, BACKWARDS, expected, RepairState.UNDOING) as work,
-        opened(job, url, lawful=False) as database,
+        opened(job, url, enforce_constraints=False) as database,
     ):
         undoing = Undoing(plan, database)
         passes = Passes(store, plan, UNDO, undoing, work.between(listener))
@@ -224,7 +224,7 @@ def _orphans(change: RepairChange, table: str) -> list[Row]:
 
 
 def _scan(table: Table, columns: Sequence[str], names: Sequence[str], repairer: Repairer) -> Scan:
-    place = repairer.place(table)
+    place = repairer.address_column(table)
     if place is not None and place.name in names and place.name not in table.column_names:
         table = replace(table, columns=(*table.columns, place))
     read = [table.column(name) for name in (*columns, *names)]

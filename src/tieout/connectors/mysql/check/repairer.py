@@ -38,16 +38,16 @@ WHERE event_object_schema = %s AND event_object_table = %s ORDER BY 1, 2"""
 _INDEXES = "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
 
 
-def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> MySQLRepairer:
+def open_repairer(url: EndpointUrl, *, enforce_constraints: bool = True) -> MySQLRepairer:
     writer = open_writer(url)
     repairer = MySQLRepairer(writer.session, writer.server_kind, writer.most_bytes)
-    if not lawful:
+    if not enforce_constraints:
         repairer.ask_nothing()
     return repairer
 
 
 class MySQLRepairer(MySQLWriter):
-    rewritten_by = ("DELETE", "INSERT")
+    rewrite_events = ("DELETE", "INSERT")
 
     def ask_nothing(self) -> None:
         self.session.execute("SET SESSION foreign_key_checks = 0")
@@ -58,10 +58,10 @@ class MySQLRepairer(MySQLWriter):
         """The triggers that the user may see, which takes the TRIGGER privilege."""
         return [Trigger(*row) for row in self.session.rows(_TRIGGERS, [table.name.schema, table.name.name])]
 
-    def place(self, table: Table) -> Column | None:
+    def address_column(self, table: Table) -> Column | None:
         return None
 
-    def known_from(self, table: Table, place: str) -> Row:
+    def columns_from_address(self, table: Table, place: str) -> Row:
         """An entry of InnoDB leads to its row by the primary key."""
         parts = place.split(", ")
         return dict(zip(table.key, parts, strict=True)) if len(parts) == len(table.key) else {}
@@ -69,13 +69,13 @@ class MySQLRepairer(MySQLWriter):
     def is_transactional(self, table: Table) -> bool:
         return is_clustered(table)
 
-    def past_indexes(self, table: Table) -> str | None:
+    def no_index_hint(self, table: Table) -> str | None:
         return "USE INDEX ()"
 
     def read_no_index(self) -> None:
         """Does nothing: InnoDB stores rows in the primary key, and other engines are repaired before rows change."""
 
-    def rebuilding(self, table: Table, index: str) -> Sequence[str]:
+    def rebuild_statements(self, table: Table, index: str) -> Sequence[str]:
         alter = f"ALTER TABLE {self._name(table)}"
         if not is_clustered(table):
             return [f"REPAIR TABLE {self._name(table)}"]
@@ -98,7 +98,7 @@ class MySQLRepairer(MySQLWriter):
         if _REBUILT in there:
             self.run(f"{alter} DROP INDEX {new}")
         try:
-            for statement in self.rebuilding(table, index):
+            for statement in self.rebuild_statements(table, index):
                 self.run(statement)
         except Refused as refusal:
             if refusal.collides:
@@ -122,7 +122,7 @@ class MySQLRepairer(MySQLWriter):
         return f"{kind} {self._quote(_REBUILT)} {of_what}"
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
-        statement = duplicates_of(self._dialect, table, columns, self.past_indexes(table))
+        statement = duplicates_of(self._dialect, table, columns, self.no_index_hint(table))
         return [tuple(map(str, row)) for row in self.session.rows(statement)]
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
@@ -131,15 +131,15 @@ class MySQLRepairer(MySQLWriter):
             return None
         return Parent(TableName(*found[0][:2]), tuple(row[2] for row in found), tuple(row[3] for row in found))
 
-    def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
+    def default_statement(self, table: Table, key: Row, columns: Sequence[str]) -> str:
         return dml.assign(self.statements.dialect, table, key, dict.fromkeys(columns, "DEFAULT"))
 
-    def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
+    def rewrite_statements(self, table: Table, key: Row, row: Row) -> Sequence[str]:
         # An UPDATE that changes nothing writes nothing, and leaves generated columns as they are.
         losing = [reference for reference in self.references(table) if reference.loses]
         return [self.statements.delete(table, key, losing), self.statements.insert(table, row)]
 
-    def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
+    def advance_statements(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         if sequence in (None, "AUTO_INCREMENT"):
             # Given too low a number, the engine continues after the highest value.
             return [f"ALTER TABLE {self._name(table)} AUTO_INCREMENT = 1"]

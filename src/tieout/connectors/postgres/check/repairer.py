@@ -65,16 +65,16 @@ WHERE c.contype = ANY(%s) AND c.conparentid = 0 AND c.conislocal
   AND n.nspname = %s AND t.relname = %s AND c.conname = ANY(%s)"""
 
 
-def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> PostgresRepairer:
+def open_repairer(url: EndpointUrl, *, enforce_constraints: bool = True) -> PostgresRepairer:
     with translated(url):
         repairer = PostgresRepairer(repair_session(url), users_path(url))
-    if not lawful:
+    if not enforce_constraints:
         repairer.ask_no_trigger()
     return repairer
 
 
 class PostgresRepairer(PostgresWriter):
-    rewritten_by = ("UPDATE",)
+    rewrite_events = ("UPDATE",)
     _suspended: tuple[str, ...] = ("c", "f")
 
     def ask_no_trigger(self) -> None:
@@ -88,23 +88,23 @@ class PostgresRepairer(PostgresWriter):
     def triggers(self, table: Table) -> Sequence[Trigger]:
         return [Trigger(*row) for row in self.session.rows(_TRIGGERS, [table.name.schema, table.name.name])]
 
-    def place(self, table: Table) -> Column | None:
+    def address_column(self, table: Table) -> Column | None:
         return Column("ctid", LogicalType(TypeName.OPAQUE, "tid"), nullable=False, generated=True)
 
-    def known_from(self, table: Table, place: str) -> Row:
+    def columns_from_address(self, table: Table, place: str) -> Row:
         return {}
 
     def is_transactional(self, table: Table) -> bool:
         return True
 
-    def past_indexes(self, table: Table) -> str | None:
+    def no_index_hint(self, table: Table) -> str | None:
         return None
 
     def read_no_index(self) -> None:
         for setting in _NO_INDEX:
             self.session.execute(f"SET LOCAL {setting} = off")
 
-    def rebuilding(self, table: Table, index: str) -> Sequence[str]:
+    def rebuild_statements(self, table: Table, index: str) -> Sequence[str]:
         return [f"REINDEX INDEX CONCURRENTLY {_DIALECT.table(TableName(table.name.schema, index))}"]
 
     def rebuild(self, table: Table, index: str) -> None:
@@ -119,7 +119,7 @@ class PostgresRepairer(PostgresWriter):
                     self.session.execute(f"DROP INDEX IF EXISTS {_DIALECT.table(TableName(table.name.schema, name))}")
 
     def _rebuild(self, table: Table, index: str) -> None:
-        (concurrently,) = self.rebuilding(table, index)
+        (concurrently,) = self.rebuild_statements(table, index)
         # It waits for transactions that may have seen the old index, and blocks nobody.
         self.session.execute("SET lock_timeout = '5min'")
         try:
@@ -147,15 +147,15 @@ class PostgresRepairer(PostgresWriter):
             return Parent(TableName(schema, name), tuple(own), tuple(to))
         return None
 
-    def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
+    def default_statement(self, table: Table, key: Row, columns: Sequence[str]) -> str:
         return dml.assign(_DIALECT, table, key, dict.fromkeys(columns, "DEFAULT"))
 
-    def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
+    def rewrite_statements(self, table: Table, key: Row, row: Row) -> Sequence[str]:
         # The server recomputes only what depends on a written column; an identity column accepts no value.
         own = [c.name for c in table.columns if not c.generated and c.name not in key] or list(key)
         return [dml.assign(_DIALECT, table, key, {name: _DIALECT.quote(name) for name in own})]
 
-    def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
+    def advance_statements(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         name, own = _DIALECT.table(table.name), _DIALECT.quote(column)
         if sequence is None:
             ((sequence,),) = self.session.rows("SELECT pg_get_serial_sequence(%s, %s)", [name, column])

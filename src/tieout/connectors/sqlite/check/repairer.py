@@ -40,10 +40,10 @@ _EVENT = re.compile(
 _KEY = "SELECT name FROM pragma_table_info(%s) WHERE pk > 0 ORDER BY pk"
 
 
-def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> SQLiteRepairer:
+def open_repairer(url: EndpointUrl, *, enforce_constraints: bool = True) -> SQLiteRepairer:
     settings = [
-        f"foreign_keys = {'ON' if lawful else 'OFF'}",
-        f"ignore_check_constraints = {'OFF' if lawful else 'ON'}",
+        f"foreign_keys = {'ON' if enforce_constraints else 'OFF'}",
+        f"ignore_check_constraints = {'OFF' if enforce_constraints else 'ON'}",
         # Without it, a row whose index entry is missing could not be deleted. The schema itself is not written to.
         "writable_schema = ON",
     ]
@@ -51,7 +51,7 @@ def open_repairer(url: EndpointUrl, *, lawful: bool = True) -> SQLiteRepairer:
 
 
 class SQLiteRepairer(SQLiteWriter):
-    rewritten_by = ("UPDATE",)
+    rewrite_events = ("UPDATE",)
 
     def triggers(self, table: Table) -> Sequence[Trigger]:
         """Reads the text of their definitions; a trigger whose text can't be parsed counts for every event."""
@@ -61,14 +61,14 @@ class SQLiteRepairer(SQLiteWriter):
             found += [Trigger(name, each) for each in ([event[1].upper()] if event else ("INSERT", "UPDATE", "DELETE"))]
         return found
 
-    def place(self, table: Table) -> Column | None:
+    def address_column(self, table: Table) -> Column | None:
         if self._is_without_rowid(table):
             return None
         taken = {column.name.casefold() for column in table.columns}
         free = next((name for name in _ROWID_NAMES if name not in taken), None)
         return None if free is None else Column(free, _ROWID, nullable=False, generated=True)
 
-    def known_from(self, table: Table, place: str) -> Row:
+    def columns_from_address(self, table: Table, place: str) -> Row:
         """An INTEGER PRIMARY KEY is the rowid; in a table without a rowid, the key is the row address."""
         if not self._is_without_rowid(table):
             key = self.session.rows(
@@ -81,21 +81,21 @@ class SQLiteRepairer(SQLiteWriter):
     def is_transactional(self, table: Table) -> bool:
         return True
 
-    def past_indexes(self, table: Table) -> str | None:
+    def no_index_hint(self, table: Table) -> str | None:
         return None if self._is_without_rowid(table) else "NOT INDEXED"
 
     def read_no_index(self) -> None:
         """A key that is the rowid needs none; others have been rebuilt before rows are changed."""
 
-    def rebuilding(self, table: Table, index: str) -> Sequence[str]:
+    def rebuild_statements(self, table: Table, index: str) -> Sequence[str]:
         return [f"REINDEX {_DIALECT.table(TableName(table.name.schema, index))}"]
 
     def rebuild(self, table: Table, index: str) -> None:
-        for statement in self.rebuilding(table, index):
+        for statement in self.rebuild_statements(table, index):
             self.run(statement)
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
-        statement = duplicates_of(_DIALECT, table, columns, self.past_indexes(table))
+        statement = duplicates_of(_DIALECT, table, columns, self.no_index_hint(table))
         return [tuple(map(str, row)) for row in self.session.rows(statement)]
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
@@ -112,15 +112,15 @@ class SQLiteRepairer(SQLiteWriter):
             return Parent(name, tuple(column for _, column, _ in parts), to)
         return None
 
-    def default(self, table: Table, key: Row, columns: Sequence[str]) -> str:
+    def default_statement(self, table: Table, key: Row, columns: Sequence[str]) -> str:
         defaults = {name: f"({table.column(name).default or 'NULL'})" for name in columns}
         return dml.assign(_DIALECT, table, key, defaults)
 
-    def rewriting(self, table: Table, key: Row, row: Row) -> Sequence[str]:
+    def rewrite_statements(self, table: Table, key: Row, row: Row) -> Sequence[str]:
         own = {c.name: _DIALECT.quote(c.name) for c in table.columns if not c.generated and c.name not in key}
         return [dml.assign(_DIALECT, table, key, own or {name: _DIALECT.quote(name) for name in key})]
 
-    def advancing(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
+    def advance_statements(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
         name, highest = _DIALECT.table(table.name), f"max({_DIALECT.quote(column)})"
         literal = quoting.text(table.name.name)
         there = f"SELECT 1 FROM sqlite_sequence WHERE name = {literal}"
