@@ -55,7 +55,7 @@ def test_pieces_are_halved_down_to_single_places(path):
     rules = range(len(path.rules))
     whole, depth = path.count_broken(piece, rules).rows, 0
     halves = list(path.halves(piece))
-    assert sum(path.judge(half, rules).rows for half in halves) == whole
+    assert sum(path.count_broken(half, rules).rows for half in halves) == whole
     while halves:
         depth += 1
         halves = list(path.halves(halves[0]))

@@ -328,7 +328,7 @@ def test_an_entry_that_is_there_again(shop: SqliteDatabase, tmp_path: Path) -> N
 
 
 def test_a_parent_that_others_refer_to_by_now_stays(broken: tuple[SqliteDatabase, Repairing, str]) -> None:
-    """Undo works with foreign keys off: what it took away from under a enforce_constraints row would make an orphan of it."""
+    """Undo works with foreign keys off: what it took away from under a lawful row would make an orphan of it."""
     database, repairing, job = broken
     repairing.plan(job, "foreign_key_violation=insert_parent", **{"parents.name": "new"})
     repairing.apply()

@@ -223,7 +223,7 @@ class UnreadableValue(Exception):
 
 
 class ValuePath(Protocol):
-    """A way through the table, on executors: picklable. May raise UnreadableValue; all other errors are not the data's."""
+    """A way through the table, on executors: picklable. May raise UnreadableValue."""
 
     @property
     def rules(self) -> tuple[ValueRule, ...]: ...

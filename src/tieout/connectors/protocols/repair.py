@@ -136,10 +136,10 @@ class Suspension:
 
 
 class Repairer(Writer, Protocol):
-    """Opened enforce_constraints, its statements are held to the constraints of rows; one that undoes puts back what broke them."""
+    """Repairs what a check found."""
 
     rewrite_events: Sequence[str]
-    """The events of the statements of `rewriting`."""
+    """The events of the statements of `rewrite_statements`."""
 
     def triggers(self, table: Table) -> Sequence[Trigger]:
         """People's own, that a change of a row may set off in this session."""
