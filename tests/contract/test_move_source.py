@@ -47,7 +47,7 @@ def transfer(endpoint):
 def lines_of(source, transfer, keys):
     """What they are is for a target of the same engine to know; each begins with the key."""
     with source.chunk_source().reading() as reader:
-        blocks = list(reader.lines(transfer, keys, alike=True))
+        blocks = list(reader.lines(transfer, keys, same_engine=True))
     assert all(block.endswith(b"\n") for block in blocks)
     return b"".join(blocks).splitlines(keepends=True)
 
@@ -76,7 +76,7 @@ def test_ranges_divide_a_table(source, transfer, task):
 def test_its_chunk_source_survives_pickling(source, transfer, task):
     chunks = pickle.loads(pickle.dumps(source.chunk_source()))
     with chunks.reading() as reader:
-        assert sum(block.count(b"\n") for block in reader.lines(transfer, EVERYTHING, alike=True)) == ROWS
+        assert sum(block.count(b"\n") for block in reader.lines(transfer, EVERYTHING, same_engine=True)) == ROWS
 
 
 def test_a_chunk_knows_which_changes_it_holds(database, source, transfer, task):
@@ -84,7 +84,7 @@ def test_a_chunk_knows_which_changes_it_holds(database, source, transfer, task):
     log = source.log(task)
     before = log.now()
     with source.chunk_source().reading() as reader:
-        list(reader.lines(transfer, KeyRange(None, ("5",)), alike=True))
+        list(reader.lines(transfer, KeyRange(None, ("5",)), same_engine=True))
         held = reader.held
     database.execute("UPDATE moved SET n = 7 WHERE id = 7")
     assert held.position.reaches(before)
@@ -104,7 +104,7 @@ def test_keys_are_sorted_as_the_engine_sorts_them(source, transfer):
 
 
 def test_changes_are_written_as_chunks_are(source, transfer, task):
-    texts = source.chunk_source().texts(transfer, alike=True)
+    texts = source.chunk_source().texts(transfer, same_engine=True)
     written = lines([text([value]) for text, value in zip(texts, (5, "tab\t5", 5), strict=True)])
     assert [written] == lines_of(source, transfer, KeyRange(("5",), ("6",)))
 

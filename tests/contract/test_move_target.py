@@ -35,7 +35,7 @@ def given(database):
     source = open_source(url)
     source.begin_log("contract_seed", [table.name])
     with source.chunk_source().reading() as reader:
-        found = b"".join(reader.lines(seed, EVERYTHING, alike=True))
+        found = b"".join(reader.lines(seed, EVERYTHING, same_engine=True))
     source.drop_task("contract_seed")
     return found
 

@@ -29,12 +29,12 @@ class Step(IntEnum):
 
 @dataclass(frozen=True)
 class TableCreator:
-    """`alike`: both sides have the same engine, and the table is created exactly like the source's."""
+    """`same_engine`: both sides have the same engine, and the table is created exactly like the source's."""
 
     source: Source
     target: Target
     fence: Fence
-    alike: bool
+    same_engine: bool
 
     def create_missing(self, routes: Sequence[Route], tables: Mapping[TableName, Table]) -> None:
         """Creates missing tables. UnsupportedError names all columns that the target can't hold, and creates none."""
@@ -130,7 +130,7 @@ class TableCreator:
         return [f"{table.name}.{column.column}: {column.reason}" for column in self._unholdable(structure)]
 
     def _structure(self, table: Table) -> Structure | list[UnsupportedColumn]:
-        if self.alike:
+        if self.same_engine:
             return self.source.structure(table)
         return self.target.structure_of(table, self.source.wiring(table))
 

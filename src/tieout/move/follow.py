@@ -45,11 +45,13 @@ class LogBatches:
     source: ChunkSource
     loader: Loader
     overlaps: Mapping[TableName, SnapshotOverlap]
-    alike: bool
+    same_engine: bool
     stages: Mapping[TableName, StageTable]
 
     def work(self, after: Position, upto: Position) -> StageLogBatch:
-        return StageLogBatch(self.log, self.source, self.loader, self.stages, self.overlaps, self.alike, after, upto)
+        return StageLogBatch(
+            self.log, self.source, self.loader, self.stages, self.overlaps, self.same_engine, after, upto
+        )
 
     @property
     def transformed(self) -> dict[int, StageTable]:

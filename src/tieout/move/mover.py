@@ -106,7 +106,7 @@ class Mover:
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
         """Moves until it is stopped (Stopped), or until it has caught up with the log's end after the copy."""
-        creator = TableCreator(self.source, self.target, self.fence, self._alike)
+        creator = TableCreator(self.source, self.target, self.fence, self._same_engine)
         planner = Planner(self.request, self.endpoints, creator, self.fence)
         self.transfers = planner.transfers()
         self.status.changed_before(self.target.progress.versions(self.request.task))
@@ -193,7 +193,7 @@ class Mover:
         reader, loader = self.source.chunk_source(), self.target.loader()
         rate = rate_of_a_task(spark, self.request.options.max_rows_per_second)
         work = [
-            CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._alike, rate)
+            CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._same_engine, rate)
             for chunk in chunks
             if chunk.held is None
         ]
@@ -210,7 +210,7 @@ class Mover:
             copy_chunks(spark, [piece for piece in work if (piece.transfer.shape is not None) is wanted], run, copied)
 
     @property
-    def _alike(self) -> bool:
+    def _same_engine(self) -> bool:
         return self.endpoints[0].capabilities.family == self.endpoints[1].capabilities.family
 
     def _follow(self, spark: SparkSession, goal: Position | None, *, exact: bool = False) -> bool:
@@ -266,7 +266,7 @@ class Mover:
             return  # another problem has stopped it on the way
         (transfer,), reason = found, problem.reason
         if problem.columns is not None:
-            adapter = Adapter(self.source, self.target, self.fence, self.endpoints, self._alike)
+            adapter = Adapter(self.source, self.target, self.fence, self.endpoints, self._same_engine)
             try:
                 adapted = adapter.adapted(transfer, problem.columns, problem.defaults)
                 self.transfers = [adapted if t is transfer else t for t in self.transfers]
@@ -307,7 +307,7 @@ class Mover:
             self.source.chunk_source(),
             self.target.loader(),
             overlap,
-            self._alike,
+            self._same_engine,
             stages,
         )
         keep_first = self._resume.keep_batch

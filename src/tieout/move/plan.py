@@ -106,7 +106,9 @@ class Planner:
         ]
         tells_generated = self.creator.source.tells_generated
         return [
-            transfer_of(route.request, source, target, alike=self.creator.alike, tells_generated=tells_generated)
+            transfer_of(
+                route.request, source, target, same_engine=self.creator.same_engine, tells_generated=tells_generated
+            )
             for (route, source), target in zip(pairs, targets, strict=True)
         ]
 

@@ -175,7 +175,7 @@ class MovePreflight:
                 self._fitted(way, there)
                 return
             refuse_unmakable([way.route])
-            creator = TableCreator(self.source, self.target, Fence(self.request.task, 0), self._alike)
+            creator = TableCreator(self.source, self.target, Fence(self.request.task, 0), self._same_engine)
             if (reason := creator.why_not(way.table)) is not None:
                 yield Problem(Severity.PREVENTS, reason, CREATE_IT, "target", name)
         except TieoutError as error:
@@ -186,7 +186,7 @@ class MovePreflight:
             way.route.request,
             way.table,
             as_made(there, way.table, way.step),
-            alike=self._alike,
+            same_engine=self._same_engine,
             tells_generated=self.source.tells_generated,
         )
 
@@ -224,7 +224,7 @@ class MovePreflight:
         )
 
     @property
-    def _alike(self) -> bool:
+    def _same_engine(self) -> bool:
         return self.endpoints[0].capabilities.family == self.endpoints[1].capabilities.family
 
 

@@ -104,13 +104,13 @@ class Incompatible(Exception):
 
 @dataclass(frozen=True)
 class Adapter:
-    """Adds new columns to the target. `alike`: both sides have the same engine."""
+    """Adds new columns to the target. `same_engine`: both sides have the same engine."""
 
     source: Source
     target: Target
     fence: Fence
     endpoints: tuple[Endpoint, Endpoint]
-    alike: bool
+    same_engine: bool
 
     def adapted(
         self, transfer: Transfer, columns: tuple[str, ...], defaults: Mapping[str, str | None] | None
@@ -160,7 +160,7 @@ class Adapter:
 
     def _statements(self, table: Table, column: Column, given: str | None) -> list[str]:
         """Existing rows get the value that the source's rows have, and later rows the present default."""
-        if column.generated and not self.alike:
+        if column.generated and not self.same_engine:
             raise Incompatible(f"its new column {column.name} is generated, and the log does not include its values")
         now = _line(self._structure(table), column.name)
         if given is None or given == column.default:
@@ -168,7 +168,7 @@ class Adapter:
             return [f"ALTER TABLE {TABLE} ADD COLUMN {now}"]
         first, bare = replace(column, default=given), replace(column, default=None)
         self._require_plain(first)
-        if self.alike:
+        if self.same_engine:
             # After the name, which may contain anything.
             own = _name(now)
             without = own + now.removeprefix(own).replace(f" DEFAULT {column.default}", "", 1)
@@ -181,7 +181,7 @@ class Adapter:
 
     def _require_plain(self, column: Column) -> None:
         """Refuses a default that not every engine understands: it might give other values."""
-        if self.alike or column.default is None or column.default.upper() == "NULL":
+        if self.same_engine or column.default is None or column.default.upper() == "NULL":
             return
         default = plain_default(column)
         if default is None or default.kind is DefaultKind.NOW or column.type.name is TypeName.INSTANT:
@@ -191,7 +191,9 @@ class Adapter:
         if ours := named_as_ours(table.column_names):
             raise Incompatible(f"{ours[0]}: {OURS}")
         structure = (
-            self.source.structure(table) if self.alike else self.target.structure_of(table, self.source.wiring(table))
+            self.source.structure(table)
+            if self.same_engine
+            else self.target.structure_of(table, self.source.wiring(table))
         )
         if not isinstance(structure, Structure):
             raise Incompatible("; ".join(f"{column.column}: {column.reason}" for column in structure))

@@ -53,12 +53,12 @@ class CopyChunk:
     fence: Fence
     transfer: Transfer
     chunk: Chunk
-    alike: bool
+    same_engine: bool
     rows_per_second: float | None = None
 
     def read(self, reader: ChunkReader) -> Iterator[bytes]:
         """The chunk's lines, as fast as the rate allows."""
-        lines = reader.lines(self.transfer.reads, self.chunk.keys, alike=self.alike)
+        lines = reader.lines(self.transfer.reads, self.chunk.keys, same_engine=self.same_engine)
         return paced(lines, lambda block: block.count(b"\n"), self.rows_per_second)
 
     def run(self) -> Iterator[ChunkCopied]:

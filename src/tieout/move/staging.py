@@ -58,7 +58,7 @@ class StageLogBatch:
     loader: Loader
     stages: Mapping[TableName, StageTable]
     overlaps: Mapping[TableName, SnapshotOverlap]
-    alike: bool
+    same_engine: bool
     after: Position
     upto: Position
     _before: Position = field(init=False)
@@ -90,7 +90,13 @@ class StageLogBatch:
         attempt = token_hex(4)
         stagers = {
             name: TableStager(
-                stage.of_attempt(attempt), self.overlaps[name], number, self.source, writer, self.loader, self.alike
+                stage.of_attempt(attempt),
+                self.overlaps[name],
+                number,
+                self.source,
+                writer,
+                self.loader,
+                self.same_engine,
             )
             for number, (name, stage) in enumerate(self.stages.items())
         }
@@ -183,7 +189,7 @@ class TableStager:
     source: ChunkSource
     writer: BackgroundWriter
     loader: Loader
-    alike: bool
+    same_engine: bool
     seen: int = 0
     _staged: int = 0
     _writing: Future[int] | None = None
@@ -200,7 +206,7 @@ class TableStager:
 
     def __post_init__(self) -> None:
         self._reads = transfer = self.stage.transfer.reads
-        self._texts: Sequence[TextOf] = self.source.texts(transfer, alike=self.alike)
+        self._texts: Sequence[TextOf] = self.source.texts(transfer, same_engine=self.same_engine)
         self._changes: KeyedChanges | CopiedChanges = (
             KeyedChanges(transfer.source.name, len(transfer.columns), transfer.key)
             if transfer.key

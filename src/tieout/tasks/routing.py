@@ -96,7 +96,9 @@ def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Name
     return Names(tuple(name for name in found if not is_own(name)), default)
 
 
-def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: bool, tells_generated: bool) -> Transfer:
+def transfer_of(
+    request: TableRequest, source: Table, target: Table, *, same_engine: bool, tells_generated: bool
+) -> Transfer:
     """Matches columns by name. Raises UnsupportedError that names every column without a counterpart.
 
     `tells_generated`: the source's log holds the values of generated columns.
@@ -117,7 +119,7 @@ def transfer_of(request: TableRequest, source: Table, target: Table, *, alike: b
         *(f"{name}: {OURS}" for name in named_as_ours(target.column_names)),
     ]
     for column, found in pairs:
-        reason = _misfit(column, found, alike=alike, tells_generated=tells_generated)
+        reason = _misfit(column, found, same_engine=same_engine, tells_generated=tells_generated)
         if reason is not None:
             problems.append(f"{column.name}: {reason}")
     if problems:
@@ -201,12 +203,12 @@ def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Co
     return f"it has no unique index on the key ({', '.join(source.key)})"
 
 
-def _misfit(column: Column, found: Column, *, alike: bool, tells_generated: bool) -> str | None:
+def _misfit(column: Column, found: Column, *, same_engine: bool, tells_generated: bool) -> str | None:
     if found.generated:
         return None if column.generated else "the target generates it, but the source stores values in it"
     if column.generated and not tells_generated:
         return "the source generates it and its log does not hold it; generate it on the target too"
-    return misfit(column.type, found.type, alike=alike)
+    return misfit(column.type, found.type, same_engine=same_engine)
 
 
 _WHOLE = {TypeName.INTEGER, TypeName.BOOLEAN}
@@ -216,17 +218,19 @@ _LABELLED = {TypeName.ENUM, TypeName.SET}
 _WITHOUT_SPACES = {TypeName.CHAR, TypeName.UUID, TypeName.ENUM}
 
 
-def misfit(source: LogicalType, target: LogicalType, *, alike: bool) -> str | None:
+def misfit(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
     """Why the target would change values silently. None: it stores them unchanged, or reports what does not fit.
 
-    `alike`: both sides are the same engine.
+    `same_engine`: both sides are the same engine.
     """
     if _is_money(source, target) or (target.name is TypeName.TEXT and source.name is not TypeName.BINARY):
         return None
     kind = common_kind(source, target)
     if isinstance(kind, Incomparable):
-        return None if alike and source.native == target.native else kind.reason
-    return _of_times(source, target) or _of_numbers(source, target, alike=alike) or _of_texts(source, target)
+        return None if same_engine and source.native == target.native else kind.reason
+    return (
+        _of_times(source, target) or _of_numbers(source, target, same_engine=same_engine) or _of_texts(source, target)
+    )
 
 
 def _of_times(source: LogicalType, target: LogicalType) -> str | None:
@@ -245,23 +249,23 @@ def _digits(t: LogicalType) -> int:
     return 6 if t.precision is None or t.name not in _CLOCKED else t.precision
 
 
-def _of_numbers(source: LogicalType, target: LogicalType, *, alike: bool) -> str | None:
+def _of_numbers(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
     if target.name is TypeName.FLOAT32 and source.name is not TypeName.FLOAT32:
         return f"{target} has fewer digits than {source}"
     if source.name is TypeName.DECIMAL and source.scale != 0 and target.name in _WHOLE:
         return f"{target} has no fractional digits, and {source} may have some"
-    if source.name is target.name is TypeName.DECIMAL and _rounds(source, target, alike=alike):
+    if source.name is target.name is TypeName.DECIMAL and _rounds(source, target, same_engine=same_engine):
         return f"{target} has fewer fractional digits than {source}"
     if target.name is TypeName.BITS and source.name is not TypeName.BOOLEAN and not _same_size(source, target):
         return f"{target} takes bit strings of its own length only, and {source} has another length"
     return None
 
 
-def _rounds(source: LogicalType, target: LogicalType, *, alike: bool) -> bool:
+def _rounds(source: LogicalType, target: LogicalType, *, same_engine: bool) -> bool:
     if target.precision is None:
         return False
     # MySQL reports a number that does not fit; PostgreSQL, which alone has numbers of any size, rounds it.
-    return alike if source.precision is None else (source.scale or 0) > (target.scale or 0)
+    return same_engine if source.precision is None else (source.scale or 0) > (target.scale or 0)
 
 
 def _of_texts(source: LogicalType, target: LogicalType) -> str | None:

@@ -30,14 +30,14 @@ class Pieces:
     target: Target
     fence: Fence
     transfer: Transfer
-    alike: bool
+    same_engine: bool
     began: Position
 
     def copy(self) -> None:
         """All its rows, as one chunk."""
         (chunk,) = self.target.progress.chunks(self.fence.task, [self.transfer.source.name])
         reader, loader = self.source.chunk_source(), self.target.loader()
-        list(CopyChunk(reader, loader, self.fence, self.transfer, chunk, self.alike).run())
+        list(CopyChunk(reader, loader, self.fence, self.transfer, chunk, self.same_engine).run())
 
     def stage(self) -> str | None:
         """All that its log tells; what is wrong with it, in words."""
@@ -57,7 +57,7 @@ class Pieces:
         overlaps = dict.fromkeys(stages, SnapshotOverlap(()))
         log = self.source.log(self.fence.task)
         reader, loader = self.source.chunk_source(), self.target.loader()
-        return StageLogBatch(log, reader, loader, stages, overlaps, self.alike, self.began, log.now())
+        return StageLogBatch(log, reader, loader, stages, overlaps, self.same_engine, self.began, log.now())
 
     def _staged(self) -> StagedLogBatch | TableProblem:
         (outcome,) = self.work().run()
@@ -80,11 +80,13 @@ def pieces(moving: Moving) -> Iterator[Pieces]:
         fence = to.progress.take(request.task, "a test")
         (route,) = routes(a, b, request)
         (table,) = a.describe([route.source])
-        TableCreator(source, to, fence, alike).create_missing([route], {route.source: table})
+        TableCreator(source, to, fence, same_engine).create_missing([route], {route.source: table})
         (found,) = b.describe([route.target])
         there = as_made(found, table, to.progress.made(request.task).get(str(route.source)))
-        transfer = transfer_of(route.request, table, there, alike=alike, tells_generated=source.tells_generated)
+        transfer = transfer_of(
+            route.request, table, there, same_engine=same_engine, tells_generated=source.tells_generated
+        )
         to.progress.plan_chunks(fence, [Chunk(route.source, 0, EVERYTHING)])
         began = to.progress.begin_at(fence, lambda: source.begin_log(request.task, [route.source]))
-        yield Pieces(source, to, fence, transfer, alike, began)
+        yield Pieces(source, to, fence, transfer, same_engine, began)
         to.progress.release(fence)

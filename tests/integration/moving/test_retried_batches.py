@@ -67,7 +67,7 @@ def test_a_change_is_told_of_the_table_that_it_was_made_to(
         moving.source.execute("ALTER TABLE two DROP COLUMN a")
         overlaps = dict.fromkeys(stages, SnapshotOverlap(()))
         log, reader, loader = one.source.log("any"), one.source.chunk_source(), one.target.loader()
-        work = StageLogBatch(log, reader, loader, stages, overlaps, one.alike, one.began, log.now())
+        work = StageLogBatch(log, reader, loader, stages, overlaps, one.same_engine, one.began, log.now())
         with cut_off(moving, stages[one.transfer.source.name]), pytest.raises(UnreachableError):
             list(work.run())
         work.after = changed  # so that nothing goes before it

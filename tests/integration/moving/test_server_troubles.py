@@ -221,7 +221,7 @@ def test_a_table_that_is_rebuilt_while_a_chunk_is_read(moving: Moving) -> None:
     with pieces(moving.asking("t")) as one, moving.source.connect() as other, other.cursor() as cursor:
         (chunk,) = one.target.progress.chunks(one.fence.task, [one.transfer.source.name])
         reader, loader = one.source.chunk_source(), one.target.loader()
-        work = CopyChunk(reader, loader, one.fence, one.transfer, chunk, one.alike)
+        work = CopyChunk(reader, loader, one.fence, one.transfer, chunk, one.same_engine)
         outcomes = []
         cursor.execute("LOCK TABLES t WRITE")
         copying = Thread(target=lambda: outcomes.extend(run_work(moving.spark, [[work]])[0]))
@@ -260,7 +260,7 @@ def test_every_type_without_files_is_as_with_them(moving: Moving) -> None:
                 closing(MySQLSession(parse_url(moving.target.url), Purpose.MOVE)) as session,
                 one.source.chunk_source().reading() as r,
             ):
-                lines = r.lines(one.transfer, EVERYTHING, alike=one.alike)
+                lines = r.lines(one.transfer, EVERYTHING, same_engine=one.same_engine)
                 load(session, one.transfer.target.name, one.transfer, (), lines)
             # The sum is of the bytes as they are kept: a driver shows a FLOAT with six digits.
             return [

@@ -44,7 +44,9 @@ def test_a_copy_that_rests_longer_than_a_server_waits(moving: Moving) -> None:
     mariadb = moving.source if moving.source.server.scheme == "mysql" else moving.target
     with impatient(mariadb), pieces(moving.asking("t")) as one:
         (chunk,) = one.target.progress.chunks(one.fence.task, [one.transfer.source.name])
-        work = CopyChunk(one.source.chunk_source(), one.target.loader(), one.fence, one.transfer, chunk, one.alike)
+        work = CopyChunk(
+            one.source.chunk_source(), one.target.loader(), one.fence, one.transfer, chunk, one.same_engine
+        )
         list(replace(work, rows_per_second=0.5).run())
     lengths = "SELECT id, LENGTH(a) FROM t ORDER BY id"
     assert moving.target.rows(lengths) == moving.source.rows(lengths)

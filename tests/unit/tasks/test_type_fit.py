@@ -45,7 +45,7 @@ MORE_SIZES = LogicalType(T.ENUM, "sizes", values=("m", "l", "s"))
     ids=str,
 )
 def test_what_fits(source: LogicalType, target: LogicalType) -> None:
-    assert misfit(source, target, alike=False) is None
+    assert misfit(source, target, same_engine=False) is None
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_what_fits(source: LogicalType, target: LogicalType) -> None:
     ids=str,
 )
 def test_what_does_not_fit(source: LogicalType, target: LogicalType, reason: str) -> None:
-    assert reason in (misfit(source, target, alike=False) or "")
+    assert reason in (misfit(source, target, same_engine=False) or "")
 
 
 def test_a_number_of_any_size_between_servers_of_postgresql() -> None:
     """There it would be rounded without a word."""
-    assert misfit(NUMERIC, kind(T.DECIMAL, "numeric(9,2)", 9, 2), alike=True) is not None
+    assert misfit(NUMERIC, kind(T.DECIMAL, "numeric(9,2)", 9, 2), same_engine=True) is not None

@@ -34,8 +34,8 @@ class ChunkReader(Protocol):
 
     held: Held
 
-    def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
-        """The rows of a range in blocks of whole lines. `alike`: for a target of the same engine."""
+    def lines(self, transfer: Transfer, keys: KeyRange, *, same_engine: bool) -> Iterator[bytes]:
+        """The rows of a range in blocks of whole lines. `same_engine`: for a target of the same engine."""
 
 
 class ChunkSource(Protocol):
@@ -43,7 +43,7 @@ class ChunkSource(Protocol):
 
     def reading(self) -> AbstractContextManager[ChunkReader]: ...
 
-    def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
+    def texts(self, transfer: Transfer, *, same_engine: bool) -> Sequence[TextOf]:
         """How the values of changes are written, column by column of the transfer."""
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:

@@ -38,7 +38,7 @@ class MySQLChunkSource:
             held = _identified(self.url, begin(session))
             yield MySQLChunkReader(self.url, session, MySQLDialect(self.server_kind), held)
 
-    def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
+    def texts(self, transfer: Transfer, *, same_engine: bool) -> Sequence[TextOf]:
         return texts_of(transfer)
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
@@ -56,7 +56,7 @@ class MySQLChunkReader:
     dialect: MySQLDialect
     held: Held
 
-    def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
+    def lines(self, transfer: Transfer, keys: KeyRange, *, same_engine: bool) -> Iterator[bytes]:
         columns, fields = rendered(self.dialect, transfer)
         condition = select.within(self.dialect, key_scan(transfer), keys)
         rows = f"FROM {self.dialect.table(transfer.source.name)}{f' WHERE {condition}' if condition else ''}"

@@ -142,26 +142,26 @@ _NUMBER_OF_BITS = _Writing(
 )
 
 
-def rendered(dialect: PostgresDialect, transfer: Transfer, *, alike: bool) -> str:
-    """SQL for the columns to select. `alike`: in the form that PostgreSQL itself reads."""
+def rendered(dialect: PostgresDialect, transfer: Transfer, *, same_engine: bool) -> str:
+    """SQL for the columns to select. `same_engine`: in the form that PostgreSQL itself reads."""
     return ", ".join(
-        _writing(source, target, alike=alike).rendered(dialect.quote(source.name))
+        _writing(source, target, same_engine=same_engine).rendered(dialect.quote(source.name))
         for source, target in transfer.columns
     )
 
 
-def texts_of(transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
-    return [_writing(source, target, alike=alike).texts() for source, target in transfer.columns]
+def texts_of(transfer: Transfer, *, same_engine: bool) -> Sequence[TextOf]:
+    return [_writing(source, target, same_engine=same_engine).texts() for source, target in transfer.columns]
 
 
-def _writing(source: Column, target: Column, *, alike: bool) -> _Writing:
+def _writing(source: Column, target: Column, *, same_engine: bool) -> _Writing:
     name, wanted = source.type.name, target.type.name
     if (most := most_letters(source, target)) is not None:
         return _Writing(
             f"CASE WHEN char_length({{0}}) > {most:d} THEN {{0}} || {quoting.text(MARK)} ELSE {{0}} END",
             lambda value: marked(value, most),
         )
-    if name is wanted and alike:
+    if name is wanted and same_engine:
         return _AS_IT_IS
     if name is TypeName.ARRAY:
         return _Writing("to_json({})", lambda value: array_json(value, source.type))
@@ -212,8 +212,8 @@ class PostgresChunkSource:
         with closing(connect(self.url, "tieout mover")) as connection:
             return write_ahead_log.marked(connection)
 
-    def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
-        return texts_of(transfer, alike=alike)
+    def texts(self, transfer: Transfer, *, same_engine: bool) -> Sequence[TextOf]:
+        return texts_of(transfer, same_engine=same_engine)
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
         statement = select.places_among(_DIALECT, key_scan(transfer), bounds, canonical_keys(transfer, keys))
@@ -227,15 +227,15 @@ class PostgresChunkReader:
     connection: Any
     held: Held
 
-    def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
-        columns = rendered(_DIALECT, transfer, alike=alike)
+    def lines(self, transfer: Transfer, keys: KeyRange, *, same_engine: bool) -> Iterator[bytes]:
+        columns = rendered(_DIALECT, transfer, same_engine=same_engine)
         statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
         if condition := select.within(_DIALECT, key_scan(transfer), keys):
             statement += f" WHERE {condition}"
         # Translated here: otherwise the consumer of the lines would take an error for its own.
         with translated(self.url):
             blocks = copied_lines(self.connection, f"COPY ({statement}) TO STDOUT".encode())
-            yield from blocks if alike else map(_in_tab_form, blocks)
+            yield from blocks if same_engine else map(_in_tab_form, blocks)
 
 
 def _in_tab_form(block: bytes) -> bytes:

@@ -46,7 +46,7 @@ class SQLiteChunkSource:
             held = Held(end(lambda statement: connection.execute(statement).fetchall()))
             yield SQLiteChunkReader(self.url, connection, held)
 
-    def texts(self, transfer: Transfer, *, alike: bool) -> Sequence[TextOf]:
+    def texts(self, transfer: Transfer, *, same_engine: bool) -> Sequence[TextOf]:
         return texts_of(transfer)
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
@@ -61,7 +61,7 @@ class SQLiteChunkReader:
     connection: sqlite3.Connection
     held: Held
 
-    def lines(self, transfer: Transfer, keys: KeyRange, *, alike: bool) -> Iterator[bytes]:
+    def lines(self, transfer: Transfer, keys: KeyRange, *, same_engine: bool) -> Iterator[bytes]:
         columns = ", ".join(_DIALECT.quote(column.name) for column in transfer.source_columns)
         condition = select.within(_DIALECT, key_scan(transfer), keys)
         statement = f"SELECT {columns} FROM {_DIALECT.table(transfer.source.name)}"
