@@ -109,7 +109,7 @@ def _bare(subject: Subject, keys: int) -> float:
         target.prepare()
         fence = target.progress.take("bare", "process 1 on nowhere")
         (table,) = endpoint.describe([TableName(endpoint.default_schema(), BARE)])
-        transfer = transfer_of(TableRequest(BARE), table, table, same_engine=True, tells_generated=True)
+        transfer = transfer_of(TableRequest(BARE), table, table, same_engine=True, logs_generated_columns=True)
         stage = target.make_stages(fence, [transfer])[table.name].of_attempt("bare")
         start = target.progress.begin_at(fence, lambda: Position("0"))
         began = time.perf_counter()

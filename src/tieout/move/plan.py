@@ -56,7 +56,7 @@ class Planner:
         """Stops tables that were created after the task began, if the log has only the tables that it was made for."""
         progress = self.creator.target.progress
         known = progress.read(self.request.task)
-        if known is None or known.began is None or self.creator.source.tells_all:
+        if known is None or known.began is None or self.creator.source.logs_all_tables:
             return
         stopped = progress.stopped(self.request.task)
         for route in routed:
@@ -104,10 +104,14 @@ class Planner:
                 pairs, self.endpoints[1].describe([route.target for route, _ in pairs]), strict=True
             )
         ]
-        tells_generated = self.creator.source.tells_generated
+        logs_generated_columns = self.creator.source.logs_generated_columns
         return [
             transfer_of(
-                route.request, source, target, same_engine=self.creator.same_engine, tells_generated=tells_generated
+                route.request,
+                source,
+                target,
+                same_engine=self.creator.same_engine,
+                logs_generated_columns=logs_generated_columns,
             )
             for (route, source), target in zip(pairs, targets, strict=True)
         ]

@@ -187,7 +187,7 @@ class MovePreflight:
             way.table,
             as_made(there, way.table, way.step),
             same_engine=self._same_engine,
-            tells_generated=self.source.tells_generated,
+            logs_generated_columns=self.source.logs_generated_columns,
         )
 
     def _is_shared(self, way: _Way) -> bool:

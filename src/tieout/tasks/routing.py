@@ -97,11 +97,11 @@ def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Name
 
 
 def transfer_of(
-    request: TableRequest, source: Table, target: Table, *, same_engine: bool, tells_generated: bool
+    request: TableRequest, source: Table, target: Table, *, same_engine: bool, logs_generated_columns: bool
 ) -> Transfer:
     """Matches columns by name. Raises UnsupportedError that names every column without a counterpart.
 
-    `tells_generated`: the source's log holds the values of generated columns.
+    `logs_generated_columns`: the source's log holds the values of generated columns.
     """
     chosen = _chosen(request, source)
     by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
@@ -119,7 +119,7 @@ def transfer_of(
         *(f"{name}: {OURS}" for name in named_as_ours(target.column_names)),
     ]
     for column, found in pairs:
-        reason = _misfit(column, found, same_engine=same_engine, tells_generated=tells_generated)
+        reason = _misfit(column, found, same_engine=same_engine, logs_generated_columns=logs_generated_columns)
         if reason is not None:
             problems.append(f"{column.name}: {reason}")
     if problems:
@@ -203,10 +203,10 @@ def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Co
     return f"it has no unique index on the key ({', '.join(source.key)})"
 
 
-def _misfit(column: Column, found: Column, *, same_engine: bool, tells_generated: bool) -> str | None:
+def _misfit(column: Column, found: Column, *, same_engine: bool, logs_generated_columns: bool) -> str | None:
     if found.generated:
         return None if column.generated else "the target generates it, but the source stores values in it"
-    if column.generated and not tells_generated:
+    if column.generated and not logs_generated_columns:
         return "the source generates it and its log does not hold it; generate it on the target too"
     return misfit(column.type, found.type, same_engine=same_engine)
 

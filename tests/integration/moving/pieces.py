@@ -84,7 +84,7 @@ def pieces(moving: Moving) -> Iterator[Pieces]:
         (found,) = b.describe([route.target])
         there = as_made(found, table, to.progress.made(request.task).get(str(route.source)))
         transfer = transfer_of(
-            route.request, table, there, same_engine=same_engine, tells_generated=source.tells_generated
+            route.request, table, there, same_engine=same_engine, logs_generated_columns=source.logs_generated_columns
         )
         to.progress.plan_chunks(fence, [Chunk(route.source, 0, EVERYTHING)])
         began = to.progress.begin_at(fence, lambda: source.begin_log(request.task, [route.source]))

@@ -70,7 +70,7 @@ def test_a_default_is_not_taken_for_a_column(pg_db: Database, pg_db_b: Database)
     with ExitStack() as stack:
         sides = [stack.enter_context(closing(open_endpoint(url))) for url in (source, target)]
         ours, theirs = (side.describe([TableName("public", "t")])[0] for side in sides)
-        transfer = transfer_of(TableRequest("t"), ours, theirs, same_engine=True, tells_generated=False)
+        transfer = transfer_of(TableRequest("t"), ours, theirs, same_engine=True, logs_generated_columns=False)
         pg_db.execute("ALTER TABLE t ADD b int")
         opened = stack.enter_context(closing(open_target(target)))
         opened.prepare()

@@ -143,13 +143,13 @@ def named_as_ours(names: Iterable[str]) -> list[str]:
 class Source(Protocol):
     """A source as the driver sees it. `keeps_position`: its log remembers what was confirmed.
 
-    `tells_generated`: its log tells the values of generated columns. `tells_all`: it tells of every table, whenever
+    `logs_generated_columns`: its log tells the values of generated columns. `logs_all_tables`: it tells of every table, whenever
     that was made. `level`: what its log tells to belong together.
     """
 
     keeps_position: bool
-    tells_generated: bool
-    tells_all: bool
+    logs_generated_columns: bool
+    logs_all_tables: bool
     level: Consistency
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:

@@ -38,8 +38,8 @@ def open_source(url: EndpointUrl) -> MySQLSource:
 @dataclass(frozen=True)
 class MySQLSource:
     keeps_position: ClassVar[bool] = False
-    tells_generated: ClassVar[bool] = True
-    tells_all: ClassVar[bool] = True
+    logs_generated_columns: ClassVar[bool] = True
+    logs_all_tables: ClassVar[bool] = True
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl

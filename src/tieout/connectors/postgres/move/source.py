@@ -39,8 +39,8 @@ def open_source(url: EndpointUrl) -> PostgresSource:
 @dataclass(frozen=True)
 class PostgresSource:
     keeps_position: ClassVar[bool] = True
-    tells_generated: ClassVar[bool] = False
-    tells_all: ClassVar[bool] = False
+    logs_generated_columns: ClassVar[bool] = False
+    logs_all_tables: ClassVar[bool] = False
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl

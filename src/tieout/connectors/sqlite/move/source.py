@@ -30,8 +30,8 @@ def open_source(url: EndpointUrl) -> SQLiteSource:
 @dataclass(frozen=True)
 class SQLiteSource:
     keeps_position: ClassVar[bool] = True
-    tells_generated: ClassVar[bool] = False
-    tells_all: ClassVar[bool] = False
+    logs_generated_columns: ClassVar[bool] = False
+    logs_all_tables: ClassVar[bool] = False
     # What lies between two reads of the file is whole transactions, applied as one.
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
