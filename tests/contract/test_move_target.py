@@ -86,9 +86,9 @@ def test_tables_that_can_be_written_have_no_problems(target, transfer):
 
 def test_it_knows_which_tables_have_rows(database, target, transfer):
     name = transfer.target.name
-    assert target.filled([name]) == set()
+    assert target.tables_with_rows([name]) == set()
     database.execute(f"INSERT INTO {name.name} VALUES (1, 'a', 1)")
-    assert target.filled([name]) == {name}
+    assert target.tables_with_rows([name]) == {name}
 
 
 def test_a_chunk_is_written_with_its_progress(endpoint, target, transfer, fence, given):
@@ -152,4 +152,4 @@ def test_a_task_that_is_dropped_leaves_its_tables_alone(endpoint, target, transf
 
 def test_a_connection_can_be_made_anew(target, transfer):
     target.reconnect()
-    assert target.filled([transfer.target.name]) == set()
+    assert target.tables_with_rows([transfer.target.name]) == set()

@@ -137,7 +137,7 @@ class TableCreator:
     def _unholdable(self, structure: Structure | list[UnsupportedColumn]) -> list[UnsupportedColumn]:
         if not isinstance(structure, Structure):
             return structure
-        lacking = self.target.lacking(sorted(set(structure.needs.values()))) if structure.needs else []
+        lacking = self.target.missing_types(sorted(set(structure.needs.values()))) if structure.needs else []
         return [
             UnsupportedColumn(column, f"it has no type {kind}")
             for column, kind in structure.needs.items()

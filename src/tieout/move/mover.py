@@ -122,7 +122,7 @@ class Mover:
         reach("after-copy")
         # A connection that was idle while rows were copied may be gone by now.
         self._retried(lambda: creator.index(spark, self.transfers))
-        self._retried(lambda: self.target.rebuilt(self.fence, self.transfers))
+        self._retried(lambda: self.target.mark_altered(self.fence, self.transfers))
         self.status.become("following")
         self._follow(spark, self._retried(self._log.now))
         self._retried(lambda: self._finish(creator))
@@ -183,7 +183,7 @@ class Mover:
     def _finish(self, creator: TableCreator) -> None:
         self.status.consistent_from = str(_highest(self.target.progress.chunks(self.request.task, self._names)))
         self.status.remarks += creator.finish(self.transfers)
-        self.target.rebuilt(self.fence, self.transfers)
+        self.target.mark_altered(self.fence, self.transfers)
 
     def _start(self) -> tuple[Position, Position | None]:
         return self._resume.start(self._names)
@@ -271,7 +271,7 @@ class Mover:
                 adapted = adapter.adapted(transfer, problem.columns, problem.defaults)
                 self.transfers = [adapted if t is transfer else t for t in self.transfers]
                 self.target.progress.plan_columns(self.fence, problem.table, adapted.source.column_names)
-                self.target.rebuilt(self.fence, [adapted])
+                self.target.mark_altered(self.fence, [adapted])
                 return
             except Incompatible as error:
                 reason = f"{problem.reason}: {error}"
@@ -287,7 +287,7 @@ class Mover:
     def _watch_targets(self) -> None:
         """Stops tables whose rows are older than the progress: they were restored without it."""
         chunks = self.target.progress.chunks(self.request.task, self._names)
-        for table, reason in self.target.watch(self.fence, self.transfers, chunks).items():
+        for table, reason in self.target.restored_tables(self.fence, self.transfers, chunks).items():
             (transfer,) = (each for each in self.transfers if each.source.name == table)
             self._stop_table(transfer, f"{reason}: it was restored or created again without the progress of the task")
 

@@ -116,7 +116,7 @@ class MovePreflight:
     def _ways(self, found: Sequence[Route]) -> list[_Way]:
         """The routes with what exists at both ends, without tables that were stopped."""
         # In this order: what is left of a killed mover may still write rows, and then record that it did.
-        filled = self.target.filled([route.target for route in found if route.exists])
+        filled = self.target.tables_with_rows([route.target for route in found if route.exists])
         copied, stopped = self._kept([route.source for route in found])
         found = [route for route in found if str(route.source) not in stopped]
         made = self.target.progress.made(self.request.task) if self.target.is_prepared() else {}

@@ -201,7 +201,7 @@ class Target(Protocol):
     def is_prepared(self) -> bool:
         """Whether there are tables that progress is kept in."""
 
-    def filled(self, tables: Sequence[TableName]) -> set[TableName]:
+    def tables_with_rows(self, tables: Sequence[TableName]) -> set[TableName]:
         """Those of the tables that have rows, as far as the user may look."""
 
     def prepare(self) -> None:
@@ -210,7 +210,7 @@ class Target(Protocol):
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         """How a table of another engine would be made here; or the columns that can't be."""
 
-    def lacking(self, types: Sequence[str]) -> list[str]:
+    def missing_types(self, types: Sequence[str]) -> list[str]:
         """Those of the types (Structure.needs) that are not there."""
 
     def built(self, table: TableName) -> Built:
@@ -234,10 +234,12 @@ class Target(Protocol):
     def record(self, fence: Fence, merge: Merge) -> None:
         """Writes the progress of a merge by itself."""
 
-    def watch(self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> dict[TableName, str]:
+    def restored_tables(
+        self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]
+    ) -> dict[TableName, str]:
         """Source tables whose target was restored without the progress, and what it lacks."""
 
-    def rebuilt(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
+    def mark_altered(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
         """The mover has altered their tables itself: none of them was restored."""
 
     def drop_task(self, fence: Fence) -> None:

@@ -71,7 +71,9 @@ class LastRows:
     def _hashed(self, columns: Sequence[str], rows: str, row: str) -> str:
         return f"SELECT {self.tables.row_hash(columns, row)} AS hash FROM {rows}"
 
-    def watch(self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> dict[TableName, str]:
+    def restored_tables(
+        self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]
+    ) -> dict[TableName, str]:
         """The source tables whose target lacks what was applied to it, and the evidence.
 
         Remembers the marks of the other tables. `chunks` are those of the tables.
@@ -94,7 +96,7 @@ class LastRows:
                     self._note(fence.task, name, now, known=before is not None, begun=bool(copied))
         return restored
 
-    def rebuilt(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
+    def mark_altered(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
         """Remembers the marks of tables that the mover has altered itself."""
         made = self.tables.made([transfer.target.name for transfer in transfers])
         with self.progress.together(fence):

@@ -146,12 +146,14 @@ class SqlTarget(ABC):
                 self.session.execute(self.hand_on(stage, place, piece))
             self.session.execute(self.drop_earlier(stage, piece))
 
-    def watch(self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]) -> dict[TableName, str]:
-        return self._last_rows.watch(fence, transfers, chunks) if self._last_rows else {}
+    def restored_tables(
+        self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]
+    ) -> dict[TableName, str]:
+        return self._last_rows.restored_tables(fence, transfers, chunks) if self._last_rows else {}
 
-    def rebuilt(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
+    def mark_altered(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
         if self._last_rows:
-            self._last_rows.rebuilt(fence, transfers)
+            self._last_rows.mark_altered(fence, transfers)
 
     def record(self, fence: Fence, merge: Merge) -> None:
         with self.progress.together(fence):
@@ -234,7 +236,7 @@ class SqlTarget(ABC):
         # The last table that every layout makes: a mover may have been killed between two of them.
         return "tieout_chunks" in self.tables_like("tieout_chunks")
 
-    def filled(self, tables: Sequence[TableName]) -> set[TableName]:
+    def tables_with_rows(self, tables: Sequence[TableName]) -> set[TableName]:
         found = set()
         for name in tables:
             with suppress(AccessError):
@@ -252,7 +254,7 @@ class SqlTarget(ABC):
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]: ...
 
     @abstractmethod
-    def lacking(self, types: Sequence[str]) -> list[str]: ...
+    def missing_types(self, types: Sequence[str]) -> list[str]: ...
 
     @abstractmethod
     def built(self, table: TableName) -> Built: ...

@@ -52,7 +52,7 @@ class MySQLTarget(SqlTarget):
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         return structure_of(table, wiring)
 
-    def lacking(self, types: Sequence[str]) -> list[str]:
+    def missing_types(self, types: Sequence[str]) -> list[str]:
         return list(types)  # MySQL has no user-defined types
 
     def built(self, table: TableName) -> Built:

@@ -96,7 +96,7 @@ class PostgresTarget(SqlTarget):
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         return structure_of(table, wiring)
 
-    def lacking(self, types: Sequence[str]) -> list[str]:
+    def missing_types(self, types: Sequence[str]) -> list[str]:
         return [name for (name,) in self.session.rows(_LACKING, [list(types)])]
 
     def built(self, table: TableName) -> Built:

@@ -38,7 +38,7 @@ class SQLiteTarget(SqlTarget):
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         return [UnsupportedColumn(name, _FOREIGN) for name in table.column_names]
 
-    def lacking(self, types: Sequence[str]) -> list[str]:
+    def missing_types(self, types: Sequence[str]) -> list[str]:
         return []  # SQLite accepts any type name
 
     def built(self, table: TableName) -> Built:
