@@ -99,7 +99,9 @@ def sent(endpoint, table, spec):
     """The same, of the bytes that the server sends."""
     reader = endpoint.reader()
     return [
-        sum((digest(hash_values(rows)) for rows in reader.sent(of_trial(endpoint, table, trial), EVERYTHING)), EMPTY)
+        sum(
+            (digest(hash_values(rows)) for rows in reader.raw_rows(of_trial(endpoint, table, trial), EVERYTHING)), EMPTY
+        )
         for trial in range(TRIALS)
     ]
 

@@ -250,8 +250,8 @@ def _with_table(problem: Problem) -> str:
 def _refuse_strangers(source: Endpoint, target: Endpoint) -> None:
     """UnsupportedError if one side's values have a form that only its own engine reads."""
     ours, theirs = source.capabilities, target.capabilities
-    if ours.family != theirs.family and (ours.moves_within or theirs.moves_within):
-        alone = ours.family if ours.moves_within else theirs.family
+    if ours.family != theirs.family and (ours.moves_only_within or theirs.moves_only_within):
+        alone = ours.family if ours.moves_only_within else theirs.family
         raise UnsupportedError(
             f"Tieout can't move rows from {ours.family} to {theirs.family}", f"move {alone} to {alone}"
         )

@@ -288,7 +288,7 @@ def _choice(
 
 def send_alike(source: Endpoint, target: Endpoint, pairs: Sequence[ColumnPair]) -> bool:
     """Whether both servers send the same bytes for the same row: same types and character sets, no expressions."""
-    forms = source.capabilities.sends, target.capabilities.sends
+    forms = source.capabilities.raw_row_format, target.capabilities.raw_row_format
     return (
         None not in forms
         and forms[0] == forms[1]

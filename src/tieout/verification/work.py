@@ -80,7 +80,7 @@ class DigestRange:
         scan = self.side.scan
         if self.as_sent:
             assert isinstance(reader, SendsRows)
-            return (digest(hash_values(rows)) for rows in reader.sent(scan, self.keys))
+            return (digest(hash_values(rows)) for rows in reader.raw_rows(scan, self.keys))
         return (digest(fingerprints(fields_of(scan, batch))) for batch in reader.read(scan, self.keys))
 
 

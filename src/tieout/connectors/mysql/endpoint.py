@@ -67,7 +67,7 @@ class MySQLEndpoint:
         self.capabilities = Capabilities(
             family=self.server_kind.value,
             sql_hash=True,
-            sends=f"{self.server_kind} packets" if self.server_kind is not ServerKind.TIDB else None,
+            raw_row_format=f"{self.server_kind} packets" if self.server_kind is not ServerKind.TIDB else None,
             activity=self.server_kind is not ServerKind.TIDB,
             writable=True,
             untested=None

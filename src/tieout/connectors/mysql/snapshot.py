@@ -58,7 +58,7 @@ class MySQLReader:
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._rows(scan, select.within(self._dialect, scan, keys))
 
-    def sent(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
+    def raw_rows(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
         yield from sent_rows(self.url, select.select(self._dialect, scan, select.within(self._dialect, scan, keys)))
 
     def finds(self, scan: Scan) -> bool:

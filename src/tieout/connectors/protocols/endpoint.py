@@ -28,9 +28,9 @@ class Capabilities:
 
     `native_hash`: the engine's own hash, mixed so that its sum is a digest. `sql_hash`: a cryptographic
     hash of canonical text. `bucket_hash`: its own hash by bucket of the key, so that no common order is needed.
-    `activity`: can tell that nothing was written between two moments. `sends`: the name of the form in which its
+    `activity`: can tell that nothing was written between two moments. `raw_row_format`: the name of the form in which its
     server sends rows, if a reader can hand them out so; two of that name send the same value of one type alike.
-    `family` is the same for endpoints whose own hashes are comparable. `moves_within`: rows are moved inside of it
+    `family` is the same for endpoints whose own hashes are comparable. `moves_only_within`: rows are moved inside of it
     alone. `untested` names a dialect that no test runs on.
     """
 
@@ -39,9 +39,9 @@ class Capabilities:
     bucket_hash: bool = False
     sql_hash: bool = False
     activity: bool = False
-    sends: str | None = None
+    raw_row_format: str | None = None
     writable: bool = False
-    moves_within: bool = False
+    moves_only_within: bool = False
     untested: str | None = None
 
 
@@ -126,7 +126,7 @@ class Reader(Protocol):
 class SendsRows(Protocol):
     """A reader that can hand out rows as the server sends them."""
 
-    def sent(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
+    def raw_rows(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
         """The rows of a range, a value of bytes for each."""
 
 

@@ -69,7 +69,7 @@ def open_endpoint(url: EndpointUrl) -> SQLiteEndpoint:
 
 
 class SQLiteEndpoint:
-    capabilities = Capabilities(family="sqlite", activity=True, writable=True, moves_within=True)
+    capabilities = Capabilities(family="sqlite", activity=True, writable=True, moves_only_within=True)
     version = f"SQLite {sqlite3.sqlite_version}"
 
     def __init__(self, url: EndpointUrl, connection: sqlite3.Connection) -> None:
