@@ -75,7 +75,7 @@ def pieces(moving: Moving) -> Iterator[Pieces]:
         closing(open_target(urls[1])) as to,
     ):
         source = open_source(urls[0])
-        alike = a.capabilities.family == b.capabilities.family
+        same_engine = a.capabilities.family == b.capabilities.family
         to.prepare()
         fence = to.progress.take(request.task, "a test")
         (route,) = routes(a, b, request)
