@@ -12,7 +12,7 @@ from tests.corruption import mariadb
 from tests.integration.checking.checks import Checking
 from tests.variants import later
 from tieout.config.urls import parse_url
-from tieout.connectors.protocols.paths import Disorder, Ordered
+from tieout.connectors.protocols.paths import ChecksOrder, Disorder
 from tieout.connectors.registry import open_checker
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def disorder(database: Database, table: str = "t") -> dict[str, list[Disorder]]:
         (described,) = checker.describe([name for name in checker.tables() if name.name == table])
         for info in checker.indexes(described):
             path = checker.index_path(info)
-            assert isinstance(path, Ordered)
+            assert isinstance(path, ChecksOrder)
             found[info.name] = path.disorders([path.order_of(part) for part in path.order_parts(2)])
     return found
 
@@ -111,7 +111,7 @@ def test_neighbours_that_are_written_between_two_looks(own: Database) -> None:
     with closing(open_checker(parse_url(own.url))) as checker:
         (described,) = checker.describe([name for name in checker.tables() if name.name == "t"])
         path = checker.index_path(*checker.indexes(described))
-        assert isinstance(path, Ordered)
+        assert isinstance(path, ChecksOrder)
         suspects = path.disorders([path.order_of(part) for part in path.order_parts(2)])
         own.execute("INSERT INTO t VALUES (5, 'C')")
         again = path.still_wrong(suspects)

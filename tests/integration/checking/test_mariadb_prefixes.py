@@ -15,7 +15,7 @@ from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.check.prefix_indexes import fails_at_dangling
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.paths import NotCheckable, Sought, Unfound
+from tieout.connectors.protocols.paths import LooksRowsUp, NotCheckable, Unfound
 from tieout.connectors.registry import open_checker
 from tieout.errors import UnsupportedError
 from tieout.model.failures import Status
@@ -83,7 +83,7 @@ def sought(database: Database, most: int = 9) -> dict[str, list[Unfound]]:
         for table in checker.describe(checker.tables()):
             for info in checker.indexes(table):
                 path = checker.index_path(info)
-                assert isinstance(path, Sought), (table.name, path)
+                assert isinstance(path, LooksRowsUp), (table.name, path)
                 found[info.name] = list(path.unfound(most).rows)
     return found
 
@@ -174,7 +174,7 @@ def test_a_clean_table_of_any_text(own: Database) -> None:
             for info in checker.indexes(table):
                 path = checker.index_path(info)
                 assert not isinstance(path, NotCheckable), (path, table.name)
-                assert isinstance(path, Sought)
+                assert isinstance(path, LooksRowsUp)
                 assert path.unfound(9).rows == ()
                 read = sum(batch.num_rows for part in path.parts(1) for batch in path.read(part))
                 assert read == rows, (table.name, info.name)

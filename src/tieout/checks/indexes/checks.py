@@ -19,7 +19,7 @@ from tieout.checks.indexes.prefix_lookup import SeekFound, find_unfound, seek_fa
 from tieout.checks.indexes.projection import table_columns
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker, IndexInfo
-from tieout.connectors.protocols.paths import Follows, NotCheckable, TablePath, exact_key
+from tieout.connectors.protocols.paths import FollowsEntries, NotCheckable, TablePath, exact_key
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.connectors.sql.index_scan import MOST as MOST_DISORDERS
 from tieout.errors import DamagedIndexError
@@ -91,7 +91,7 @@ class IndexChecks:
         self._slow_down(looking, sum(each.entries for each, *looks in looked_at if any(looks)))
         seconds = time.monotonic() - started
         for number, (index, each) in enumerate(zip(readable, compared, strict=True)):
-            if isinstance(index.path, Follows) and each.mismatches:
+            if isinstance(index.path, FollowsEntries) and each.mismatches:
                 projection = described.projections[number]
                 each.mismatches = followed(index.path, index.info, described, projection, each.mismatches)
             names = tuple(column.name for column in key)

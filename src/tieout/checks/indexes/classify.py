@@ -19,7 +19,7 @@ from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere, Values
 from tieout.checks.indexes.projection import Projection, TableColumns
 from tieout.connectors.protocols.check import Checker, IndexInfo
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import Follows, exact_key
+from tieout.connectors.protocols.paths import FollowsEntries, exact_key
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.model.failures import Failure, FailureKind
 from tieout.model.tables import Table
@@ -142,7 +142,7 @@ class Led:
 
 
 def followed(
-    path: Follows, index: IndexInfo, table: TableColumns, projection: Projection, found: Sequence[Mismatch]
+    path: FollowsEntries, index: IndexInfo, table: TableColumns, projection: Projection, found: Sequence[Mismatch]
 ) -> list[Mismatch]:
     """The same disagreements at the addresses of the rows that entries lead to, where the engine can tell."""
     with kept_open():
@@ -151,7 +151,12 @@ def followed(
 
 class _Following:
     def __init__(
-        self, path: Follows, index: IndexInfo, table: TableColumns, projection: Projection, found: Sequence[Mismatch]
+        self,
+        path: FollowsEntries,
+        index: IndexInfo,
+        table: TableColumns,
+        projection: Projection,
+        found: Sequence[Mismatch],
     ) -> None:
         self._path = path
         self._table = table

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.check import IndexInfo
-from tieout.connectors.protocols.paths import Disorder, Ordered, Path
+from tieout.connectors.protocols.paths import ChecksOrder, Disorder, Path
 from tieout.connectors.sql.index_scan import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind
@@ -19,7 +19,7 @@ from tieout.runtime.recheck import RecheckPolicy, recheck
 
 @dataclass(frozen=True)
 class ReadOrder:
-    path: Ordered
+    path: ChecksOrder
     part: Any
 
     def run(self) -> Iterator[Any]:
@@ -56,8 +56,10 @@ class _Looks:
 
     def __init__(self, spark: SparkSession, paths: Sequence[Path]) -> None:
         self._spark = spark
-        self._paths = {number: path for number, path in enumerate(paths) if isinstance(path, Ordered)}
-        self._found: list[OrderFound | None] = [OrderFound() if isinstance(path, Ordered) else None for path in paths]
+        self._paths = {number: path for number, path in enumerate(paths) if isinstance(path, ChecksOrder)}
+        self._found: list[OrderFound | None] = [
+            OrderFound() if isinstance(path, ChecksOrder) else None for path in paths
+        ]
         self._whole_looks = 0
         self._truncated: set[int] = set()
 

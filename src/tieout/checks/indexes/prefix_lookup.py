@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from tieout.checks.indexes.classify import AddressText
 from tieout.checks.indexes.compare import Values
 from tieout.connectors.protocols.check import IndexInfo
-from tieout.connectors.protocols.paths import Path, Sought, Unfound, UnfoundRows
+from tieout.connectors.protocols.paths import LooksRowsUp, Path, Unfound, UnfoundRows
 from tieout.connectors.sql.index_scan import MOST
 from tieout.errors import TieoutError
 from tieout.model.failures import Failure, FailureKind
@@ -24,7 +24,7 @@ _Place = tuple[int, Values]
 
 @dataclass(frozen=True)
 class SeekRows:
-    path: Sought
+    path: LooksRowsUp
 
     def run(self) -> Iterator[UnfoundRows]:
         yield self.path.unfound(MOST)
@@ -44,7 +44,7 @@ def find_unfound(
     spark: SparkSession, paths: Sequence[Path], after: float, wait: Callable[[float], None]
 ) -> list[SeekFound | None]:
     """What each path found; None for a path that shows complete entries. Two readings must find a row."""
-    sought = {number: path for number, path in enumerate(paths) if isinstance(path, Sought)}
+    sought = {number: path for number, path in enumerate(paths) if isinstance(path, LooksRowsUp)}
     first = _look(spark, sought)
     second: dict[int, SeekFound] = {}
 
@@ -65,7 +65,7 @@ def _places(found: Mapping[int, SeekFound]) -> dict[_Place, Unfound]:
     return {(number, row.address): row for number, each in found.items() for row in each.rows}
 
 
-def _look(spark: SparkSession, paths: Mapping[int, Sought]) -> dict[int, SeekFound]:
+def _look(spark: SparkSession, paths: Mapping[int, LooksRowsUp]) -> dict[int, SeekFound]:
     if not paths:
         return {}
     outcomes = run_dealt(spark, [SeekRows(path) for path in paths.values()])

@@ -20,7 +20,7 @@ from tieout.canonical.hashing import Words
 from tieout.checks.indexes.index_fingerprints import BatchPrints, Tally
 from tieout.checks.indexes.projection import TableColumns
 from tieout.connectors.protocols.endpoint import ScanColumn, retry_cautiously
-from tieout.connectors.protocols.paths import AtMoments, Path, TablePath, Versions
+from tieout.connectors.protocols.paths import AtMoments, Path, RowVersions, TablePath
 from tieout.model.truncated import LONGEST_IN_FAILURE, stored
 from tieout.pace import paced
 from tieout.spark.executor_work import Cells
@@ -178,7 +178,7 @@ def _rows(batch: pa.RecordBatch) -> int:
     return int(batch.num_rows)
 
 
-def _rooted(versions: Versions, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _rooted(versions: RowVersions, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with the addresses that entries hold."""
     return batch.set_column(0, batch.schema.field(0), pa.array(versions.entry_addresses(_numbers(batch))))
 

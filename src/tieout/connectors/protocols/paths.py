@@ -80,7 +80,7 @@ class Disorder:
 
 
 @runtime_checkable
-class Ordered(Protocol):
+class ChecksOrder(Protocol):
     """A path that can tell in which order entries are."""
 
     def order_parts(self, most: int) -> Sequence[Any]:
@@ -113,7 +113,7 @@ class UnfoundRows:
 
 
 @runtime_checkable
-class Sought(Protocol):
+class LooksRowsUp(Protocol):
     """A path that does not show all that its entries hold: rows are looked up by the rest."""
 
     def unfound(self, most: int) -> UnfoundRows:
@@ -132,14 +132,14 @@ class AtMoments(Protocol):
 
 
 @runtime_checkable
-class Follows(Protocol):
+class FollowsEntries(Protocol):
     """A path without addresses that can still tell where entries lead."""
 
     def follow(self, values: Sequence[str | None], columns: Sequence[ScanColumn]) -> pa.Table | None:
         """The rows that entries of these values lead to: the address, then the columns. None if it can't be told."""
 
 
-class Versions(Protocol):
+class RowVersions(Protocol):
     """What entries may point to beside the rows that a reader sees. Of engines whose addresses are numbers."""
 
     def entry_addresses(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -159,7 +159,7 @@ class TablePath(Path, Protocol):
     @property
     def has_versions(self) -> bool: ...
 
-    def versions(self, part: Any) -> Versions | None:
+    def versions(self, part: Any) -> RowVersions | None:
         """None if a reader sees all that an entry may point to."""
 
 

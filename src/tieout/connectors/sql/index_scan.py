@@ -92,7 +92,7 @@ MOST = 10_000
 
 
 class ComparesNeighbours(ABC):
-    """Makes a path Ordered. It has one part by default.
+    """Makes a path able to check order (ChecksOrder). It has one part by default.
 
     A statement sees one snapshot, so a pair that it finds wrong is wrong. `order_of` returns at most one more than
     MOST.
