@@ -1,4 +1,4 @@
-"""Which connector serves which URL. A connector's folder is imported only when it is used."""
+"""Opens the connector of a URL, and imports its folder only then."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ CONNECTORS = {
 
 
 def open_endpoint(url: EndpointUrl) -> Endpoint:
-    """Connects; raises an EndpointError that says what to do if it can't."""
+    """Connects to describe and read a database. Raises an EndpointError that says what to do if it can't."""
     return cast(Endpoint, import_module(f"{_folder(url)}.endpoint").open_endpoint(url))
 
 
 def open_writer(url: EndpointUrl) -> Writer:
-    """Connects to change rows; raises an EndpointError that says what to do if it can't."""
+    """Connects to change rows. Raises an EndpointError that says what to do if it can't."""
     return cast(Writer, import_module(f"{_folder(url)}.writer").open_writer(url))
 
 
 def open_checker(url: EndpointUrl) -> Checker:
-    """Connects to check it against itself, in sessions that change nothing and wait for nobody for long.
+    """Connects to check a database against itself, in sessions that can't write and don't wait long for locks.
 
-    UnsupportedError if its connector can't.
+    UnsupportedError if the connector has no `check` folder.
     """
     guarded = replace(url, read_only=True)
     return cast(Checker, _part(url, "check", "checker", "checked").open_checker(guarded))
 
 
 def open_repairer(url: EndpointUrl, *, enforce_constraints: bool = True) -> Repairer:
-    """Connects to repair what a check found; not `enforce_constraints`: to undo a repair."""
+    """Connects to repair what a check found; without `enforce_constraints`, to undo such a repair."""
     return cast(
         Repairer,
         _part(url, "check", "repairer", "repaired").open_repairer(url, enforce_constraints=enforce_constraints),
@@ -50,17 +50,17 @@ def open_repairer(url: EndpointUrl, *, enforce_constraints: bool = True) -> Repa
 
 
 def open_source(url: EndpointUrl) -> Source:
-    """What rows are moved from; UnsupportedError if its connector can't."""
+    """Returns the source of a move. UnsupportedError if the connector has no `move` folder."""
     return cast(Source, _part(url, "move", "source", "moved").open_source(url))
 
 
 def open_target(url: EndpointUrl) -> Target:
-    """Connects to move rows to it; UnsupportedError if its connector can't."""
+    """Connects to the target of a move. UnsupportedError if the connector has no `move` folder."""
     return cast(Target, _part(url, "move", "target", "moved").open_target(url))
 
 
 def _part(url: EndpointUrl, package: str, part: str, done: str) -> ModuleType:
-    """A module of a package that not every connector has."""
+    """Imports a module of an optional folder of a connector."""
     folder = f"{_folder(url)}.{package}"
     try:
         return import_module(f"{folder}.{part}")

@@ -1,4 +1,4 @@
-"""How DuckDB quotes, renders values exactly, compares, and writes a value as a literal."""
+"""Quotes names, renders values exactly, compares and writes literals in DuckDB's SQL."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NUMERIC = {TypeName.INTEGER, TypeName.DECIMAL}
 _MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 
-# Arrow would have the largest UHUGEINT as -1, a TIMETZ without its offset, bits as a form of DuckDB's own.
+# Arrow gets the largest UHUGEINT as -1, a TIMETZ without its offset, and bits in a format of DuckDB's own.
 _AS_TEXT = {TypeName.TIMETZ, TypeName.BITS, TypeName.ENUM}
 _AS_TEXT_NATIVE = {"HUGEINT", "UHUGEINT", "BIGNUM", "TIME_NS"}
 
-# Not: JSON and what is nested; text beside another type, which may spell a value in several ways.
+# Without JSON and nested types, and without text compared with another type: it may write a value in several ways.
 _FOUND = {
     Form.BOOLEAN: {TypeName.BOOLEAN},
     Form.INTEGER: {TypeName.INTEGER, TypeName.BOOLEAN},
@@ -39,7 +39,7 @@ _FOUND = {
     Form.BITS: {TypeName.BITS},
 }
 
-# P1Y2M3DT4H5M6.7S, as PostgreSQL writes it. Arrow has nanoseconds, which would overflow.
+# P1Y2M3DT4H5M6.7S, as PostgreSQL writes it. Arrow's intervals are nanoseconds, which would overflow.
 _ISO_INTERVAL = """(CASE WHEN CAST(VALUE AS VARCHAR) = '00:00:00' THEN 'PT0S' ELSE 'P'
 || CASE WHEN datepart('year', VALUE) <> 0 THEN datepart('year', VALUE) || 'Y' ELSE '' END
 || CASE WHEN datepart('month', VALUE) <> 0 THEN datepart('month', VALUE) || 'M' ELSE '' END
@@ -73,14 +73,14 @@ class DuckDBDialect(Dialect):
         return f"CAST({reference} AS VARCHAR)" if is_text else reference
 
     def literal(self, column: Column, text: str) -> str:
-        """NULL, which equals nothing, for a text that the type can't hold."""
+        """Returns NULL, which equals nothing, for a text that the type can't hold."""
         try:
             return self._literal(column, text, "TRY_CAST")
         except Refused:
             return "NULL"
 
     def value(self, column: Column, text: str) -> str:
-        """DuckDB's own text of a value, or canonical text, as SQL of the column's type."""
+        """Returns DuckDB's own text of a value, or canonical text, as a literal of the column's type."""
         if column.type.name is TypeName.UNKNOWN:
             raise Refused(f"column {column.name}: values of type {column.type.native} can't be written exactly")
         return self._literal(column, text, "CAST")
@@ -111,7 +111,7 @@ class DuckDBDialect(Dialect):
 
 
 def _words(text: str) -> str:
-    """An ISO interval in the words that DuckDB reads; DuckDB's own text as it is."""
+    """Returns an ISO interval in the words that DuckDB parses; DuckDB's own text unchanged."""
     found = _ISO.fullmatch(text)
     if found is None:
         return text

@@ -1,4 +1,4 @@
-"""A DuckDB file: its catalog."""
+"""Reads the catalog of a DuckDB file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def open_endpoint(url: EndpointUrl) -> DuckDBEndpoint:
 
 @dataclass(frozen=True)
 class DuckDBEndpoint:
-    """Connects for each question: a connection that stays open would keep writers away."""
+    """Connects for each query: an open connection would lock writers out."""
 
     url: EndpointUrl
     version: str
@@ -100,7 +100,7 @@ class DuckDBEndpoint:
 
 
 def _column(connection: Any, row: tuple[Any, ...], collated: bool) -> Column:
-    """`collated`: some column of the table has a collation. The catalog does not tell which."""
+    """`collated`: some column of the table has a collation. The catalog does not say which one."""
     name, declared, nullable, generated, default = row
     logical = logical_type(connection.type(declared))
     collation = _COLLATED if collated and logical.name is TypeName.TEXT else None

@@ -1,4 +1,4 @@
-"""DuckDB's errors as ours, each in one line."""
+"""Translates DuckDB's errors into ours, each in one line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_in_use(error: Exception) -> bool:
 
 @contextmanager
 def translated(url: EndpointUrl) -> Iterator[None]:
-    """Driver errors inside become EndpointErrors. In the middle of a stream of rows, Arrow raises them."""
+    """Turns driver errors inside into EndpointErrors. While rows are streamed, Arrow raises them instead of DuckDB."""
     import duckdb
 
     try:
@@ -48,13 +48,13 @@ def translated(url: EndpointUrl) -> Iterator[None]:
 
 
 def refusal(url: EndpointUrl, error: Exception) -> Exception:
-    """The error of one statement of a repair."""
+    """Returns the error to raise for a failed statement of a repair."""
     said = in_one_line(error)
     return _meaning(str(error)).for_repair(f"{url.redacted()}: {said}", said, grant="let this user write to the file")
 
 
 def in_one_line(error: Exception) -> str:
-    """What DuckDB says, without its advice and without a picture of the statement."""
+    """Returns DuckDB's message without its advice and its excerpt of the statement."""
     text = str(error)
     if (holder := _HOLDER.search(text)) is not None:
         return f"another process (PID {holder[1]}) has the file open"

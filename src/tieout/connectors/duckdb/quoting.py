@@ -1,4 +1,4 @@
-"""The only place that puts quotes around what stands in DuckDB's SQL: names, texts, bytes."""
+"""The only file that quotes names, texts and bytes for DuckDB's SQL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def table(full: TableName) -> str:
 
 
 def text(value: str) -> str:
-    """From bytes where it has to be: the parser refuses a NUL, and a line end would end the line of a file."""
+    """Writes text with control characters as bytes: DuckDB refuses a NUL, and a statement of a file is one line."""
     if _CONTROL.search(value):
         return f"decode({octets(value.encode())})"
     return "'" + value.replace("'", "''") + "'"

@@ -1,7 +1,7 @@
-"""Connections to DuckDB files. A file has several readers or one writer, counted by process.
+"""Connections to DuckDB files. Several processes may read a file, or one may write to it.
 
-Each connection is to an empty database in memory, to which the file is attached: the file's own name for itself then
-clashes with no schema in it.
+Each connection opens an empty database in memory and attaches the file: the name of the database, which DuckDB takes
+from the file's name, can't clash with a schema in it then.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tieout.connectors.duckdb.errors import is_in_use
 from tieout.errors import MissingObjectError, UnsupportedError
 
 FILE = "tieout_file"
-"""What our sessions call the file."""
+"""The name of the attached file in our sessions."""
 
 WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
@@ -24,16 +24,16 @@ _POLL_SECONDS = 0.1
 _SETTINGS = (
     f"USE {FILE}",
     "SET TimeZone = 'UTC'",
-    # A name in a user's condition would otherwise mean a variable of ours.
+    # Otherwise a name in a user's condition could refer to one of our Python variables.
     "SET python_enable_replacements = false",
 )
 
 _WRITING: dict[str, Any] = {}
-"""Connections of this process that write, by path. DuckDB opens a file once in a process: readers go through these."""
+"""This process's writing connections, by path. DuckDB opens a file once in a process, so readers use them too."""
 
 
 def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = WAIT_SECONDS) -> Any:
-    """A connection in autocommit mode. Waits for another process that has the file open."""
+    """Returns a connection in autocommit mode. Waits while another process has the file open."""
     path = str(Path(url.path or "").absolute())
     if (writer := _WRITING.get(path)) is not None and not writable:
         return _set_up(writer.cursor())
@@ -49,7 +49,7 @@ def close_writer(url: EndpointUrl, connection: Any) -> None:
 
 
 def check_driver() -> None:
-    """UnsupportedError that names what to install."""
+    """Raises an UnsupportedError that names the extra to install, unless the driver is installed."""
     try:
         import duckdb  # noqa: F401
     except ModuleNotFoundError:
@@ -59,7 +59,7 @@ def check_driver() -> None:
 def _attached(path: str, writable: bool, wait_seconds: float) -> Any:
     import duckdb
 
-    if not Path(path).exists():  # a writer would make it
+    if not Path(path).exists():  # a writer would create it
         raise MissingObjectError(f"there is no file {path}", "check the path in the URL")
     until = time.monotonic() + wait_seconds
     while True:
@@ -67,7 +67,7 @@ def _attached(path: str, writable: bool, wait_seconds: float) -> Any:
         try:
             options = "TYPE duckdb" if writable else "TYPE duckdb, READ_ONLY"
             connection.execute(f"ATTACH {quoting.text(path)} AS {FILE} ({options})")
-            # A file may come from anybody: what its views and defaults call has no effect beyond the file.
+            # A file may come from anybody: its views and defaults must not reach anything outside of it.
             connection.execute("SET enable_external_access = false")
             return _set_up(connection)
         except BaseException as error:

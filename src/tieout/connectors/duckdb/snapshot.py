@@ -51,7 +51,7 @@ class DuckDBReader:
             return int(connection.execute(statement).fetchone()[0])
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
-        """All in one statement: DuckDB reads no index in order, so each bound by itself would sort the range again."""
+        """Runs one statement: DuckDB can't read an index in order, so each bound alone would sort the range."""
         order = ", ".join(_DIALECT.quote(c.name) for c in scan.order_columns)
         expressions = f"{select.wires(_DIALECT, scan.order_columns)}, row_number() OVER (ORDER BY {order}) - 1 AS n"
         numbered = select.aggregate(_DIALECT, scan, select.within(_DIALECT, scan, keys), expressions)
@@ -69,7 +69,7 @@ class DuckDBReader:
         raise UnsupportedError("DuckDB's own hashes are not used")
 
     def activity(self) -> str | None:
-        """Size and time of the file and of its write-ahead log."""
+        """Returns size and time of the file and of its write-ahead log."""
         marks = []
         for name in (self.url.path or "", f"{self.url.path}.wal"):
             try:
@@ -90,7 +90,7 @@ class DuckDBReader:
 
 
 def batches(connection: Any, statement: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a SELECT."""
+    """Yields the rows of a SELECT."""
     with connection.sql(statement).to_arrow_reader(_BATCH) as reader:
         for batch in reader:
             columns = [_with_infinity(column) for column in batch.columns]
@@ -98,7 +98,7 @@ def batches(connection: Any, statement: str) -> Iterator[pa.RecordBatch]:
 
 
 def _with_infinity(column: pa.Array) -> pa.Array:
-    """DuckDB has infinity as the last day or moment that Arrow has: a column that holds it, as text."""
+    """Turns a column with infinity into text: DuckDB sends infinity as the last date or timestamp that Arrow has."""
     if pa.types.is_date32(column.type):
         numbers, last, unit = column.cast(pa.int32()), (1 << 31) - 1, "D"
     elif pa.types.is_timestamp(column.type):

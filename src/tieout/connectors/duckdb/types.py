@@ -1,4 +1,4 @@
-"""DuckDB's types as logical types, and the order in which each sorts."""
+"""Maps DuckDB's types to logical types, and names the order in which each sorts."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ _ORDERS = {
 
 _NESTED = {"list", "array", "struct", "map"}
 _NAMES = {"varchar", "boolean", "decimal", *_INTEGERS, *_UNSIGNED}
-"""Types of map keys that stand as an object's names."""
+"""Types of map keys that JSON writes as names of an object."""
 _IN_JSON = {*_NAMES, "hugeint", "uhugeint", "uuid", "enum", "date", "timestamp_s", "timestamp_ms", "timestamp"}
-"""Types whose JSON is the same only for the same value, and the same as other engines write."""
+"""Types whose JSON differs whenever the values differ, and equals the JSON of other engines."""
 _OTHER_KEYS = "map by other keys"
 _IN_TEXT = {*_IN_JSON, *_SIMPLE, _OTHER_KEYS} - {"blob", "bit"}
-"""Types whose text inside of a list is the same only for the same value."""
+"""Types whose text inside a list differs whenever the values differ."""
 
 
 def logical_type(native: Any) -> LogicalType:
     """`native` is a DuckDBPyType."""
     text, kind = str(native), native.id
-    if text == "JSON":  # to DuckDB an alias of VARCHAR
+    if text == "JSON":  # for DuckDB an alias of VARCHAR
         return LogicalType(TypeName.JSON, text)
     if kind in _INTEGERS or kind in _UNSIGNED:
         bits = {**_INTEGERS, **_UNSIGNED}[kind]
@@ -76,7 +76,7 @@ def logical_type(native: Any) -> LogicalType:
 
 
 def order_of(logical: LogicalType) -> str | None:
-    """The name of the order that DuckDB sorts a type in; None where ranges are not to be divided in it."""
+    """Returns the name of the order in which DuckDB sorts a type; None if key ranges can't use it."""
     # Finer than a microsecond, two values may have no canonical text between them.
     return None if (logical.precision or 0) > 6 and is_moment(logical) else _ORDERS.get(logical.name)
 
@@ -86,7 +86,7 @@ def is_moment(logical: LogicalType) -> bool:
 
 
 def is_nested(logical: LogicalType) -> bool:
-    """Whether it is a list, a struct or a map, whose values are compared as JSON."""
+    """Returns whether it is a list, a struct or a map, whose values are compared as JSON."""
     return logical.name is TypeName.JSON and logical.native != "JSON"
 
 
@@ -99,7 +99,7 @@ def _nested(native: Any) -> LogicalType:
 
 
 def _leaves(native: Any) -> Iterator[str]:
-    """The types of what is in it. JSON's null in a list has the same text as the list's own NULL."""
+    """Yields the types inside a nested type. A JSON null in a list has the same text as a NULL of the list."""
     if native.id not in _NESTED:
         yield "json" if str(native) == "JSON" else native.id
         return

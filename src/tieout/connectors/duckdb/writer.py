@@ -1,4 +1,4 @@
-"""Writes to DuckDB files."""
+"""Writes to DuckDB files for repairs."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ class DuckDBStatements:
 
 
 class DuckDBWriter:
-    """Holds the file until it is closed; readers of this process go through its connection."""
+    """Locks the file until it is closed; readers of this process use its connection."""
 
     def __init__(self, url: EndpointUrl, connection: Any) -> None:
         self.url = url
         self.statements = DuckDBStatements()
         self._connection = connection
         self._done: list[str] = []
-        """The statements of this transaction."""
+        """The statements that succeeded in this transaction."""
 
     def exact(self, column: Column) -> Kind:
-        """DuckDB's own text, except that the order of a map's keys is in its JSON alone."""
+        """Uses DuckDB's own text; but only the JSON of a map has the order of its keys."""
         if column.type.name is TypeName.BINARY:
             return Kind(Form.BYTES)
         return Kind(Form.TEXT if is_nested(column.type) else Form.OPAQUE)
 
     def references(self, table: Table) -> Sequence[Reference]:
-        """DuckDB's foreign keys stay within a schema, and delete nothing by themselves."""
+        """DuckDB's foreign keys refer only to the same schema, and never delete rows."""
         with self._answered():
             found = self._connection.execute(_REFERENCES, [FILE, table.name.schema, table.name.name]).fetchall()
         return [
@@ -81,7 +81,7 @@ class DuckDBWriter:
         ]
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
-        """Nothing to lock: no other process can open the file."""
+        """Locks nothing: no other process can open the file."""
         if keys:
             with self._answered():
                 yield from batches(self._connection, select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
@@ -91,7 +91,7 @@ class DuckDBWriter:
         self._run("BEGIN TRANSACTION")
 
     def execute(self, statement: str) -> int:
-        """DuckDB has no savepoints and gives a transaction up after any error: it is begun again and gets as far."""
+        """Runs the earlier statements again after an error: DuckDB has no savepoints and ends the transaction."""
         try:
             changed = self._run(statement)
         except Refused:

@@ -1,4 +1,4 @@
-"""What a connector offers whose endpoint keeps a log of changes."""
+"""Reading an endpoint's change log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tieout.model.tables import TableName
 
 @dataclass(frozen=True, slots=True)
 class LogLag:
-    """Bytes of the log behind a position, and how much of it the source keeps for us alone (None: nothing)."""
+    """`behind`: bytes of the log after a position. `kept`: bytes that the source retains only for us; None: nothing."""
 
     behind: int
     kept: int | None = None
@@ -21,47 +21,50 @@ class LogLag:
 
 @dataclass(frozen=True, slots=True)
 class LogCoverage:
-    """What became of tables that the log does not tell: why some can't be followed, and what to know of others."""
+    """What happened to tables without a trace in the log.
+
+    `reasons`: why some tables can't be followed any more. `remarks`: what users should know about others.
+    """
 
     reasons: dict[TableName, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
 
 class ChangeLog(Protocol):
-    """The change log of one endpoint. Runs on executors: picklable, knows nothing of Spark, opens its own connections.
+    """The change log of one endpoint. Runs on executors: picklable, does not import Spark, opens its own connections.
 
-    Positions tell which log they are of. UnreachableError if the server has another log than that of a position:
-    `resume` finds out whether it goes on.
+    A position names the log that it belongs to. Every method raises UnreachableError if the server now has another log
+    than a position's; only `resume` finds out whether the new log continues the old one.
     """
 
     def now(self) -> Position:
-        """The end of the log: whatever was committed before this call lies before it."""
+        """Returns the end of the log: everything committed before this call lies before it."""
 
     def resume(self, after: Position, held: Sequence[Position] = ()) -> Position:
-        """The place behind the same transactions, in the log that the server has now: it may be another server by now,
+        """Returns the position after the same transactions in the log that the server has now.
 
-        or a copy of it. `held`: places of chunks that must lie in this log, too, if `after` has not passed them.
-        LogLostError unless it is proven that the log goes on there.
+        The server may be another one by now, or a copy. `held`: positions of chunks that must lie in this log too,
+        unless `after` has passed them. LogLostError unless it is proven that the log continues there.
         """
 
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
-        """Up to `most` ends of transactions behind `after`, in order, each about so many bytes behind the last.
+        """Returns up to `most` ends of transactions after `after`, in order, about `most_bytes` apart.
 
-        Empty: there is nothing new. A transaction is never cut, however large it is.
+        Empty: nothing new. Never divides a transaction, however large it is.
         """
 
     def read(self, after: Position, upto: Position, tables: frozenset[TableName]) -> Iterator[LogItem]:
-        """The transactions that end behind `after` and not behind `upto`, in the order of their commits; then Reached.
+        """Yields the transactions that end after `after` and not after `upto`, in commit order, then Reached.
 
-        Only rows of these tables; what belongs to a transaction stands between its Begin and its Commit.
-        Nothing is collected: a transaction may be larger than memory.
+        Yields only rows of these tables, each between the Begin and the Commit of its transaction. Must not collect
+        them: a transaction may be larger than memory.
         """
 
     def lag(self, applied: Position) -> LogLag:
-        """How far the log goes behind a position, at this moment."""
+        """Returns how far the log continues after a position, at this moment."""
 
     def coverage(self, tables: Sequence[TableName]) -> LogCoverage:
-        """What became of these tables since their log was begun, as far as reading it would not tell."""
+        """Returns what happened to these tables since logging started, as far as the log itself does not show it."""
 
     def confirm(self, position: Position) -> None:
-        """Lets the source forget what lies before the position, if it keeps its log for us."""
+        """Lets the source discard what lies before the position, if it retains its log for us."""

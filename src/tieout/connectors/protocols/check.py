@@ -1,7 +1,7 @@
-"""What a connector offers to those who check a database against itself.
+"""Checking a database against itself.
 
-Indexes as the catalog has them; what is wrong in the definitions of objects; some rows and their entries, looked up
-without reading all of a table; and the Checker, which has the rest.
+The Checker lists indexes and constraints, inspects definitions, and returns what reads rows and entries on executors:
+paths through whole tables (`paths`), and a Lookup for some rows and their entries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexColumn:
-    """`name` is for people: the column's, or the expression's text. `included`: stored, and no part of the key."""
+    """A column or expression of an index; `name` is its text for users. `included`: stored, but not part of the key."""
 
     name: str
     read: ScanColumn
@@ -43,10 +43,10 @@ class IndexColumn:
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """An index as the catalog has it. `where` is the condition of a partial one, in the engine's SQL.
+    """An index from the catalog. `where` is the condition of a partial index, in the engine's SQL.
 
-    `shortened` are columns of which it has only the beginning, and how much: none of `columns`. `unchecked` is why it
-    can't be checked, if it can't.
+    `shortened`: columns of which the index holds only a prefix, with its length; `columns` does not have these.
+    `unchecked`: why Tieout can't check the index; None if it can.
     """
 
     name: str
@@ -69,7 +69,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class SchemaFailure:
-    """`place` is the part that is wrong if it is no index and no constraint: a column, a sequence, a trigger."""
+    """A failure in a definition. `place`: the wrong part, unless it is an index or constraint: a column, a trigger."""
 
     kind: FailureKind
     details: Mapping[str, str | None]
@@ -85,8 +85,9 @@ class SchemaFailure:
 
 @dataclass(frozen=True, slots=True)
 class StatementError:
-    """What an engine says to a statement that it can't carry out. Not `conclusive`: it says nothing of what was asked,
-    but that it may not, or has no time."""
+    """The error that a statement ended with. Not `conclusive`: it does not show that the definition is wrong, only that
+    this user lacks a privilege or that the time was up.
+    """
 
     message: str
     conclusive: bool = True
@@ -94,10 +95,12 @@ class StatementError:
 
 @dataclass
 class Inspection:
-    """One object whose definition was looked at: a table with all that is its own, a view, a routine.
+    """The inspection of one object's definition: a table with its columns, indexes and triggers, a view, a routine.
 
-    `what` it is, if it is no table. `looked_at` counts what was looked at, by nouns in the plural. `left_out` says what
-    could not be, `remarks` what is worth telling and not wrong.
+    `what`: the kind of object; None for a table.
+    `looked_at`: counts of what was inspected, by plural nouns.
+    `left_out`: what could not be inspected, and why.
+    `remarks`: what users should know although it is not wrong.
     """
 
     name: TableName
@@ -107,28 +110,28 @@ class Inspection:
     left_out: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
-    def record(self, trouble: StatementError, defect: SchemaFailure) -> None:
-        """A defect if the trouble tells of one; it is left out otherwise."""
-        if trouble.conclusive:
-            self.failures.append(defect)
+    def record(self, error: StatementError, failure: SchemaFailure) -> None:
+        """Records the failure if the error is conclusive; otherwise records that this part was left out."""
+        if error.conclusive:
+            self.failures.append(failure)
         else:
-            where = defect.index or defect.constraint or defect.place
-            self.left_out.append(f"{where}: {trouble.message}" if where else trouble.message)
+            where = failure.index or failure.constraint or failure.place
+            self.left_out.append(f"{where}: {error.message}" if where else error.message)
 
 
 def statement_errors(
     items: Sequence[_Item], attempt: Callable[[Sequence[_Item]], StatementError | None]
 ) -> dict[int, StatementError]:
-    """Which of the items are not carried out, by their place: all at once if there is no trouble, else by halves."""
+    """Returns the errors of those items that fail, by place. Tries all at once, and halves a group that fails."""
     found: dict[int, StatementError] = {}
     waiting = [(0, len(items))] if items else []
     while waiting:
         start, end = waiting.pop()
-        trouble = attempt(items[start:end])
-        if trouble is None:
+        error = attempt(items[start:end])
+        if error is None:
             continue
         if end - start == 1:
-            found[start] = trouble
+            found[start] = error
         else:
             middle = (start + end) // 2
             waiting += [(start, middle), (middle, end)]
@@ -136,14 +139,15 @@ def statement_errors(
 
 
 Literals = tuple[str, ...]
-"""Values as the engine's SQL."""
+"""Values as literals of the engine's SQL."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedRow:
-    """A row by its key. `before` is what it was, as far as that may have left entries behind: literals by column.
+    """A changed row and its key.
 
-    `there`: it should exist, as far as the log tells.
+    `before`: earlier values that may have left index entries behind, as literals by column.
+    `there`: according to the log, the row should exist.
     """
 
     key: Literals
@@ -153,18 +157,19 @@ class ChangedRow:
 
 @dataclass(frozen=True)
 class FoundEntries:
-    """Entries, with columns for the address and for the index's; and how many were `read` to find them."""
+    """Entries: columns of the address, then those of the index. `read`: how many entries were read to find them."""
 
     batch: pa.RecordBatch
     read: int
 
 
 class Lookup(Protocol):
-    """Rows of a table by their keys, and entries by what they may have been made of. Picklable, for executors.
+    """Finds rows by key, and index entries by the values they were made from. Runs on executors: picklable.
 
-    A batch of rows has columns for `address`, then for `columns`, then a text that `entries` wants to know of a row.
-    `keyed_by_index`: an index leads to a row of a given key, and so may not. `sees_dangling`: an entry is found even if
-    it leads to no row. `old_values` is what to do if the log does not tell what rows were.
+    A batch of rows has the columns of `address`, then those of `columns`, then a text: a hint for `entries`.
+    `keyed_by_index`: the engine finds a row by its key through an index, which may be damaged and miss it.
+    `sees_dangling`: `entries` also finds entries that lead to no row.
+    `old_values`: what a user can do if the log does not have the old values of rows.
     """
 
     @property
@@ -183,38 +188,38 @@ class Lookup(Protocol):
     def old_values(self) -> str: ...
 
     def rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
-        """The rows with these keys, read from the table itself."""
+        """Yields the rows with these keys, read from the table itself."""
 
     def all_rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
-        """The same as `rows`, without the help of any index: reads all of the table."""
+        """Yields the same as `rows` without using any index: reads the whole table."""
 
-    def entries(self, number: int, rows: Sequence[ChangedRow], told: Sequence[str]) -> Iterator[FoundEntries]:
-        """What the index of this number has for what rows are (by their keys, or by what was `told` of them) and were.
+    def entries(self, number: int, rows: Sequence[ChangedRow], hints: Sequence[str]) -> Iterator[FoundEntries]:
+        """Yields what the index with this number holds for the current and the earlier values of rows.
 
-        An entry may come several times; one of another row, that is as it should be, need not come. UnsupportedError if
-        it was not read from this index.
+        `hints` are the last columns of the rows read before. An entry may come several times. Correct entries of other
+        rows may be left out. UnsupportedError if the engine did not read this index.
         """
 
 
 @runtime_checkable
 class AtAddresses(Protocol):
-    """A lookup of a table whose entries may lead to rows by something else than their keys."""
+    """A lookup for tables whose entries lead to rows by address instead of key."""
 
     def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """As `rows`; only asked for if rows are keyed by an index."""
+        """Yields the rows at these addresses, as `rows` does. Called only if `keyed_by_index`."""
 
 
 @runtime_checkable
 class HoldsMoments(Protocol):
-    """A moment that is held keeps the server from clearing away what was changed since: it is never held for long."""
+    """A checker that holds a snapshot. That keeps the server from removing old row versions: never hold it long."""
 
     def release_snapshot(self) -> None:
-        """No path that was given by now is read any more. Those that are asked for later are of another moment."""
+        """Ends the snapshot. The caller has stopped reading earlier paths; later paths read another snapshot."""
 
 
 @contextmanager
 def releasing_snapshot(checker: object) -> Iterator[None]:
-    """Whatever ends the block."""
+    """Releases the checker's snapshot when the block ends, however it ends."""
     try:
         yield
     finally:
@@ -223,78 +228,89 @@ def releasing_snapshot(checker: object) -> Iterator[None]:
 
 
 class Checker(Protocol):
-    """A database as one who checks it sees it. `close` gives back its connections."""
+    """Checks one database. Lives on the driver. Changes nothing, and waits for no lock for long.
+
+    What it returns for executors (paths, lookups, violations) is picklable. NotCheckable, with the reason, instead of
+    a path means that the engine might not read what the check is about.
+    """
 
     database: str
     other_names: tuple[str, ...]
-    """What else statements may call the database, in lower case."""
+    """Other names by which statements may call the database, in lower case."""
     engine_check_writes: str | None
-    """That the engine's own checker marks what it finds, and so writes, if it does: it is to be asked for then."""
+    """Why the engine's own checker runs only on request, if it marks what it finds and so writes; otherwise None."""
 
     def all_tables(self) -> list[TableName]:
-        """Those of every schema but the engine's own."""
+        """Returns the tables of every schema except the engine's own schemas."""
 
     def tables(self, schema: str | None = None) -> list[TableName]:
-        """Those of a schema, or of the default one."""
+        """Returns the tables of a schema; None: of the default schema."""
 
     def leaves(self, names: Sequence[TableName]) -> list[TableName]:
-        """The tables that hold the rows of these: partitions stand for a table that has some."""
+        """Returns the tables that store the rows: a partitioned table's partitions instead of the table."""
 
-    def describe(self, names: Sequence[TableName]) -> list[Table]: ...
+    def describe(self, names: Sequence[TableName]) -> list[Table]:
+        """Returns the tables' descriptions in the same order. MissingObjectError if one does not exist."""
 
-    def default_schema(self) -> str: ...
+    def default_schema(self) -> str:
+        """Returns the schema of names that are written without one."""
 
-    def indexes(self, table: Table) -> list[IndexInfo]: ...
+    def indexes(self, table: Table) -> list[IndexInfo]:
+        """Returns all indexes of the table, including those that can't be checked (`IndexInfo.unchecked`)."""
 
     def table_path(self, table: Table, columns: Sequence[ScanColumn], *, addressed: bool) -> TablePath | NotCheckable:
-        """With addresses if those that it is for have some. NotCheckable if the table itself might not be read."""
+        """Returns the path through the table itself. `addressed`: with addresses, to compare with addressed entries."""
 
-    def index_path(self, index: IndexInfo) -> Path | NotCheckable: ...
+    def index_path(self, index: IndexInfo) -> Path | NotCheckable:
+        """Returns the path through the index."""
 
     def lookup(
         self, table: Table, columns: Sequence[ScanColumn], indexes: Sequence[IndexInfo]
     ) -> Lookup | NotCheckable:
-        """For the rows of a table that has a key. NotCheckable if they can't be looked up."""
+        """Returns what looks up rows of a table with a key, and their entries in these indexes."""
 
     def no_lookup_reason(self, index: IndexInfo) -> str | None:
-        """Why entries of the index can't be looked up, though all of it can be read; None if they can."""
+        """Returns why entries of the index can't be looked up although all of it can be read; None if they can."""
 
     def addresses_are_keys(self, table: Table) -> bool:
-        """Whether an entry leads to its row by the table's key."""
+        """Returns whether index entries of the table lead to rows by the table's key."""
 
     def literal(self, column: Column, value: object) -> str | None:
-        """A value of the change log as SQL that finds it; None if there is none."""
+        """Returns SQL that finds a value of the change log; None if no literal does."""
 
     def canonical(self, column: Column, value: object) -> str | None:
-        """A value of the change log as canonical text."""
+        """Returns the canonical text of a value of the change log; None is NULL."""
 
     def literal_of(self, column: ScanColumn, text: str | None) -> str | None:
-        """Canonical text as SQL that finds the value; None if it might not."""
+        """Returns SQL that finds a value by its canonical text; None if it might not find it."""
 
     def constraints(self, table: Table) -> list[ConstraintInfo]:
-        """All that the catalog has: unique indexes that are no constraint, too."""
+        """Returns all constraints of the catalog, and unique indexes that belong to no constraint."""
 
     def violations(
         self, constraints: Sequence[ConstraintInfo], only: OnlyRows | None = None
     ) -> Violations | NotCheckable:
-        """How the rows are found that break them: several of one table that are asked of a row alone, or one other.
+        """Returns how to find the rows that violate these constraints.
 
-        Of `only` some rows, if they are given. NotCheckable if it is not sure that the rows would be read.
+        Either several constraints of one table that each row can be tested for alone, or one other constraint. `only`:
+        tests some rows instead of all.
         """
 
     def value_path(self, table: Table, key: Sequence[ScanColumn]) -> ValuePath | NotCheckable:
-        """`key` are the columns that rows are called by."""
+        """Returns the path that tests values against rules. `key`: the columns that identify rows in failures."""
 
     def engine_check(self, table: Table, seconds: float) -> EngineCheck:
-        """The engine's own checker, to be run after all else, for no longer than that."""
+        """Runs the engine's own checker on the driver, after all other checks, for at most this long."""
 
     def inspect(self, names: Collection[TableName] | None) -> Iterable[Inspection]:
-        """The definitions of these objects and of the views that read them; None: of all. A name may be gone by now.
+        """Inspects the definitions of these objects and of the views that read them; None: of all objects.
 
-        Nothing is run that could change anything, and no table is read through an index that may be wrong.
+        Skips names that no longer exist. Must run nothing that could change anything, and must not read a table
+        through an index that may be wrong.
         """
 
     def address_text(self, address: Sequence[str | None]) -> str:
-        """As the engine writes it."""
+        """Returns a row address as the engine writes it."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the connections."""

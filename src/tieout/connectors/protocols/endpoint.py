@@ -1,7 +1,7 @@
-"""What a connector is: a few small protocols, and capabilities that flows ask.
+"""Describing and reading a database: all that a verification needs.
 
-An `Endpoint` lives on the driver and describes a database. A `Reader` runs on executors: it is
-picklable, knows nothing of Spark and opens its own connections.
+An `Endpoint` lives on the driver and describes a database. A `Reader` runs on executors: it is picklable, does not
+import Spark and opens its own connections.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ from tieout.model.keys import Key, KeyRange
 from tieout.model.tables import Column, Table, TableName
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # which a command that only lists jobs does not wait for
+    import pyarrow as pa  # a command that only lists jobs must not wait for this import
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint can do; a capability that it lacks is refused or planned around, with a reason.
+    """What an endpoint can do. A flow refuses what needs a missing capability, or plans around it, and says why.
 
-    `native_hash`: the engine's own hash, mixed so that its sum is a digest. `sql_hash`: a cryptographic
-    hash of canonical text. `bucket_hash`: its own hash by bucket of the key, so that no common order is needed.
-    `activity`: can tell that nothing was written between two moments. `raw_row_format`: the name of the form in which its
-    server sends rows, if a reader can hand them out so; two of that name send the same value of one type alike.
-    `family` is the same for endpoints whose own hashes are comparable. `moves_only_within`: rows are moved inside of it
-    alone. `untested` names a dialect that no test runs on.
+    `family`: the same for endpoints whose own hashes are comparable.
+    `native_hash`: the engine's own hash, mixed so that its sum is a digest.
+    `bucket_hash`: the engine's own hash by bucket of the key, so that both sides need no common order.
+    `sql_hash`: a cryptographic hash of canonical text.
+    `activity`: `Reader.activity` can show that nobody wrote between two moments.
+    `raw_row_format`: names the format in which the server sends rows, if `Reader.raw_rows` can return them unparsed.
+    Two endpoints with the same name send equal values of one type as equal bytes.
+    `writable`: the connector has a `Writer`.
+    `moves_only_within`: rows can move only between endpoints of this family.
+    `untested`: names a dialect that no test runs on.
     """
 
     family: str
@@ -47,7 +51,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class ScanColumn:
-    """A column to read in the form of a kind; `expression` (the user's SQL) stands in for it, if given."""
+    """A column to read in the canonical form `kind`. `expression`, the user's SQL, replaces the column if it is set."""
 
     column: Column
     kind: Kind
@@ -60,10 +64,11 @@ class ScanColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What to read of one table: columns in order, which of them are the key, and which rows.
+    """The columns to read from one table, in order, and the condition on its rows.
 
-    `ordered_by` is the key if the engine sorts it in an order that ranges can be cut in; else empty. `through` is SQL
-    behind the table's name that forces the path by which it is read.
+    `key` has the places of the key's columns in `columns`. `ordered_by` is the same as `key` if the engine sorts it in
+    an order that key ranges can use; otherwise it is empty. `through` is SQL behind the table's name that forces the
+    path by which the engine reads it.
     """
 
     table: Table
@@ -84,7 +89,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class HashSpec:
-    """How an engine hashes on its own side. `native` or cryptographic; the seed lives for one job."""
+    """How the engine hashes rows: with its `native` hash or a cryptographic one. Each job has its own seed."""
 
     native: bool
     bits: int
@@ -92,57 +97,64 @@ class HashSpec:
 
 
 class NeedsCautiousReader(Exception):
-    """A driver met a value it can't represent, perhaps after rows were handed out: read again, cautiously."""
+    """The driver can't represent a value. The caller drops what it has read and reads again with `cautious()`."""
 
 
 class Reader(Protocol):
-    """Reads one endpoint. Runs on executors: picklable, knows nothing of Spark."""
+    """Reads one endpoint, and writes nothing. Runs on executors: picklable, does not import Spark.
+
+    Every method may raise an EndpointError; transient ones are retried.
+    """
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        """The rows of a range, the scan's columns in order, each in a wire form that `decode` takes."""
+        """Yields the rows of a key range: the scan's columns in order, each in a wire form that `decode` takes.
+
+        May raise NeedsCautiousReader, even after the first batches.
+        """
 
     def cautious(self) -> Reader:
-        """A reader of the same endpoint that is slower and gets further, or the same one, if it never starts over."""
+        """Returns a slower reader of the same endpoint that never raises NeedsCautiousReader; it may be this one."""
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        """The rows with these keys, and perhaps others that the engine takes for the same."""
+        """Yields the rows with these keys. May also yield rows whose keys the engine considers equal to them."""
 
     def finds(self, scan: Scan) -> bool:
-        """Whether `lookup` finds every row that has a key: not if an engine may write a key's value in several ways."""
+        """Returns whether `lookup` finds every row: False if the engine may write a key's value in several ways."""
 
-    def count(self, scan: Scan, keys: KeyRange) -> int: ...
+    def count(self, scan: Scan, keys: KeyRange) -> int:
+        """Returns the exact number of rows in a key range."""
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
-        """Up to `most` keys that cut the range every `rows` rows, counted by walking the key's index."""
+        """Returns up to `most` keys that divide the key range every `rows` rows, in the order of the key's index."""
 
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
-        """The digest of a range by the engine's own means."""
+        """Returns the digest of a key range, computed by the engine. UnsupportedError if the engine can't."""
 
     def activity(self) -> str | None:
-        """A mark that is the same only if nothing was written in between; None if it can't be told."""
+        """Returns a mark that changes whenever anybody writes to the database; None if the engine can't show that."""
 
 
 @runtime_checkable
 class SendsRows(Protocol):
-    """A reader that can hand out rows as the server sends them."""
+    """A reader of an endpoint with the capability `raw_row_format`."""
 
     def raw_rows(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
-        """The rows of a range, a value of bytes for each."""
+        """Yields the rows of a key range, each as the bytes that the server sent."""
 
 
 @runtime_checkable
 class Freezes(Protocol):
-    """A reader that can read several times at one moment."""
+    """A reader that can read several times from one snapshot."""
 
     def freezes(self, scan: Scan) -> bool:
-        """Whether that is so for this table."""
+        """Returns whether it can for this table."""
 
     def frozen(self) -> AbstractContextManager[Reader]:
-        """A reader, until the block ends, that sees the moment at which it began. Not picklable."""
+        """Gives the block a reader that sees the snapshot taken at its start. That reader is not picklable."""
 
 
 class MayStartOver(Protocol):
-    """Its `cautious` is of the same sort."""
+    """Something whose `cautious` returns the same kind of thing."""
 
     def cautious(self) -> Any: ...
 
@@ -151,7 +163,7 @@ R = TypeVar("R", bound=MayStartOver)
 
 
 def retry_cautiously(reader: R, consume: Callable[[R], T]) -> T:
-    """`consume(reader)`, from the start with a more cautious one when the driver gives up. No half result gets out."""
+    """Returns `consume(reader)`. If the driver gives up, calls it again with the cautious reader: no partial result."""
     while True:
         try:
             return consume(reader)
@@ -160,26 +172,30 @@ def retry_cautiously(reader: R, consume: Callable[[R], T]) -> T:
 
 
 class Endpoint(Protocol):
-    """A database as the driver sees it. `close` gives back its connection."""
+    """Describes a database. Lives on the driver and writes nothing. Every method may raise an EndpointError."""
 
     capabilities: Capabilities
     version: str
+    """Engine and version, as people read them."""
 
     def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
-        """The tables of these schemas, of those there are; of the default one if none is named."""
+        """Returns the tables of those of these schemas that exist; without `schemas`, those of the default schema."""
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
-        """The tables in the order asked; MissingObjectError if one is not there."""
+        """Returns the tables' descriptions in the same order. MissingObjectError if one does not exist."""
 
-    def default_schema(self) -> str: ...
+    def default_schema(self) -> str:
+        """Returns the schema of names that are written without one."""
 
-    def reader(self) -> Reader: ...
+    def reader(self) -> Reader:
+        """Returns a reader for executors. Does not connect."""
 
     @property
     def round_trip(self) -> float:
-        """Seconds until the smallest of answers: what tells a slow link from a fast one."""
+        """Seconds that the smallest query takes, from which plans tell a slow link from a fast one."""
 
     def position(self) -> str | None:
-        """The place in the change log that a read begun now would see, where there is one."""
+        """Returns the position in the change log that a read started now would see; None without such a log."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the connection, if one is open. Readers stay usable."""

@@ -1,6 +1,6 @@
-"""What a connector offers to move rows: chunks read at one moment, and a target that takes them.
+"""Moving rows: a source that reads chunks and keeps a log, and a target that loads chunks and merges changes.
 
-Rows travel in tab form (tieout.connectors.sql.copy_text).
+Rows travel as lines of tab-separated text (tieout.connectors.sql.copy_text).
 """
 
 from __future__ import annotations
@@ -26,35 +26,40 @@ from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
 TextOf = Callable[[list[object]], pa.Array]
-"""Values of a column, as its log tells them, as the text of tab form."""
+"""Turns values of one column, as the change log has them, into the text of copy_text."""
 
 
 class ChunkReader(Protocol):
-    """One view of the source, for one reading of lines."""
+    """One view of the source, on executors. Read lines once: the view ends with the block of `ChunkSource.reading`."""
 
     held: Held
+    """Which transactions of the log the rows of this view contain."""
 
     def lines(self, transfer: Transfer, keys: KeyRange, *, same_engine: bool) -> Iterator[bytes]:
-        """The rows of a range in blocks of whole lines. `same_engine`: for a target of the same engine."""
+        """Yields the rows of a key range in blocks of whole lines. `same_engine`: the target has the same engine."""
 
 
 class ChunkSource(Protocol):
-    """Reads chunks without locks. Runs on executors: picklable, opens its own connections."""
+    """Reads chunks without locking rows. Runs on executors: picklable, opens its own connections."""
 
-    def reading(self) -> AbstractContextManager[ChunkReader]: ...
+    def reading(self) -> AbstractContextManager[ChunkReader]:
+        """Opens a view of the source for the block."""
 
     def texts(self, transfer: Transfer, *, same_engine: bool) -> Sequence[TextOf]:
-        """How the values of changes are written, column by column of the transfer."""
+        """Returns one function for each column of the transfer, which writes the values of logged changes."""
 
     def chunks_of(self, transfer: Transfer, bounds: Sequence[Key], keys: Sequence[Key]) -> list[int]:
-        """How many of the bounds each key has reached, in the engine's own order. Keys are in tab form."""
+        """Returns for each key how many of the bounds it has reached, in the engine's own order.
+
+        Keys are texts of copy_text.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class StageTable:
-    """Where the changes of a table wait to be merged: its columns, and what is to be done with each row.
+    """The table in which changes wait for the merge: the transfer's columns, then STAGE_COLUMNS.
 
-    `like`: it is one try's own, and is made as this one is when the first rows come.
+    `like`: set for the stage of one attempt, which is created like this stage when its first rows arrive.
     """
 
     name: TableName
@@ -62,13 +67,13 @@ class StageTable:
     like: TableName | None = None
 
     def of_attempt(self, attempt: str) -> StageTable:
-        """A try's own: whatever became of earlier ones, they can't write to it."""
+        """Returns a stage for one attempt only, which no earlier attempt that is still running can write to."""
         return StageTable(TableName(self.name.schema, f"{self.name.name}_{attempt}"), self.transfer, self.name)
 
 
 @contextmanager
 def stages_again() -> Iterator[None]:
-    """A stage that is missing inside is made again: a target that was put back to an earlier copy has none of ours."""
+    """Makes a missing stage a transient error, so that it is created again: a restored target has no stages."""
     try:
         yield
     except MissingObjectError as error:
@@ -77,11 +82,13 @@ def stages_again() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class StagedChanges:
-    """What waits in a stage. `overlap`: it came in pieces, and a later one has the word on a key that they share;
-    without a key, the same row may come and go.
+    """The changes that wait in a stage.
 
-    `existing`: how many of its keys should be there already; None: nobody knows. `kept`: places of columns with values
-    that the log left out. `emptied`: the table was truncated before what is staged.
+    `existing`: how many of its keys the target should already have; None if unknown.
+    `overlap`: the stage was written in several pieces; if two have the same key, the later piece counts. Without a key,
+    the same row may be inserted and deleted again.
+    `kept`: the places of columns for which the log has no values in some rows; those keep the target's values.
+    `emptied`: the source's table was truncated before the staged changes.
     """
 
     stage: StageTable
@@ -94,7 +101,7 @@ class StagedChanges:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One step of a target from the position it has reached to a later one. Versions are by target table."""
+    """Takes a target from the position that it has reached to a later one. `versions` are by target table."""
 
     changes: Sequence[StagedChanges]
     after: Position
@@ -104,9 +111,9 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A table of the target, as a task finds it. `there` None: it has to be made.
+    """A table of the target before a task starts. `there` is None if the mover has to create it.
 
-    `begun`: it holds rows of the task already. `refers`: it has foreign keys, or will get them.
+    `begun`: it already has rows of the task. `refers`: it has foreign keys, or will get them.
     """
 
     name: TableName
@@ -116,35 +123,37 @@ class Destination:
 
 
 class Loader(Protocol):
-    """Writes lines to a target. Runs on executors: picklable, opens its own connections."""
+    """Writes lines to a target. Runs on executors: picklable, opens its own connections.
+
+    Must never truncate a value or skip a row: WriteError. FencedError if another mover has taken the task over.
+    """
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-        """Runs statements of a Structure. FencedError if another mover has taken the task over."""
+        """Runs statements of a Structure, with these names in place of its placeholders."""
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
-        """Writes the rows and that the chunk is done in one transaction; rows written.
-
-        FencedError if another mover has taken the task over. Nothing is truncated or ignored: WriteError.
-        """
+        """Writes the rows and records the chunk as done, in one transaction. Returns the number of rows written."""
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        """Adds lines to a stage, which is made first if it is new: the transfer's columns, then STAGE_COLUMNS."""
+        """Appends lines to a stage and returns their number. `new`: creates the stage first."""
 
 
 STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kept")
-"""Of a staged row: its ChangeKind (INSERT or DELETE), the piece it came with, how many of it, the places left out."""
+"""Columns of a stage: ChangeKind (INSERT or DELETE), number of the piece, copies of the row, places without values."""
 
 
 def named_as_ours(names: Iterable[str]) -> list[str]:
-    """Those that a stage has for itself: a server would take the one for the other."""
+    """Returns the names that clash with STAGE_COLUMNS: a server would confuse the two."""
     return [name for name in names if name.casefold() in STAGE_COLUMNS]
 
 
 class Source(Protocol):
-    """A source as the driver sees it. `keeps_position`: its log remembers what was confirmed.
+    """A source of moves, on the driver.
 
-    `logs_generated_columns`: its log tells the values of generated columns. `logs_all_tables`: it tells of every table, whenever
-    that was made. `level`: what its log tells to belong together.
+    `keeps_position`: the source remembers the position that was confirmed.
+    `logs_generated_columns`: its log has the values of generated columns.
+    `logs_all_tables`: its log has changes of every table, including tables created after `begin_log`.
+    `level`: the largest unit whose changes the log keeps together.
     """
 
     keeps_position: bool
@@ -153,119 +162,129 @@ class Source(Protocol):
     level: Consistency
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
-        """All that stands in the way of moving these tables, each with what to do. Changes nothing."""
+        """Returns everything that prevents a move of these tables, each with its fix. Changes nothing."""
 
     def retention(self, task: str) -> Retention:
-        """What the task has here, and how long the log that it needs is kept."""
+        """Returns what the task has left on the source, and how long the source retains the log for it."""
 
-    def chunk_source(self) -> ChunkSource: ...
+    def chunk_source(self) -> ChunkSource:
+        """Returns what reads chunks on executors. Does not connect."""
 
     def structure(self, table: Table) -> Structure:
-        """How the table would be made on another server of the same engine, as it is at this moment."""
+        """Returns how to create the table on another server of the same engine, as it is at this moment."""
 
     def wiring(self, table: Table) -> Wiring:
-        """What a server of another engine has to know beyond the table's description, as it is at this moment."""
+        """Returns what another engine needs beyond the table's description, as it is at this moment."""
 
     def added_column_values(
         self, table: Table, columns: Sequence[Column], logged: Mapping[str, str | None] | None
     ) -> dict[str, str | None]:
-        """What rows got in new columns that were there before them, in the words of a default; None: nothing.
+        """Returns the value that existing rows got in each of these new columns, written as a default; None: none.
 
-        `logged` is what the log says of it, if it does. UnsupportedError if it can't be known.
+        `logged` is what the log says about it; None if it says nothing. UnsupportedError if the value is unknown.
         """
 
     def refuses(self, table: Table) -> str | None:
-        """Why the table can't be moved without losing something, if it can't."""
+        """Returns why moving the table would lose something; None if it can move."""
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
-        """Makes sure that the log of these tables is kept from now on; the position from which on it is."""
+        """Makes the source retain the log of these tables. Returns the position from which on it does."""
 
-    def log(self, task: str) -> ChangeLog: ...
+    def log(self, task: str) -> ChangeLog:
+        """Returns the task's change log for executors."""
 
     def drop_task(self, task: str) -> None:
-        """Removes all that a task left here."""
+        """Removes everything that a task has left on the source."""
 
 
 class Target(Protocol):
-    """A target as the driver sees it: keeps progress, makes room, merges. Not for use by two threads.
+    """A target of moves, on the driver: stores progress, creates stages, merges. Two threads must not share one.
 
-    `level`: the most that it can make of changes.
+    `level`: how safely it can apply changes. Methods with a `fence` raise FencedError, and change nothing, if another
+    mover has taken the task over.
     """
 
     progress: ProgressTables
     level: TargetLevel
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
-        """All that stands in the way of writing to these tables, each with what to do. Changes nothing."""
+        """Returns everything that prevents writing to these tables, each with its fix. Changes nothing."""
 
     def is_prepared(self) -> bool:
-        """Whether there are tables that progress is kept in."""
+        """Returns whether the progress tables exist."""
 
     def tables_with_rows(self, tables: Sequence[TableName]) -> set[TableName]:
-        """Those of the tables that have rows, as far as the user may look."""
+        """Returns those of the tables that have rows. Leaves out tables that the user may not read."""
 
     def prepare(self) -> None:
-        """Makes the tables that progress is kept in, if they are missing."""
+        """Creates the progress tables if they are missing."""
 
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
-        """How a table of another engine would be made here; or the columns that can't be."""
+        """Returns how to create a table of another engine here, or the columns that no type here can hold."""
 
     def missing_types(self, types: Sequence[str]) -> list[str]:
-        """Those of the types (Structure.needs) that are not there."""
+        """Returns those of the types (Structure.needs) that do not exist here."""
 
     def built(self, table: TableName) -> Built:
-        """The indexes and constraints that a table has."""
+        """Returns the names of the indexes and constraints that a table has."""
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
-        """Runs statements of a Structure. FencedError if another mover has taken the task over."""
+        """Runs statements of a Structure, with these names in place of its placeholders."""
 
     def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
-        """Empty stages, by source table, like which those of each try are made. All that earlier ones left go."""
+        """Creates an empty stage for each source table, after which each attempt's stage is modelled.
 
-    def drop_stages(self, stages: Sequence[StageTable]) -> None: ...
+        Drops everything that earlier stages left.
+        """
+
+    def drop_stages(self, stages: Sequence[StageTable]) -> None:
+        """Drops these stages."""
 
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
-        """Applies what is staged in one transaction, with the progress if asked. Returns what was unexpected, in words.
+        """Applies the staged changes in one transaction, together with the progress if `with_progress`.
 
-        FencedError if another mover has taken the task over. UnreachableError if the target is not where the merge
-        begins, or what is staged is not there any more; nothing is applied then.
+        Returns what was unexpected, in words. UnreachableError, and nothing is applied, if the target is not at the
+        position where the merge starts, or the staged rows no longer exist.
         """
 
     def record(self, fence: Fence, merge: Merge) -> None:
-        """Writes the progress of a merge by itself."""
+        """Records the progress of a merge on its own."""
 
     def restored_tables(
         self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]
     ) -> dict[TableName, str]:
-        """Source tables whose target was restored without the progress, and what it lacks."""
+        """Returns the source tables whose target was restored without its progress, and what each target lacks."""
 
     def mark_altered(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
-        """The mover has altered their tables itself: none of them was restored."""
+        """Records that the mover itself has altered these tables, so that they do not count as restored."""
 
     def drop_task(self, fence: Fence) -> None:
-        """Removes all that a task left here, its target tables aside."""
+        """Removes everything that a task has left on the target, except the target tables."""
 
     def load_problem(self) -> Problem | None:
-        """Why the server's load can't be measured by this user, and what to do; None: it can."""
+        """Returns why this user can't measure the server's load, with the fix; None if the user can."""
 
     def lag_problem(self) -> Problem | None:
-        """Why the lag of the server's replicas can't be measured by this user, and what to do; None: it can."""
+        """Returns why this user can't measure the lag of the server's replicas, with the fix; None if the user can."""
 
     def load(self) -> int:
-        """How many statements the server runs, this one aside."""
+        """Returns how many statements the server is running, without this one."""
 
     def replica_lag(self) -> float | None:
-        """How many seconds the slowest replica is behind; None if no replica is connected."""
+        """Returns how many seconds the slowest replica is behind; None if no replica is connected."""
 
-    def loader(self) -> Loader: ...
+    def loader(self) -> Loader:
+        """Returns what writes lines on executors. Does not connect."""
 
-    def reconnect(self) -> None: ...
+    def reconnect(self) -> None:
+        """Replaces a connection that may be broken."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the connections. Loaders stay usable."""
 
 
 def key_scan(transfer: Transfer) -> Scan:
-    """The source's key, as ranges are cut in it; not ordered if the engine sorts it in no order to rely on."""
+    """Returns a scan of the source's key, without an order if the engine's order is not reliable."""
     columns = tuple(_key_column(transfer.source_columns[place]) for place in transfer.key)
     places = tuple(range(len(columns)))
     ordered = all(c.column.order is not None and not c.column.nullable for c in columns)
@@ -278,6 +297,6 @@ def _key_column(column: Column) -> ScanColumn:
 
 
 def canonical_keys(transfer: Transfer, keys: Sequence[Key]) -> list[Key]:
-    r"""Keys in tab form as canonical text, which differs in bytes alone: 0x instead of \x."""
+    r"""Turns keys of copy_text into canonical text, which differs only for bytes: 0x instead of \x."""
     is_bytes = [transfer.source_columns[place].type.name is TypeName.BINARY for place in transfer.key]
     return [tuple("0x" + t[2:] if b else t for t, b in zip(key, is_bytes, strict=True)) for key in keys]

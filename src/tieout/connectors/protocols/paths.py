@@ -1,11 +1,11 @@
-"""How rows are read to be checked: entries of indexes, rows that break constraints, values that break rules.
+"""Reading rows and index entries to check them.
 
-Entries are read by two paths: through the table, where they are what the index should hold, and through the index
-itself. Each says how it is known to have taken that path.
+Entries are read by two paths: through the table, which shows what the index should hold, and through the index itself.
+Each path has `evidence` that the engine took it.
 
-Rows that break constraints are found by the engine itself; so are values: rules in its own SQL, all of a table's asked
-at once, and only what breaks one is sent. A value that the engine itself fails on makes an error of all that is read
-with it: the path is then asked of ever smaller parts.
+The engine itself finds rows that violate constraints, and values that break rules: Tieout writes the rules in the
+engine's SQL, tests all rules of a table at once and reads only what breaks one. If the engine fails on a value,
+everything that it reads with it ends in an error, so the check divides the key range until the value is alone.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class Path(Protocol):
-    """A way to read, on executors: picklable. A batch has columns for `address`, then for `columns`.
+    """A way to read rows or entries. Runs on executors: picklable. A batch has columns for `address`, then `columns`.
 
-    An address leads from an entry to its row. Without one, rows and entries are compared as multisets.
+    An address leads from an entry to its row. Without addresses, rows and entries are compared as multisets.
     """
 
     @property
@@ -41,26 +41,27 @@ class Path(Protocol):
     def columns(self) -> tuple[ScanColumn, ...]: ...
 
     @property
-    def evidence(self) -> str: ...
+    def evidence(self) -> str:
+        """How it is known that the engine takes this path, for the report."""
 
     @property
     def division(self) -> Any:
-        """What `parts` are cut by, as JSON."""
+        """What `parts` are computed from, as JSON. A resumed job passes it to `divided_by` to get the same parts."""
 
     def divided_by(self, division: Any) -> Self:
-        """The same, cut as it was when that was its extent."""
+        """Returns this path with an earlier division."""
 
     def parts(self, most: int) -> Sequence[Any]:
-        """Up to so many, of about the same size, that are all of it; picklable."""
+        """Returns up to `most` parts of about the same size that together are the whole path. Parts are picklable."""
 
     def read(self, part: Any) -> Iterator[pa.RecordBatch]:
-        """May raise NeedsCautiousReader, even after batches were handed out."""
+        """Yields the rows or entries of a part. May raise NeedsCautiousReader, even after the first batches."""
 
     def cautious(self) -> Self:
-        """The same, that never raises NeedsCautiousReader."""
+        """Returns the same path, slower, which never raises NeedsCautiousReader; it may be this one."""
 
     def coverage_gap(self, entries: int) -> str | None:
-        """Why there may be more than the entries that were read, of which there were so many; None if not."""
+        """Returns why there may be more entries than the number that was read; None if there can't be."""
 
 
 Values = tuple[str | None, ...]
@@ -68,9 +69,9 @@ Values = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Disorder:
-    """Two neighbours in an index, of which the second should be before the first; by their columns' canonical text.
+    """Two adjacent entries of an index in the wrong order, as canonical text of their columns.
 
-    `place` is where they are, in the engine's own words, `page` the number of the first one's, if there are pages.
+    `place`: where they are, in the engine's words. `page`: the page number of the first one, where there are pages.
     """
 
     first: Values
@@ -81,24 +82,24 @@ class Disorder:
 
 @runtime_checkable
 class ChecksOrder(Protocol):
-    """A path that can tell in which order entries are."""
+    """An index path that can also check the order of entries. All but `disorders` runs on executors."""
 
     def order_parts(self, most: int) -> Sequence[Any]:
-        """Up to so many that are all of it."""
+        """Returns up to `most` parts that together are the whole index."""
 
     def order_of(self, part: Any) -> Any:
-        """What it takes to know of one part; picklable."""
+        """Returns what `disorders` needs to know about one part; picklable."""
 
     def disorders(self, parts: Sequence[Any]) -> list[Disorder]:
-        """What seems wrong in all parts together."""
+        """Returns the adjacent entries that seem to be in the wrong order, from the results for all parts."""
 
     def still_wrong(self, suspects: Sequence[Disorder]) -> list[Disorder]:
-        """What is wrong at another look, at least where these were."""
+        """Reads again, at least where the suspects are, and returns what is in the wrong order now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfound:
-    """A row that an index does not lead to: its address, and the beginnings of columns that it should be found by."""
+    """A row that an index does not lead to: its address, and the prefixes of columns by which it should be found."""
 
     address: Values
     beginnings: Values
@@ -106,7 +107,7 @@ class Unfound:
 
 @dataclass(frozen=True, slots=True)
 class UnfoundRows:
-    """`cut`: there may be more."""
+    """`cut`: there may be more rows."""
 
     rows: tuple[Unfound, ...]
     cut: bool
@@ -114,72 +115,73 @@ class UnfoundRows:
 
 @runtime_checkable
 class LooksRowsUp(Protocol):
-    """A path that does not show all that its entries hold: rows are looked up by the rest."""
+    """An index path that can't show all that its entries hold: it looks rows up by the rest."""
 
     def unfound(self, most: int) -> UnfoundRows:
-        """Up to so many of the rows, of one moment, that are not found by what they are. On executors."""
+        """Returns up to `most` rows of one snapshot that the index does not find by their values. Runs on executors."""
 
 
 @runtime_checkable
 class AtMoments(Protocol):
-    """A path of an engine that can show several reads one moment. `freezes`: if it does for this table."""
+    """A path of an engine in which several reads can share a snapshot. `freezes`: they can for this table."""
 
     @property
     def freezes(self) -> bool: ...
 
     def frozen(self) -> AbstractContextManager[Callable[[Any], Any]]:
-        """In the block, what makes of a path of this table the same path at that moment. On executors."""
+        """Gives the block a function that makes any path of this table read one snapshot. Runs on executors."""
 
 
 @runtime_checkable
 class FollowsEntries(Protocol):
-    """A path without addresses that can still tell where entries lead."""
+    """An index path without addresses that can still find the rows that entries lead to."""
 
     def follow(self, values: Sequence[str | None], columns: Sequence[ScanColumn]) -> pa.Table | None:
-        """The rows that entries of these values lead to: the address, then the columns. None if it can't be told."""
+        """Returns the rows that entries with these values lead to: the address, then the columns. None if unknown."""
 
 
 class RowVersions(Protocol):
-    """What entries may point to beside the rows that a reader sees. Of engines whose addresses are numbers."""
+    """Row versions that entries may point to besides the visible rows, in engines whose addresses are numbers."""
 
     def entry_addresses(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """What entries have for the rows at these addresses."""
+        """Returns the addresses that entries hold for the rows at these addresses."""
 
     def invisible(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Addresses that entries may have, and that are none of these rows'."""
+        """Returns the addresses that entries may hold and that belong to none of these rows."""
 
 
 class TablePath(Path, Protocol):
-    """The path through the table: what its indexes should hold, for several of them at once.
+    """The path through the table, which shows what several indexes should hold.
 
-    A condition is a column, too: an expression of type BOOLEAN. `has_versions`: entries may have another address for a
-    row than it has.
+    The condition of a partial index is a column too: an expression of type BOOLEAN. `has_versions`: entries may hold
+    another address for a row than the row has.
     """
 
     @property
     def has_versions(self) -> bool: ...
 
     def versions(self, part: Any) -> RowVersions | None:
-        """None if a reader sees all that an entry may point to."""
+        """Returns the row versions of a part; None if readers see everything that an entry may point to."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotCheckable:
-    """An index that no path leads through, or a constraint that rows can't be asked, and why."""
+    """Why a check can't run: no path leads through the index, or the engine can't test rows for the constraint."""
 
     reason: str
 
 
 SHOWN_BYTES = 200
-"""Of a value that is shown, no more than this."""
+"""How much of a value reports show."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """`broken` is a condition in the engine's SQL: true of a row whose value is wrong. `says` is the rule in words.
+    """A rule for the values of a column. `says` is the rule in words.
 
-    `shown` are what to tell of such a row: names, and expressions that give bytes or text. `constraint` is what the
-    checks of constraints call it, if it is one.
+    `broken`: a condition in the engine's SQL that is true for a row whose value is wrong.
+    `shown`: what to report about such a row, as names and SQL expressions that return bytes or text.
+    `constraint`: the name under which constraint checks test the same rule, if they do.
     """
 
     kind: FailureKind
@@ -192,9 +194,9 @@ class ValueRule:
 
 @dataclass(frozen=True, slots=True)
 class BrokenValue:
-    """A row that breaks the `rule`th of the rules; None: the row can't be read at all.
+    """A row that breaks a rule. `rule` is its number; None if the row can't be read at all.
 
-    `place` is where it lies in the engine's own words. `error` is what the engine said, if it failed.
+    `place`: the row address as the engine writes it. `error`: the engine's message, if it failed.
     """
 
     rule: int | None
@@ -207,14 +209,14 @@ class BrokenValue:
 
 @dataclass(frozen=True, slots=True)
 class RuleCounts:
-    """How many rows there are, and how many break each of the rules that were asked."""
+    """How many rows there are, and how many of them break each tested rule."""
 
     rows: int
     broken: tuple[int, ...]
 
 
 class UnreadableValue(Exception):
-    """The engine fails on a value, in these words. It never leaves the piece of work. `kind`, if they tell it."""
+    """The engine failed on a value. Never leaves the executor. `kind`: the failure, if the message shows which."""
 
     def __init__(self, kind: FailureKind | None, message: str) -> None:
         super().__init__(message)
@@ -223,43 +225,48 @@ class UnreadableValue(Exception):
 
 
 class ValuePath(Protocol):
-    """A way through the table, on executors: picklable. May raise UnreadableValue."""
+    """Tests the values of a table. Runs on executors: picklable.
+
+    Methods that read raise UnreadableValue if the engine fails on a value. Any other error says nothing about the data.
+    """
 
     @property
     def rules(self) -> tuple[ValueRule, ...]: ...
 
     @property
     def unchecked_columns(self) -> tuple[tuple[str, str], ...]:
-        """Columns that some rule can't be asked of, and why."""
+        """Columns for which some rule can't be tested, and why."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that rows are called by."""
+        """The columns that identify rows in failures."""
 
     @property
-    def evidence(self) -> str: ...
+    def evidence(self) -> str:
+        """How it is known that the engine takes this path, for the report."""
 
     def parts(self, most: int) -> Sequence[Any]:
-        """Up to so many, that are all of it; picklable."""
+        """Returns up to `most` parts that together are the whole table. Parts are picklable."""
 
     def pieces(self, part: Any) -> Iterator[Any]:
-        """The part in smaller ones, each for one statement."""
+        """Divides a part into pieces, each for one statement."""
 
-    def count_broken(self, piece: Any, rules: Sequence[int]) -> RuleCounts: ...
+    def count_broken(self, piece: Any, rules: Sequence[int]) -> RuleCounts:
+        """Counts the rows of a piece, and those that break each of these rules."""
 
     def broken(self, piece: Any, rules: Sequence[int]) -> list[BrokenValue]:
-        """The rows that break one of these rules, for each of them."""
+        """Returns the rows that break one of these rules, once for each rule."""
 
     def halves(self, piece: Any) -> Sequence[Any]:
-        """Two smaller ones; none if it is a single place."""
+        """Divides a piece in two; empty if it is a single row or place."""
 
     def row_of(self, piece: Any) -> tuple[str | None, tuple[str | None, ...] | None]:
-        """Place and key of the row that is all of the piece, as far as they can be read."""
+        """Returns address and key of the only row of a piece, as far as the engine can read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineFinding:
-    """What the engine's own checker says, in its words; and what they are about, as far as they tell."""
+    """A message of the engine's own checker, and what it is about, as far as the message says."""
 
     message: str
     index: str | None = None
@@ -269,9 +276,9 @@ class EngineFinding:
 
 @dataclass(frozen=True, slots=True)
 class EngineCheck:
-    """What came of the engine's own checker for one table. `unchecked`: what kept it from going to the end.
+    """The result of the engine's own checker for one table. `unchecked`: why it did not finish.
 
-    `absent`: it could not even begin, since the server does not have it; `unchecked` says what to install.
+    `absent`: it could not start because the server does not have it; `unchecked` says what to install.
     """
 
     name: str
@@ -282,7 +289,7 @@ class EngineCheck:
 
 
 def shown_text(raw: bytes | str | None) -> str | None:
-    """A value as a reader sees it; what is no text, in hexadecimal."""
+    """Returns a value as reports show it: text, or hexadecimal if the bytes are not valid text."""
     if raw is None:
         return None
     if isinstance(raw, str):
@@ -304,9 +311,9 @@ def shown_text(raw: bytes | str | None) -> str | None:
 class OnlyRows:
     """Some rows of a table, by their keys: canonical text, in the order of `Table.key`.
 
-    What is asked of a row alone is asked of these. A key has to be unique among these and all that have the same
-    values. A foreign key is asked of these, and of the rows that refer to its `parents`: by the foreign key's name,
-    values of the parent's columns, in the order of the reference. They are read through whatever index leads to them.
+    A constraint of single rows is tested on these. A key must be unique among these and all rows with the same values.
+    A foreign key is tested on these and on the rows that refer to its `parents`: values of the parent's columns in the
+    order of the reference, by the foreign key's name. The engine may use any index to find the rows.
     """
 
     keys: tuple[Key, ...] = ()
@@ -314,19 +321,21 @@ class OnlyRows:
 
 
 class QueryRunner(Protocol):
-    """Sends statements, on executors: picklable, opens its own connections. Reads only."""
+    """Runs queries that only read. Runs on executors: picklable, opens its own connections."""
 
     def rows(self, statement: str, columns: Sequence[ScanColumn]) -> Iterator[pa.RecordBatch]:
-        """Each column in a wire form that `decode` takes."""
+        """Yields the result, each column in a wire form that `decode` takes."""
 
     def numbers(self, statement: str) -> tuple[int, int]:
-        """The only row."""
+        """Returns the two numbers of a result with one row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`probe` counts the rows that are asked, and those that may break something: if there are none of these, there is
-    nothing to list. If `sure`, they do break it: then something has to be listed.
+    """Two queries for a part of the rows. `probe` counts the tested rows, and those that may violate a constraint.
+
+    If it counts none of the latter, `listing`, which returns them, need not run. If `sure`, each counted row does
+    violate the constraint, so `listing` must return some.
     """
 
     probe: str
@@ -336,11 +345,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Violations:
-    """A way to find the rows that break some constraints: several that are asked of each row alone, or one other.
+    """How to find the rows that violate constraints: several that each row can be tested for alone, or one other.
 
-    A batch of the listing has columns for `address`, then for the row's `key`, then for `values`, which are what the
-    constraints are about. Behind these are `marks`. Of constraints that are asked of a row alone: for each, whether the
-    row breaks it. Of a key: a number that rows of the same values have in common. Of a foreign key: none.
+    A batch of a listing has columns for `address`, then for the row's `key`, then for `values`, the columns of the
+    constraints, then for `marks`. For constraints of single rows, there is one mark for each: whether the row violates
+    it. For a key, there is one: a number that rows with the same values share. For a foreign key, there is none.
     """
 
     constraints: tuple[ConstraintInfo, ...]
@@ -358,12 +367,12 @@ class Violations:
 
 
 def exact_columns(table: Table, names: Sequence[str]) -> list[ScanColumn]:
-    """Those of these columns that can be read exactly."""
+    """Returns those of the columns that can be read exactly."""
     kinds = [(table.column(name), common_kind(table.column(name).type, table.column(name).type)) for name in names]
     return [ScanColumn(column, kind) for column, kind in kinds if isinstance(kind, Kind)]
 
 
 def exact_key(table: Table) -> tuple[ScanColumn, ...]:
-    """The columns that rows are called by; none if one of them can't be read exactly."""
+    """Returns the key's columns, which identify rows; empty if one of them can't be read exactly."""
     columns = exact_columns(table, table.key)
     return tuple(columns) if len(columns) == len(table.key) else ()

@@ -1,7 +1,7 @@
-"""What a connector offers that can be written to.
+"""Writing to a database for repairs.
 
-A Writer carries out changes of rows, given as text, on one connection. A Repairer can do more than change rows: it ends
-what a check found.
+A Writer changes rows, given as canonical text, on one connection. A Repairer can also rebuild indexes, advance
+sequences and suspend constraints: what the repair of a check's failures needs.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 
 Row = Mapping[str, str | None]
-"""Columns of a table and their values as canonical text; None is NULL."""
+"""Values by column, as canonical text; None is NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key of `child` to a table: child.columns refer to its columns `to`."""
+    """A foreign key: `columns` of the table `child` refer to the columns `to` of another table."""
 
     name: str
     child: TableName
@@ -37,14 +37,14 @@ class Reference:
 
     @property
     def loses(self) -> bool:
-        """Whether a DELETE of the row that is referred to would silently change or delete rows of the child."""
+        """Whether a DELETE of the referenced row would silently change or delete rows of the child."""
         return self.on_delete.upper() not in ("NO ACTION", "RESTRICT")
 
 
 class Refused(Exception):
-    """The engine did not take a statement, or no statement can say it; what was done before it stands.
+    """The engine refused a statement, or no literal can express a value. Earlier statements stay in effect.
 
-    `collides`: another row has the unique value that this one wants.
+    `collides`: another row has the same unique value.
     """
 
     def __init__(self, message: str, *, collides: bool = False) -> None:
@@ -54,64 +54,71 @@ class Refused(Exception):
 
 
 class TryAgain(Exception):
-    """The transaction had to give way to another one. Rolled back and begun anew, it may go through."""
+    """The transaction gave way to another one. After a rollback, the caller may run it again."""
 
 
 class Statements(Protocol):
-    """The change of one row as one statement, in an engine's dialect. Generated columns are never written.
+    """Writes the change of one row as one SQL statement. Works on the driver, without a connection.
 
-    Text of any content can't break out of its literal. Raises Refused for a value that no literal can say.
+    Never writes generated columns. No text can break out of its literal. Raises Refused for a value that no literal
+    can express.
     """
 
     def opening(self) -> Sequence[str]:
-        """What a file of statements begins with: a session in which they mean what they say."""
+        """Returns the first statements of an SQL file: they give the session the settings that the rest relies on."""
 
     def begin(self) -> Sequence[str]:
-        """Begins a transaction of the file."""
+        """Returns the statements that start a transaction of the file."""
 
     def closing(self) -> Sequence[str]:
-        """What a file ends with: the session is left as it was found."""
+        """Returns the last statements of a file: they restore the session's settings."""
 
-    def insert(self, table: Table, row: Row) -> str: ...
+    def insert(self, table: Table, row: Row) -> str:
+        """Returns an INSERT of one row."""
 
-    def update(self, table: Table, key: Row, row: Row) -> str: ...
+    def update(self, table: Table, key: Row, row: Row) -> str:
+        """Returns an UPDATE that gives the row with this key the values of `row`."""
 
     def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
-        """Deletes nothing if a row refers to it by one of the foreign keys `unless`."""
+        """Returns a DELETE that deletes nothing if a row refers to this one by one of the foreign keys `unless`."""
 
 
 class Writer(Protocol):
-    """Changes rows on one connection, in transactions. Lives on the driver, not for use by two threads."""
+    """Changes rows on one connection, in transactions. Lives on the driver; two threads must not share one."""
 
     statements: Statements
 
     def exact(self, column: Column) -> Kind:
-        """The form in which a value, read and written back, is what it was: spelling, scale and order included."""
+        """Returns the form that preserves a value exactly when it is read and written: spelling, scale and order."""
 
     def references(self, table: Table) -> Sequence[Reference]:
-        """The foreign keys that refer to the table."""
+        """Returns the foreign keys that refer to the table."""
 
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
-        """The rows with these keys, as a Reader's lookup gives them; locked to the transaction's end if asked."""
+        """Yields the rows with these keys, as Reader.lookup does. `lock`: locks them until the transaction ends."""
 
     def begin(self, *, deferred: bool = False) -> None:
-        """Begins a transaction; `deferred` lets constraints that can wait be checked at its end."""
+        """Starts a transaction. `deferred`: checks constraints at its end, where the engine can."""
 
     def execute(self, statement: str) -> int:
-        """Rows changed. Raises Refused with the transaction as it was before, TryAgain, or an EndpointError."""
+        """Runs a statement and returns the number of changed rows.
+
+        Raises Refused and leaves the transaction as it was before, or raises TryAgain or an EndpointError.
+        """
 
     def commit(self) -> None:
-        """Raises Refused if the engine rolled back instead."""
+        """Commits. Raises Refused if the engine rolled back instead."""
 
     def rollback(self) -> None:
-        """Never raises: a connection that is gone has rolled back."""
+        """Rolls back. Never raises: a lost connection has rolled back."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What a foreign key refers to: `columns` are the child's, `to` the parent's."""
+    """The table that a foreign key refers to. `columns` are columns of the child, `to` those of the parent."""
 
     table: TableName
     columns: tuple[str, ...]
@@ -120,7 +127,7 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """`event`: INSERT, UPDATE or DELETE. One of several events is told several times."""
+    """A trigger for one `event`: INSERT, UPDATE or DELETE. A trigger for several events is listed once for each."""
 
     name: str
     event: str
@@ -128,7 +135,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """Statements between which a row may break a constraint, and what people have to know of it afterwards."""
+    """Statements to run before and after a row that violates a constraint. `note`: what users must know then."""
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -136,61 +143,75 @@ class Suspension:
 
 
 class Repairer(Writer, Protocol):
-    """Repairs what a check found."""
+    """Repairs what a check found, and undoes such repairs. Lives on the driver.
+
+    Opened with `enforce_constraints`, the engine checks constraints on every row that it writes. Opened without, to
+    undo a repair, it can write back a row that violates them.
+    """
 
     rewrite_events: Sequence[str]
-    """The events of the statements of `rewrite_statements`."""
+    """The trigger events that `rewrite_statements` causes."""
 
     def triggers(self, table: Table) -> Sequence[Trigger]:
-        """People's own, that a change of a row may set off in this session."""
+        """Returns the users' triggers that a change of a row can fire in this session."""
 
     def address_column(self, table: Table) -> Column | None:
-        """What stands for a column, and is the place of a row as failures have it; None if rows have none."""
+        """Returns a column that stands for the row address, as failures show it; None if rows have no address."""
 
     def columns_from_address(self, table: Table, place: str) -> Row:
-        """The columns of a row that its place tells."""
+        """Returns the columns whose values follow from a row's address."""
 
-    def is_transactional(self, table: Table) -> bool: ...
+    def is_transactional(self, table: Table) -> bool:
+        """Returns whether a rollback undoes changes of the table."""
 
     def no_index_hint(self, table: Table) -> str | None:
-        """SQL behind a table's name in SELECT, so that no index is read."""
+        """Returns SQL to put behind the table's name in a SELECT, so that it reads no index; None: nothing to put."""
 
     def read_no_index(self) -> None:
-        """Until the transaction ends, statements find rows without any index, where the engine can."""
+        """Makes statements find rows without any index until the transaction ends, where the engine can."""
 
     def rebuild_statements(self, table: Table, index: str) -> Sequence[str]:
-        """What makes an index anew, as statements."""
+        """Returns the statements that rebuild an index."""
 
     def rebuild(self, table: Table, index: str) -> None:
-        """Carries that out, also if it was broken off before. In no transaction; raises Refused."""
+        """Rebuilds an index, even if an earlier rebuild was interrupted. Outside of transactions; raises Refused."""
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
-        """Values that several rows have in columns that have to be unique, the first few. In no transaction."""
+        """Returns a few values that several rows have in columns that must be unique. Outside of transactions."""
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
-        """What a foreign key of this name, or else of these columns, refers to."""
+        """Returns what the foreign key with this name, or else the one with these columns, refers to."""
 
     def default_statement(self, table: Table, key: Row, columns: Sequence[str]) -> str:
-        """Gives columns of a row their defaults."""
+        """Returns a statement that gives columns of a row their defaults."""
 
     def rewrite_statements(self, table: Table, key: Row, row: Row) -> Sequence[str]:
-        """Statements, of which each changes one row: it is written again as it is, and what is generated from it."""
+        """Returns statements that write a row again unchanged, so that the engine recomputes its generated columns.
+
+        Each of them changes one row.
+        """
 
     def advance_statements(self, table: Table, column: str, sequence: str | None) -> Sequence[str]:
-        """Lets a sequence, by the name that failures have, go on behind a column's values; one that is there stays."""
+        """Returns statements that advance a sequence beyond a column's values, and never set it back.
+
+        `sequence` is its name in the failure.
+        """
 
     def suspension(self, table: Table, constraints: Sequence[str]) -> Suspension:
-        """For a session that is not enforce_constraints, where its settings do not suffice."""
+        """Returns what to run around a row that violates these constraints, if the session's settings don't suffice.
+
+        Only for a repairer opened without `enforce_constraints`.
+        """
 
     def make_quarantine(self, schema: str) -> str:
-        """What makes the table of `quarantine_table`, if it is not there."""
+        """Returns a statement that creates the table of `quarantine_table` if it does not exist."""
 
     def run(self, statement: str) -> None:
-        """In no transaction; raises Refused."""
+        """Runs a statement outside of transactions; raises Refused."""
 
 
 def named_sequence(shown: str) -> TableName:
-    """By the name that a failure has."""
+    """Parses the name of a sequence in a failure. Raises Refused if it can't be one."""
     found = TableName.parse(shown)
     if found is None:
         raise Refused(f"no sequence is called {shown}")
@@ -198,7 +219,7 @@ def named_sequence(shown: str) -> TableName:
 
 
 def duplicates_of(dialect: Dialect, table: Table, columns: Sequence[str], through: str | None) -> str:
-    """`through` forces a read of the rows themselves."""
+    """Returns a query for values that several rows have. `through` makes it read the rows instead of an index."""
     names = [dialect.quote(name) for name in columns]
     source = " ".join(filter(None, [dialect.table(table.name), through]))
     known = " AND ".join(f"{name} IS NOT NULL" for name in names)
@@ -210,7 +231,7 @@ def duplicates_of(dialect: Dialect, table: Table, columns: Sequence[str], throug
 
 @contextmanager
 def refused_if_in_the_way() -> Iterator[None]:
-    """For statements that are not tried again."""
+    """Turns TryAgain into Refused, for statements that nobody runs again."""
     try:
         yield
     except TryAgain as waiting:
@@ -218,11 +239,11 @@ def refused_if_in_the_way() -> Iterator[None]:
 
 
 def quarantine_table(schema: str) -> Table:
-    """Where a copy of what a repair removes is kept. A change of a plan has rows of its own, told apart by `part`.
+    """Describes the table that keeps a copy of what a repair removes. Each step of a plan has one row for each `part`.
 
-    Written in the transaction of the change, it is also what tells, after a crash, whether that was committed.
-    `what` is a row, an entry of an index, or a mark that something was done. `row_values` is what was there before,
-    `left_values` what the repair has left there.
+    A repair writes it in the same transaction as the change, so after a crash it also shows whether that transaction
+    was committed. `what` is a row, an index entry, or a mark that a step was done. `row_values` are the values before
+    the repair, `left_values` those after it.
     """
     names = ("failure", "what", "table_name", "row_key", "row_values", "left_values", "kept_at", "undone_at")
     columns = (
@@ -235,7 +256,7 @@ def quarantine_table(schema: str) -> Table:
 
 
 def quarantine_definition(name: str, text: str, options: str = "") -> str:
-    """`text` is the engine's type for text of any length."""
+    """Returns the statement that creates the quarantine table. `text` is the engine's type for text of any length."""
     return (
         f"CREATE TABLE IF NOT EXISTS {name} (plan VARCHAR(40) NOT NULL, change_number INTEGER NOT NULL, "
         f"part INTEGER NOT NULL, failure VARCHAR(60), what VARCHAR(20), table_name {text}, row_key {text}, "

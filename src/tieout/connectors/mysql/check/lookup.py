@@ -58,7 +58,7 @@ class MySQLLookup:
 
     all_rows = rows
 
-    def entries(self, number: int, rows: Sequence[ChangedRow], told: Sequence[str]) -> Iterator[FoundEntries]:
+    def entries(self, number: int, rows: Sequence[ChangedRow], hints: Sequence[str]) -> Iterator[FoundEntries]:
         index = self.indexes[number]
         columns = (*self.address, *(column.read for column in index.columns))
         with translated(self.url), self._connection() as connection:

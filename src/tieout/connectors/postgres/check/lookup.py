@@ -64,9 +64,9 @@ class PostgresLookup:
     def all_rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
         yield from self._rows(self._among(keys), HEAP_ONLY)
 
-    def entries(self, number: int, rows: Sequence[ChangedRow], told: Sequence[str]) -> Iterator[FoundEntries]:
+    def entries(self, number: int, rows: Sequence[ChangedRow], hints: Sequence[str]) -> Iterator[FoundEntries]:
         index = self.indexes[number]
-        known = [json.loads(each) for each in told]
+        known = [json.loads(each) for each in hints]
         own = pa.array([each[0] for each in known], pa.int64())
         probes = list(dict.fromkeys([*self._own(index, known), *_before(index, rows)]))
         for start in range(0, len(probes), _AT_ONCE):
