@@ -23,7 +23,7 @@ from tieout.checks.checked import Checked, constraint_not_checked
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, Part, Violations
+from tieout.connectors.protocols.paths import OnlyRows, ViolationQuery, Violations
 from tieout.errors import TieoutError
 from tieout.model.check_statements import Family
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
@@ -74,7 +74,7 @@ class Look:
     """Reads one part of the table for all constraints of a query."""
 
     violations: Violations
-    part: Part
+    part: ViolationQuery
     rows_per_second: float | None = None
 
     def run(self) -> Iterator[Seen]:

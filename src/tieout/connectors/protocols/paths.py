@@ -331,7 +331,7 @@ class QueryRunner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ViolationQuery:
     """Two queries for a part of the rows. `probe` counts the tested rows, and those that may violate a constraint.
 
     If it counts none of the latter, `listing`, which returns them, need not run. If `sure`, each counted row does
@@ -358,7 +358,7 @@ class Violations:
     key: tuple[ScanColumn, ...]
     values: tuple[ScanColumn, ...]
     marks: tuple[ScanColumn, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ViolationQuery, ...]
     evidence: str
 
     @property

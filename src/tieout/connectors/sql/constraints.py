@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
-from tieout.connectors.protocols.paths import OnlyRows, Part, exact_columns
+from tieout.connectors.protocols.paths import OnlyRows, ViolationQuery, exact_columns
 from tieout.connectors.sql import select
 from tieout.connectors.sql.dialect import Dialect
 from tieout.model.canonical_kinds import Form, Kind
@@ -116,7 +116,7 @@ class ConstraintScan:
 class ConstraintQueries:
     """`marks` are the columns that a listing has behind those of the ConstraintScan."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ViolationQuery, ...]
     marks: tuple[ScanColumn, ...] = ()
 
 
@@ -146,7 +146,7 @@ def _of_rows(engine: ConstraintDialect, scan: ConstraintScan, ranges: Sequence[s
     for within in ranges:
         where = f"{within} AND {_among(engine, scan)}"
         probe = f"SELECT COUNT(*), COUNT(CASE WHEN {anything} THEN 1 END) FROM {source} WHERE {where}"
-        parts.append(Part(probe, f"SELECT {columns} FROM {source} WHERE {where} AND ({anything})"))
+        parts.append(ViolationQuery(probe, f"SELECT {columns} FROM {source} WHERE {where} AND ({anything})"))
     return ConstraintQueries(tuple(parts), marks)
 
 
@@ -170,7 +170,7 @@ def _of_key(engine: ConstraintDialect, scan: ConstraintScan) -> ConstraintQuerie
     groups = engine.grouped("COUNT(*) AS n", source, condition, keys)
     probe = f"SELECT COALESCE(SUM(n), 0), COUNT(CASE WHEN n > 1 THEN 1 END) FROM ({groups}) AS g"
     listing = engine.alike(scan.columns, source, condition, keys)
-    return ConstraintQueries((Part(probe, listing),), (_GROUP,))
+    return ConstraintQueries((ViolationQuery(probe, listing),), (_GROUP,))
 
 
 def _wanted_and_alike(engine: ConstraintDialect, scan: ConstraintScan, condition: str) -> tuple[str, str]:
@@ -224,7 +224,7 @@ def _of_reference(engine: ConstraintDialect, scan: ConstraintScan) -> Constraint
     probe = f"SELECT COUNT(*), COUNT(*) FROM {source} WHERE {among} AND "
     asks = [complete, broken[-1]]
     parts = [
-        Part(probe + ask, f"SELECT {columns} FROM {source} WHERE {among} AND {each}", sure=False)
+        ViolationQuery(probe + ask, f"SELECT {columns} FROM {source} WHERE {among} AND {each}", sure=False)
         for ask, each in zip(asks, broken, strict=False)
     ]
     return ConstraintQueries(tuple(parts))

@@ -17,7 +17,14 @@ from tieout.connectors.postgres.errors import translated
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.check import IndexColumn
 from tieout.connectors.protocols.endpoint import ScanColumn
-from tieout.connectors.protocols.paths import NotCheckable, OnlyRows, Part, Violations, exact_columns, exact_key
+from tieout.connectors.protocols.paths import (
+    NotCheckable,
+    OnlyRows,
+    ViolationQuery,
+    Violations,
+    exact_columns,
+    exact_key,
+)
 from tieout.connectors.sql.connection_cache import lease
 from tieout.connectors.sql.constraints import EVERY_ROW, ConstraintDialect, ConstraintScan, queries, refusal
 from tieout.errors import TieoutError
@@ -168,7 +175,7 @@ class _ReadOtherwise(Exception):
     """The plan does not read the rows themselves."""
 
 
-def _proven(runner: PostgresQueryRunner, parts: Iterable[Part]) -> str:
+def _proven(runner: PostgresQueryRunner, parts: Iterable[ViolationQuery]) -> str:
     """The scans by which the planner reads all of these parts."""
     read: dict[str, None] = {}
     with translated(runner.url), connect(runner.url, "tieout driver", runner.settings) as connection:
