@@ -181,7 +181,7 @@ def test_a_check_goes_on_in_its_own_database_alone(
 
     with pytest.raises(Killed):
         checking.run(STATEMENT, listener=kill)
-    with pytest.raises(UsageError, match="not of postgresql"):
+    with pytest.raises(UsageError, match="not on postgresql"):
         api.resume_check("last", pg_db_b.url, spark=spark, meta=checking.meta)
 
 

@@ -66,6 +66,6 @@ def test_a_promoted_replica(
         task.write(range(15, 20))
         own.wait_for_replica(primary, replica)
         own.promote_mariadb(replica)
-        is_lost(task.reading_from(replica), "since rows were copied")
+        is_lost(task.reading_from(replica), "another log than when rows were copied")
         task.run()  # the first server has all: it goes on there
         assert task.is_equal()

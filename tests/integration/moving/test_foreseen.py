@@ -50,7 +50,7 @@ def test_what_the_pair_can_give(ahead: Ahead) -> None:
     found = ahead.look("keyed", "loose")
     assert found.move is not None
     assert [table.target_level for table in found.move.tables] == [TargetLevel.UNIQUE_KEY, TargetLevel.PRIMITIVE]
-    assert "may be there twice" in notes(found)
+    assert "may arrive twice" in notes(found)
 
 
 @between("postgres-mariadb", "mariadb-postgres")
@@ -214,7 +214,7 @@ def test_what_a_mariadb_target_has_in_the_way(ahead: Ahead) -> None:
         prevents(found),
         f"target {target.name}.a: its storage engine is MyISAM",
         f"target {target.name}.b: its trigger ring would run",
-        f"target {target.name}.c: it is not empty",
+        f"target {target.name}.c: it already has rows, which do not belong to this task",
         "public.d does not fit into",
         "the target can't hold public.f.place",
     )
@@ -232,7 +232,7 @@ def test_what_a_postgres_target_has_in_the_way(ahead: Ahead) -> None:
     target.execute("CREATE TABLE b (id int PRIMARY KEY, n int)")
     target.execute("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'")
     target.execute("CREATE TRIGGER ring BEFORE INSERT ON b FOR EACH ROW EXECUTE FUNCTION f()")
-    only(prevents(ahead.look("a", "b", "c")), "public.a: it is not empty")
+    only(prevents(ahead.look("a", "b", "c")), "public.a: it already has rows, which do not belong to this task")
     target.execute("ALTER TABLE b ENABLE ALWAYS TRIGGER ring")
     found = api.preflight(
         VerifyRequest(source.url, target.url),
