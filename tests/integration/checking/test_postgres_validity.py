@@ -171,6 +171,13 @@ def test_what_no_constraint_was_asked_the_values_tell(checking: Checking) -> Non
         ("invalid_value", "v_is_even", {"id": "4"}),
     ]
     assert checking.broken("CHECK TABLE t VALIDITY", engine_checker="none") == everything
+    # The words of a rule identify a failure in the meta store: other words would make it a new one.
+    rules = {failure.details["rule"] for failure in checking.run("CHECK TABLE t VALIDITY").failures}
+    assert rules == {
+        "of its domain: ((VALUE % 2) = 0)",
+        "of its domain: ((10 / VALUE) > 0)",
+        "public.present has no NULL",
+    }
     named = "EXPERIMENTAL SCRUB TABLE t WITH OPTIONS CONSTRAINT (t_pkey), PHYSICAL"
     assert checking.broken(named, engine_checker="none") == everything
 

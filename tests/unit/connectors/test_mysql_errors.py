@@ -48,3 +48,26 @@ def test_a_connection_that_was_closed() -> None:
     with pytest.raises(UnreachableError), translated(URL):
         raise pymysql.InterfaceError(0, "")
     assert explained(pymysql.InterfaceError(0, ""), "lost").meaning.hint == "lost"
+
+
+@pytest.mark.parametrize("words", ["No space left on device", "Errcode: 28", "CERTIFICATE_VERIFY_FAILED"])
+def test_a_value_that_a_message_quotes_has_no_meaning(words: str) -> None:
+    assert meaning_of(1062, f"Duplicate entry '{words}' for key 'u'").collides
+    assert meaning_of(1366, f"Incorrect integer value: '{words}' for column `a`").error is not FullError
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Error writing file (Errcode: 28 "No space left on device")',
+        "Error writing file './a' (OS errno 28 - No space left on device)",
+        'Got error 28 "No space left on device" from storage engine InnoDB',
+        "Got error 28 - 'No space left on device' from storage engine",
+    ],
+)
+def test_how_servers_say_that_a_disk_is_full(text: str) -> None:
+    assert meaning_of(1030, text).error is FullError
+
+
+def test_an_error_of_the_driver_says_nothing_about_a_definition() -> None:
+    assert explained(pymysql.InternalError("Packet sequence number wrong - got 3 expected 1")).meaning.inconclusive

@@ -45,6 +45,20 @@ def test_a_repair_takes_no_name_or_word_of_users_for_an_error(url: EndpointUrl, 
             writer.execute(statement)
 
 
+def test_a_row_whose_trigger_needs_a_missing_table_does_not_end_a_repair(url: EndpointUrl) -> None:
+    with closing(sqlite3.connect(url.path or "", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE audit (a)")
+        connection.execute("CREATE TRIGGER noted AFTER DELETE ON t BEGIN INSERT INTO audit VALUES (1); END")
+        connection.execute("DROP TABLE audit")
+    with closing(open_writer(url)) as writer:
+        writer.begin()
+        writer.execute("INSERT INTO t (a) VALUES (1)")
+        with pytest.raises(Refused, match="audit"):
+            writer.execute("DELETE FROM t")
+        writer.execute("INSERT INTO t (a) VALUES (2)")
+        writer.commit()
+
+
 def test_only_a_taken_value_collides(url: EndpointUrl) -> None:
     with closing(open_writer(url)) as writer:
         writer.begin()

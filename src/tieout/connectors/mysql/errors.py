@@ -30,13 +30,16 @@ _TOO_LONG = 1690
 _CHECK_URL = "check host and port in the URL"
 _CHECK_LOGIN = "check user and password in the URL"
 _TOOK_TOO_LONG = "the statement took too long; give ?statement_timeout= more time"
-_NO_SPACE_LEFT = "No space left on device"
+_NO_SPACE_LEFT = re.compile(r"(?:Errcode: |errno |error )28 .{0,3}No space left on device")
+"""The system's error inside the server's message, as MariaDB and MySQL write it."""
+_CLIENT_CODES = range(2000, 3000)
 
 VALUE_TOO_LONG = ErrorMeaning(
     ReadError, "if no SQL of yours computes that: a value is too long; raise max_allowed_packet"
 )
 """Out of range: the dialect provokes this error for a value that the server's functions cannot render."""
 _UNKNOWN = ErrorMeaning()
+_OF_THE_DRIVER = ErrorMeaning(inconclusive=True)
 _FULL = ErrorMeaning(
     FullError, "make room on the server's disk, then run again: it goes on where it was", inconclusive=True
 )
@@ -105,14 +108,19 @@ MEANINGS: dict[int, ErrorMeaning] = {
 
 
 def meaning_of(code: int, text: str) -> ErrorMeaning:
-    """The meaning of an error: by its text, where several errors share a code or have none of their own."""
-    if _NO_SPACE_LEFT in text:
+    """The meaning of an error: by its text only where several errors share a code or have none of their own.
+
+    A text may quote values of users: "Duplicate entry 'No space left on device'" is a collision.
+    """
+    if code in MEANINGS and code != _DAMAGED_INDEX and code not in _CLIENT_CODES:
+        return MEANINGS[code]
+    if _NO_SPACE_LEFT.search(text):
         return _FULL
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return _STRANGER
     if code == _DAMAGED_INDEX and "#sql" in text:  # a table that the server made for a sort
         return _TEMPORARY_TABLE
-    return MEANINGS.get(code, _UNKNOWN)
+    return MEANINGS.get(code, _UNKNOWN if code else _OF_THE_DRIVER)
 
 
 def explained(error: Exception, lost: str = _CHECK_URL) -> ServerError:

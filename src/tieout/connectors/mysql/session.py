@@ -49,7 +49,9 @@ class MySQLSession(SqlSession):
     def driver_errors(self) -> tuple[type[Exception], ...]:
         import pymysql
 
-        return pymysql.MySQLError, OSError, UnicodeError
+        errors = (pymysql.MySQLError, OSError)
+        # A mover sends rows of the source inside: text that can't be encoded says nothing about this connection.
+        return (*errors, UnicodeError) if self.purpose is Purpose.READ or self.connection is None else errors
 
     def explain(self, error: Exception) -> ServerError:
         return explained(error) if self.connection is None else explained(error, "the connection was lost")

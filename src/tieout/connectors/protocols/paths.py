@@ -177,7 +177,8 @@ SHOWN_BYTES = 200
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """A rule for the values of a column. `says` is the rule in words.
+    """A rule for the values of a column. `says` is the rule in words, and part of what identifies a stored failure:
+    another wording would make every known failure a new one.
 
     `broken`: a condition in the engine's SQL that is true for a row whose value is wrong.
     `shown`: what to report about such a row, as names and SQL expressions that return bytes or text.

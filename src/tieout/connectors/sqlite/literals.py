@@ -76,6 +76,7 @@ def _number(text: str) -> str:
 
 def real(number: float) -> str:
     """SQL that is exactly this number: SQLite (3.40, for one) rounds the last bit of some decimal literals wrongly."""
+    number = float(number)  # the log's own kind of number equals no other
     plain = repr(number)
     if plain in _INFINITY:
         return _INFINITY[plain]

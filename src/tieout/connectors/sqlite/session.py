@@ -10,6 +10,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.check import StatementError
+from tieout.connectors.protocols.repair import Refused
 from tieout.connectors.sql.error_meanings import ErrorMeaning
 from tieout.connectors.sql.placeholders import with_question_marks
 from tieout.connectors.sql.session import Purpose, ServerError, SqlSession
@@ -17,6 +18,7 @@ from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import MAY_WRITE, OF_APPLICATION, explain
+from tieout.errors import MissingObjectError
 from tieout.model.tables import TableName
 
 WAIT_SECONDS = 300
@@ -74,6 +76,12 @@ class SQLiteSession(SqlSession):
     def begin(self) -> None:
         # As a writer from the start: a transaction that has read can't begin to write after another one wrote.
         self.execute("BEGIN IMMEDIATE")
+
+    def error(self, meaning: ErrorMeaning, said: str) -> Exception:
+        if self.purpose is Purpose.REPAIR and self.connection is not None and meaning.error is MissingObjectError:
+            # A trigger or a foreign key of this table may name a table that was dropped: other rows can be repaired.
+            return Refused(said)
+        return super().error(meaning, said)
 
     def objection(self, meaning: ErrorMeaning, said: str) -> StatementError:
         return objection(meaning, said)

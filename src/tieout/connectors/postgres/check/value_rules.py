@@ -132,12 +132,10 @@ def _rules(column: _Column) -> Iterator[ValueRule]:
     for constraint, expression in column.checks:
         of_value = _VALUE.sub(lambda found: name if found[0] == "VALUE" else found[0], expression)
         reported_as = domain_check_name(column.name, constraint)
-        yield _rule(
-            column, FailureKind.INVALID_VALUE, f"within its domain: {expression}", f"NOT ({of_value})", reported_as
-        )
+        yield _rule(column, FailureKind.INVALID_VALUE, f"of its domain: {expression}", f"NOT ({of_value})", reported_as)
     for domain, native in column.not_null:
         reported_as = domain_not_null_name(column.name, domain)
-        yield _rule(column, FailureKind.INVALID_VALUE, f"{native} is NOT NULL", f"{name} IS NULL", reported_as)
+        yield _rule(column, FailureKind.INVALID_VALUE, f"{native} has no NULL", f"{name} IS NULL", reported_as)
 
 
 def _rule(column: _Column, kind: FailureKind, says: str, broken: str, constraint: str | None = None) -> ValueRule:

@@ -34,7 +34,11 @@ class SchemaSession(MySQLSession):
     def __init__(self, url: EndpointUrl, server_kind: ServerKind) -> None:
         super().__init__(url, Purpose.READ, server_kind, _SETTINGS[server_kind])
         self.server_kind = server_kind
-        self.allow("READ ONLY")
+        try:
+            self.allow("READ ONLY")
+        except BaseException:
+            self.close()
+            raise
 
     def about(self, statement: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Rows of a statement, with these names in place of {}."""

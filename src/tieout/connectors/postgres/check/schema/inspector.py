@@ -20,13 +20,14 @@ from tieout.connectors.postgres.check.schema.references import (
     indexes_of_nothing,
 )
 from tieout.connectors.postgres.check.schema.views import check_views, routines
+from tieout.connectors.postgres.errors import translated
 from tieout.connectors.protocols.check import Inspection
 from tieout.model.tables import TableName
 
 
 def inspect(url: EndpointUrl, names: Collection[TableName] | None) -> list[Inspection]:
     """Checks the definitions of these objects and of the views that read them; None: of all objects."""
-    with closing(SchemaSession(url)) as session:
+    with translated(url), closing(SchemaSession(url)) as session:
         found = relations(session, names)
         check_indexes(session, found)
         check_foreign_keys(session, found)
