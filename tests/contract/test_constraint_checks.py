@@ -53,9 +53,9 @@ def broken(checker, constraints, only=None):
     assert found.evidence
     asked, keys = 0, set()
     for part in found.parts:
-        rows, suspects = found.asking.numbers(part.probe)
+        rows, suspects = found.runner.numbers(part.probe)
         asked += rows
-        listed = texts(found.columns, found.asking.rows(part.listing, found.columns))
+        listed = texts(found.columns, found.runner.rows(part.listing, found.columns))
         place = len(found.address)
         keys |= {row[place] for row in listed}
         assert not (part.sure and suspects and not listed)
