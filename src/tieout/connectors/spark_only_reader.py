@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from tieout.connectors.protocols.endpoint import HashSpec, Scan
+from tieout.connectors.protocols.endpoint import HashSpec, Reader, Scan
 from tieout.errors import UnsupportedError
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
@@ -14,17 +14,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class SessionOnly:
+class SessionOnly(Reader):
     """Stands where a Reader does and refuses all that one does on executors, which have no session.
 
     Flows ask a side whether it has one of these, and leave its rows to Spark.
     """
-
-    def activity(self) -> str | None:
-        return None
-
-    def cautious(self) -> SessionOnly:
-        return self
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         _refuse()

@@ -10,7 +10,7 @@ from tieout.canonical.bucket_digests import add_buckets, buckets_of, pack_bucket
 from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import digest, digests_by_bucket, fingerprints
 from tieout.canonical.hashing import hash_values
-from tieout.connectors.protocols.endpoint import HashSpec, Reader, SendsRows, retry_cautiously
+from tieout.connectors.protocols.endpoint import HashSpec, Reader, retry_cautiously
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import Key, KeyRange
 from tieout.pace import Pace
@@ -79,7 +79,6 @@ class DigestRange:
     def _digests(self, reader: Reader) -> Iterator[Digest]:
         scan = self.side.scan
         if self.as_sent:
-            assert isinstance(reader, SendsRows)
             return (digest(hash_values(rows)) for rows in reader.raw_rows(scan, self.keys))
         return (digest(fingerprints(fields_of(scan, batch))) for batch in reader.read(scan, self.keys))
 

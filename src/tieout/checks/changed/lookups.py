@@ -13,7 +13,7 @@ from tieout.canonical.fields import Field
 from tieout.canonical.fingerprint import fingerprints
 from tieout.checks.indexes.compare import EntryThere, Mismatch, RowThere, Values
 from tieout.checks.indexes.projection import TableColumns
-from tieout.connectors.protocols.check import AtAddresses, ChangedRow, Literals, Lookup
+from tieout.connectors.protocols.check import ChangedRow, Literals, Lookup
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.errors import TieoutError
 from tieout.model.truncated import LONGEST_IN_FAILURE
@@ -84,7 +84,7 @@ class _Look:
         self._note_entries(rows, hints)
         for _ in range(_MOST_ROUNDS):
             led_to = {place for at in self._found for place in at} - self._seen
-            if not led_to or not self._lookup.keyed_by_index or not isinstance(self._lookup, AtAddresses):
+            if not led_to or not self._lookup.keyed_by_index:
                 break
             self._seen |= led_to
             self._note_entries((), self._note(self._lookup.rows_at([place[0] or "" for place in led_to])))

@@ -19,7 +19,6 @@ from tieout.checks.checked import Unit
 from tieout.checks.indexes.digest_stage import DigestStage, TableIndexes
 from tieout.checks.indexes.work import CELLS, ENTRY, EXCLUDED, INVISIBLE, ROW, ScanIndex, ScanTable, TogetherAtOnce
 from tieout.checks.options import CheckOptions
-from tieout.connectors.protocols.paths import AtMoments
 from tieout.errors import TieoutError
 from tieout.model.truncated import restored
 from tieout.runtime.dispatch import deal, slots
@@ -181,7 +180,7 @@ class IndexComparison:
             concerned = {index for index, _ in places}
             return self._mismatches([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
 
-        agreeing = AT_ONE_MOMENT if self._has_moments else AT_NO_MOMENT
+        agreeing = AT_ONE_MOMENT if self.table.described_path.can_share_snapshot else AT_NO_MOMENT
         policy = RecheckPolicy(self.options.recheck_after, self.options.recheck_times, agreeing, same_value=True)
         rechecked = recheck(suspects, again, policy, self.unit.rest)
         for mismatch in self._at_one_moment(wanted, tuple(rechecked.certain.values())):
@@ -197,16 +196,11 @@ class IndexComparison:
         A value that alternates is wrong in the same way twice, if table and index are read at two moments.
         """
         path = self.table.described_path
-        if not certain or not self._has_moments or not isinstance(path, AtMoments):
+        if not certain or not path.can_share_snapshot:
             return certain
         concerned = {mismatch.index for mismatch in certain}
         work = self._work([w if n in concerned else frozenset() for n, w in enumerate(wanted)])
         return find_mismatches(self.spark, [[TogetherAtOnce(path, tuple(work))]])
-
-    @property
-    def _has_moments(self) -> bool:
-        path = self.table.described_path
-        return isinstance(path, AtMoments) and path.freezes
 
     def _mismatches(self, wanted: Sequence[frozenset[int]]) -> Places:
         found = find_mismatches(self.spark, deal(self._work(wanted), 2 * slots(self.spark)))

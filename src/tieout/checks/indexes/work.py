@@ -20,7 +20,7 @@ from tieout.canonical.hashing import Words
 from tieout.checks.indexes.index_fingerprints import BatchPrints, Tally
 from tieout.checks.indexes.projection import TableColumns
 from tieout.connectors.protocols.endpoint import ScanColumn, retry_cautiously
-from tieout.connectors.protocols.paths import AtMoments, Path, RowVersions, TablePath
+from tieout.connectors.protocols.paths import Path, RowVersions, TablePath
 from tieout.model.truncated import LONGEST_IN_FAILURE, stored
 from tieout.pace import paced
 from tieout.spark.executor_work import Cells
@@ -165,11 +165,11 @@ class ScanIndex:
 class TogetherAtOnce:
     """Reads pieces one after another, all at one moment, which `path` holds."""
 
-    path: AtMoments
+    path: TablePath
     pieces: tuple[ScanTable | ScanIndex, ...]
 
     def run(self) -> Iterator[Cells]:
-        with self.path.frozen() as at_it:
+        with self.path.shared_snapshot() as at_it:
             for piece in self.pieces:
                 yield from replace(piece, path=at_it(piece.path)).run()
 

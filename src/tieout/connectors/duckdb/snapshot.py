@@ -17,11 +17,9 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.duckdb.dialect import DuckDBDialect
 from tieout.connectors.duckdb.errors import translated
 from tieout.connectors.duckdb.session import connect
-from tieout.connectors.protocols.endpoint import HashSpec, Scan
+from tieout.connectors.protocols.endpoint import Reader, Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
-from tieout.errors import UnsupportedError
-from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
 
 _DIALECT = DuckDBDialect()
@@ -29,11 +27,8 @@ _BATCH = 8192
 
 
 @dataclass(frozen=True)
-class DuckDBReader:
+class DuckDBReader(Reader):
     url: EndpointUrl
-
-    def cautious(self) -> DuckDBReader:
-        return self
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._batches(select.select(_DIALECT, scan, select.within(_DIALECT, scan, keys)))
@@ -64,9 +59,6 @@ class DuckDBReader:
                     return found
                 found.append(tuple(str(field.text(row)) for field in fields))
         return found
-
-    def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
-        raise UnsupportedError("DuckDB's own hashes are not used")
 
     def activity(self) -> str | None:
         """Returns size and time of the file and of its write-ahead log."""

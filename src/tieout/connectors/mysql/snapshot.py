@@ -23,7 +23,7 @@ from tieout.connectors.mysql.dialect import MySQLDialect
 from tieout.connectors.mysql.errors import DriverPanic, is_too_long, translate_arrow, translated
 from tieout.connectors.mysql.protocol.rows import sent_rows
 from tieout.connectors.mysql.server_kind import ServerKind
-from tieout.connectors.protocols.endpoint import HashSpec, NeedsCautiousReader, Scan
+from tieout.connectors.protocols.endpoint import HashSpec, NeedsCautiousReader, Reader, Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.select import cut
 from tieout.errors import ReadError
@@ -38,7 +38,7 @@ _LANE = "COALESCE(SUM(CAST(CONV(SUBSTR(h, {}, 16), 16, 10) AS DECIMAL(20))), 0)"
 
 
 @dataclass(frozen=True)
-class MySQLReader:
+class MySQLReader(Reader):
     """`safe` renders values so that the Arrow driver does not fail on them; `by_rows` reads without that driver."""
 
     url: EndpointUrl
@@ -68,11 +68,11 @@ class MySQLReader:
         if keys:
             yield from self._rows(scan, select.among(self._dialect, scan, keys))
 
-    def freezes(self, scan: Scan) -> bool:
+    def can_share_snapshot(self, scan: Scan) -> bool:
         return (scan.table.engine or "").casefold() == "innodb"
 
     @contextmanager
-    def frozen(self) -> Iterator[MySQLReader]:
+    def shared_snapshot(self) -> Iterator[MySQLReader]:
         with translated(self.url), closing(connect(self.url)) as connection:
             with connection.cursor() as cursor:
                 for statement in AT_ONE_MOMENT:

@@ -16,7 +16,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.connection import connect, libpq_url, set_path, users_path
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.protocols.endpoint import HashSpec, Scan
+from tieout.connectors.protocols.endpoint import HashSpec, Reader, Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
 from tieout.connectors.sql.select import cut
@@ -29,11 +29,8 @@ _WRAPPED_DAYS = -2_147_000_000
 
 
 @dataclass(frozen=True)
-class PostgresReader:
+class PostgresReader(Reader):
     url: EndpointUrl
-
-    def cautious(self) -> PostgresReader:
-        return self
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._rows(scan, select.select(_DIALECT, scan, select.within(_DIALECT, scan, keys)))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.protocols.paths import (
@@ -193,6 +193,9 @@ class Lookup(Protocol):
     def all_rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
         """Yields the same as `rows` without using any index: reads the whole table."""
 
+    def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yields the rows at these addresses, as `rows` does. Called only if `keyed_by_index`."""
+
     def entries(self, number: int, rows: Sequence[ChangedRow], hints: Sequence[str]) -> Iterator[FoundEntries]:
         """Yields what the index with this number holds for the current and the earlier values of rows.
 
@@ -201,30 +204,13 @@ class Lookup(Protocol):
         """
 
 
-@runtime_checkable
-class AtAddresses(Protocol):
-    """A lookup for tables whose entries lead to rows by address instead of key."""
-
-    def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yields the rows at these addresses, as `rows` does. Called only if `keyed_by_index`."""
-
-
-@runtime_checkable
-class HoldsMoments(Protocol):
-    """A checker that holds a snapshot. That keeps the server from removing old row versions: never hold it long."""
-
-    def release_snapshot(self) -> None:
-        """Ends the snapshot. The caller has stopped reading earlier paths; later paths read another snapshot."""
-
-
 @contextmanager
-def releasing_snapshot(checker: object) -> Iterator[None]:
+def releasing_snapshot(checker: Checker) -> Iterator[None]:
     """Releases the checker's snapshot when the block ends, however it ends."""
     try:
         yield
     finally:
-        if isinstance(checker, HoldsMoments):
-            checker.release_snapshot()
+        checker.release_snapshot()
 
 
 class Checker(Protocol):
@@ -311,6 +297,12 @@ class Checker(Protocol):
 
     def address_text(self, address: Sequence[str | None]) -> str:
         """Returns a row address as the engine writes it."""
+
+    def release_snapshot(self) -> None:
+        """Ends the snapshot that the paths read, if there is one: it keeps the server from removing old row versions.
+
+        The caller has stopped reading earlier paths; later paths read another snapshot.
+        """
 
     def close(self) -> None:
         """Closes the connections."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from tieout.errors import UnsupportedError
 from tieout.model.canonical_kinds import Kind
 from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
@@ -18,6 +19,8 @@ from tieout.model.tables import Column, Table, TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa  # a command that only lists jobs must not wait for this import
+
+    from tieout.connectors.protocols.paths import Path, TablePath
 
 T = TypeVar("T")
 
@@ -103,7 +106,8 @@ class NeedsCautiousReader(Exception):
 class Reader(Protocol):
     """Reads one endpoint, and writes nothing. Runs on executors: picklable, does not import Spark.
 
-    Every method may raise an EndpointError; transient ones are retried.
+    Every method may raise an EndpointError; transient ones are retried. Connectors inherit from this class: methods
+    with a body are optional, and their body is what an engine without the capability does.
     """
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
@@ -113,7 +117,8 @@ class Reader(Protocol):
         """
 
     def cautious(self) -> Reader:
-        """Returns a slower reader of the same endpoint that never raises NeedsCautiousReader; it may be this one."""
+        """Returns a slower reader that reads more values, or this one if it never raises NeedsCautiousReader."""
+        return self
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         """Yields the rows with these keys. May also yield rows whose keys the engine considers equal to them."""
@@ -128,38 +133,27 @@ class Reader(Protocol):
         """Returns up to `most` keys that divide the key range every `rows` rows, in the order of the key's index."""
 
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
-        """Returns the digest of a key range, computed by the engine. UnsupportedError if the engine can't."""
+        """Returns the digest of a key range, computed by the engine (`native_hash`, `sql_hash`)."""
+        raise UnsupportedError("the engine has no hash that Tieout uses")
 
     def activity(self) -> str | None:
-        """Returns a mark that changes whenever anybody writes to the database; None if the engine can't show that."""
-
-
-@runtime_checkable
-class SendsRows(Protocol):
-    """A reader of an endpoint with the capability `raw_row_format`."""
+        """Returns a mark that changes whenever anybody writes to the database; None if the engine has none."""
+        return None
 
     def raw_rows(self, scan: Scan, keys: KeyRange) -> Iterator[pa.Array]:
-        """Yields the rows of a key range, each as the bytes that the server sent."""
+        """Yields the rows of a key range, each as the bytes that the server sent (`raw_row_format`)."""
+        raise UnsupportedError("the connector can't return unparsed rows")
 
+    def can_share_snapshot(self, scan: Scan) -> bool:
+        """Returns whether several reads of this table can share a snapshot."""
+        return False
 
-@runtime_checkable
-class Freezes(Protocol):
-    """A reader that can read several times from one snapshot."""
-
-    def freezes(self, scan: Scan) -> bool:
-        """Returns whether it can for this table."""
-
-    def frozen(self) -> AbstractContextManager[Reader]:
+    def shared_snapshot(self) -> AbstractContextManager[Reader]:
         """Gives the block a reader that sees the snapshot taken at its start. That reader is not picklable."""
+        raise UnsupportedError("several reads can't share a snapshot")
 
 
-class MayStartOver(Protocol):
-    """Something whose `cautious` returns the same kind of thing."""
-
-    def cautious(self) -> Any: ...
-
-
-R = TypeVar("R", bound=MayStartOver)
+R = TypeVar("R", "Reader", "TablePath", "Path")
 
 
 def retry_cautiously(reader: R, consume: Callable[[R], T]) -> T:

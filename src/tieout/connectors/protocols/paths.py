@@ -58,7 +58,7 @@ class Path(Protocol):
         """Yields the rows or entries of a part. May raise NeedsCautiousReader, even after the first batches."""
 
     def cautious(self) -> Self:
-        """Returns the same path, slower, which never raises NeedsCautiousReader; it may be this one."""
+        """Returns a slower path that reads more values, or this one if it never raises NeedsCautiousReader."""
 
     def coverage_gap(self, entries: int) -> str | None:
         """Returns why there may be more entries than the number that was read; None if there can't be."""
@@ -122,17 +122,6 @@ class LooksRowsUp(Protocol):
 
 
 @runtime_checkable
-class AtMoments(Protocol):
-    """A path of an engine in which several reads can share a snapshot. `freezes`: they can for this table."""
-
-    @property
-    def freezes(self) -> bool: ...
-
-    def frozen(self) -> AbstractContextManager[Callable[[Any], Any]]:
-        """Gives the block a function that makes any path of this table read one snapshot. Runs on executors."""
-
-
-@runtime_checkable
 class FollowsEntries(Protocol):
     """An index path without addresses that can still find the rows that entries lead to."""
 
@@ -154,11 +143,20 @@ class TablePath(Path, Protocol):
     """The path through the table, which shows what several indexes should hold.
 
     The condition of a partial index is a column too: an expression of type BOOLEAN. `has_versions`: entries may hold
-    another address for a row than the row has.
+    another address for a row than the row has. `can_share_snapshot`: several reads of this table can share a snapshot.
     """
 
     @property
     def has_versions(self) -> bool: ...
+
+    @property
+    def can_share_snapshot(self) -> bool: ...
+
+    def shared_snapshot(self) -> AbstractContextManager[Callable[[Any], Any]]:
+        """Gives the block a function that makes any path of this table read one snapshot. Runs on executors.
+
+        Called only if `can_share_snapshot`.
+        """
 
     def versions(self, part: Any) -> RowVersions | None:
         """Returns the row versions of a part; None if readers see everything that an entry may point to."""

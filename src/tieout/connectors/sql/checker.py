@@ -68,5 +68,8 @@ class SqlChecker(Generic[E, D]):
     def address_text(self, address: Sequence[str | None]) -> str:
         return ", ".join("NULL" if part is None else part for part in address)
 
+    def release_snapshot(self) -> None:
+        """Does nothing: each path reads its own snapshot."""
+
     def close(self) -> None:
         self._endpoint.close()

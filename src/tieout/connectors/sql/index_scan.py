@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tieout.canonical.decode import decode
-from tieout.connectors.protocols.endpoint import Freezes, Reader, Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn
 from tieout.connectors.protocols.paths import Disorder, Values
 from tieout.model.keys import Key, KeyRange, ranges_between
 from tieout.model.truncated import LONGEST_IN_FAILURE
@@ -70,13 +70,12 @@ class ScanPath:
         return None
 
     @property
-    def freezes(self) -> bool:
-        return isinstance(self.reader, Freezes) and self.reader.freezes(self.scan)
+    def can_share_snapshot(self) -> bool:
+        return self.reader.can_share_snapshot(self.scan)
 
     @contextmanager
-    def frozen(self) -> Iterator[Callable[[ScanPath], ScanPath]]:
-        assert isinstance(self.reader, Freezes)
-        with self.reader.frozen() as reader:
+    def shared_snapshot(self) -> Iterator[Callable[[ScanPath], ScanPath]]:
+        with self.reader.shared_snapshot() as reader:
             yield lambda path: replace(path, reader=reader)
 
     def versions(self, part: KeyRange) -> None:

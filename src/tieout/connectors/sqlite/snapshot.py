@@ -12,15 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.endpoint import HashSpec, Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn
 from tieout.connectors.sql import select
 from tieout.connectors.sql.select import cut
 from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
-from tieout.errors import UnsupportedError
 from tieout.model.canonical_kinds import Form
-from tieout.model.digests import Digest
 from tieout.model.keys import Key, KeyRange
 
 _DIALECT = SQLiteDialect()
@@ -29,13 +27,10 @@ _BATCH_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
-class SQLiteReader:
+class SQLiteReader(Reader):
     url: EndpointUrl
     held: sqlite3.Connection | None = None
-    """The connection that sees one snapshot, while `frozen` holds it."""
-
-    def cautious(self) -> SQLiteReader:
-        return self
+    """The connection that sees one snapshot, while `shared_snapshot` holds it."""
 
     def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
         yield from self._rows(scan, select.select(_DIALECT, scan, select.within(_DIALECT, scan, keys)))
@@ -47,11 +42,11 @@ class SQLiteReader:
         if keys:
             yield from self._rows(scan, select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
 
-    def freezes(self, scan: Scan) -> bool:
+    def can_share_snapshot(self, scan: Scan) -> bool:
         return True
 
     @contextmanager
-    def frozen(self) -> Iterator[SQLiteReader]:
+    def shared_snapshot(self) -> Iterator[SQLiteReader]:
         with translated(self.url), closing(connect(self.url)) as connection:
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # the snapshot is taken at the first read
@@ -73,9 +68,6 @@ class SQLiteReader:
 
     def count(self, scan: Scan, keys: KeyRange) -> int:
         return int(self._row(select.count(_DIALECT, scan, select.within(_DIALECT, scan, keys)))[0])
-
-    def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
-        raise UnsupportedError("SQLite has no hash functions")
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
         return cut(scan, keys, most, lambda left: self._row(select.bound(_DIALECT, scan, left, rows)))

@@ -58,6 +58,9 @@ class MySQLLookup:
 
     all_rows = rows
 
+    def rows_at(self, addresses: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        raise UnsupportedError("the address of a row is its key")
+
     def entries(self, number: int, rows: Sequence[ChangedRow], hints: Sequence[str]) -> Iterator[FoundEntries]:
         index = self.indexes[number]
         columns = (*self.address, *(column.read for column in index.columns))

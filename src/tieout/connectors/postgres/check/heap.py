@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import ClassVar, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from tieout.connectors.postgres.errors import translated
 from tieout.connectors.postgres.snapshot import unwrapped
 from tieout.connectors.protocols.endpoint import ScanColumn
 from tieout.connectors.sql.select import wires
+from tieout.errors import UnsupportedError
 from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.tables import Column, TableName
 from tieout.model.types import LogicalType, TypeName
@@ -65,9 +67,14 @@ class HeapPath:
     address: tuple[ScanColumn, ...] = (ADDRESS,)
     snapshot: str | None = None
 
+    can_share_snapshot: ClassVar[bool] = False
+
     @property
     def has_versions(self) -> bool:
         return self.inspector is not None
+
+    def shared_snapshot(self) -> NoReturn:
+        raise UnsupportedError("addressed rows and entries are read page by page, not from a snapshot")
 
     @property
     def division(self) -> int:
