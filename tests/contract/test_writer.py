@@ -167,7 +167,7 @@ def test_a_file_of_its_statements_runs_by_itself(database, endpoint, writer, tab
     writer.close()
     with database.connect() as connection:
         cursor = connection.cursor()
-        for statement in (*statements.opening(), *statements.begin(), *change, "COMMIT", *statements.closing()):
+        for statement in (*statements.opening, *statements.begin, *change, "COMMIT", *statements.closing):
             cursor.execute(statement)
     found = sorted(texts(scan.columns, endpoint.reader().lookup(scan, [("1",), ("2",), ("3",)])))
     assert found == [("1", "one", "10"), ("2", "it's; --", "20")]

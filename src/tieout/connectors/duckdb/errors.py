@@ -37,20 +37,21 @@ def is_in_use(error: Exception) -> bool:
 
 
 @contextmanager
-def translated(url: EndpointUrl) -> Iterator[None]:
-    """Turns driver errors inside into EndpointErrors. While rows are streamed, Arrow raises them instead of DuckDB."""
+def translated(url: EndpointUrl, *, repair: bool = False) -> Iterator[None]:
+    """Turns driver errors inside into EndpointErrors; for a `repair`, into Refused where the statement is to blame.
+
+    While rows are streamed, Arrow raises them instead of DuckDB.
+    """
     import duckdb
 
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise _meaning(str(error)).for_reader(f"{url.redacted()}: {in_one_line(error)}") from None
-
-
-def refusal(url: EndpointUrl, error: Exception) -> Exception:
-    """Returns the error to raise for a failed statement of a repair."""
-    said = in_one_line(error)
-    return _meaning(str(error)).for_repair(f"{url.redacted()}: {said}", said, grant="let this user write to the file")
+        meaning, said = _meaning(str(error)), in_one_line(error)
+        words = f"{url.redacted()}: {said}"
+        if repair:
+            raise meaning.for_repair(words, said, grant="let this user write to the file") from None
+        raise meaning.for_reader(words) from None
 
 
 def in_one_line(error: Exception) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +16,10 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.duckdb.dialect import DuckDBDialect
 from tieout.connectors.duckdb.errors import translated
 from tieout.connectors.duckdb.session import connect
-from tieout.connectors.protocols.endpoint import Reader, Scan
+from tieout.connectors.protocols.endpoint import Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.reader import SqlReader, file_activity
 from tieout.model.keys import Key, KeyRange
 
 _DIALECT = DuckDBDialect()
@@ -27,23 +27,9 @@ _BATCH = 8192
 
 
 @dataclass(frozen=True)
-class DuckDBReader(Reader):
+class DuckDBReader(SqlReader):
     url: EndpointUrl
-
-    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        yield from self._batches(select.select(_DIALECT, scan, select.within(_DIALECT, scan, keys)))
-
-    def finds(self, scan: Scan) -> bool:
-        return select.finds(_DIALECT, scan)
-
-    def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        if keys:
-            yield from self._batches(select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
-
-    def count(self, scan: Scan, keys: KeyRange) -> int:
-        statement = select.count(_DIALECT, scan, select.within(_DIALECT, scan, keys))
-        with self._connection() as connection:
-            return int(connection.execute(statement).fetchone()[0])
+    dialect = _DIALECT
 
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
         """Runs one statement: DuckDB can't read an index in order, so each bound alone would sort the range."""
@@ -52,7 +38,7 @@ class DuckDBReader(Reader):
         numbered = select.aggregate(_DIALECT, scan, select.within(_DIALECT, scan, keys), expressions)
         cut = f"SELECT * FROM ({numbered}) WHERE n > 0 AND n % {rows:d} = 0 ORDER BY n LIMIT {most:d}"
         found: list[Key] = []
-        for batch in self._batches(cut):
+        for batch in self.batches(scan, cut):
             fields = [decode(c.kind, array) for c, array in zip(scan.order_columns, batch.columns, strict=False)]
             for row in range(batch.num_rows):
                 if not all(field.is_exact(row) for field in fields):
@@ -61,19 +47,15 @@ class DuckDBReader(Reader):
         return found
 
     def activity(self) -> str | None:
-        """Returns size and time of the file and of its write-ahead log."""
-        marks = []
-        for name in (self.url.path or "", f"{self.url.path}.wal"):
-            try:
-                state = os.stat(name)
-                marks.append(f"{state.st_size}@{state.st_mtime_ns}")
-            except OSError:
-                marks.append("-")
-        return " ".join(marks)
+        return file_activity(self.url.path or "", f"{self.url.path}.wal")
 
-    def _batches(self, statement: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
         with self._connection() as connection:
             yield from batches(connection, statement)
+
+    def first_row(self, scan: Scan, statement: str) -> Any:
+        with self._connection() as connection:
+            return connection.execute(statement).fetchone()
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:

@@ -33,6 +33,7 @@ _SIMPLE: dict[str, tuple[TypeName, int | None]] = {
     "interval": (TypeName.INTERVAL, None),
 }
 
+_MOMENTS = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
 _ORDERS = {
     TypeName.INTEGER: "numeric",
     TypeName.DECIMAL: "numeric",
@@ -78,11 +79,7 @@ def logical_type(native: Any) -> LogicalType:
 def order_of(logical: LogicalType) -> str | None:
     """Returns the name of the order in which DuckDB sorts a type; None if key ranges can't use it."""
     # Finer than a microsecond, two values may have no canonical text between them.
-    return None if (logical.precision or 0) > 6 and is_moment(logical) else _ORDERS.get(logical.name)
-
-
-def is_moment(logical: LogicalType) -> bool:
-    return logical.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT)
+    return None if (logical.precision or 0) > 6 and logical.name in _MOMENTS else _ORDERS.get(logical.name)
 
 
 def is_nested(logical: LogicalType) -> bool:

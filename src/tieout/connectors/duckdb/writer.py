@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.duckdb.dialect import DuckDBDialect
-from tieout.connectors.duckdb.errors import refusal, translated
+from tieout.connectors.duckdb.errors import translated
 from tieout.connectors.duckdb.session import FILE, check_driver, close_writer, connect
 from tieout.connectors.duckdb.snapshot import batches
 from tieout.connectors.duckdb.types import is_nested
 from tieout.connectors.protocols.endpoint import Scan
-from tieout.connectors.protocols.repair import Reference, Refused, Row
-from tieout.connectors.sql import dml, select
+from tieout.connectors.protocols.repair import Reference, Refused
+from tieout.connectors.sql import select
+from tieout.connectors.sql.dml import RowStatements
 from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.keys import Key
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
 _DIALECT = DuckDBDialect()
+_STATEMENTS = RowStatements(_DIALECT, ["SET TimeZone = 'UTC'"], ["BEGIN TRANSACTION"], ["RESET TimeZone"])
 _REFERENCES = """
 SELECT constraint_name, schema_name, table_name, constraint_column_names, referenced_column_names
 FROM duckdb_constraints()
@@ -35,32 +37,12 @@ def open_writer(url: EndpointUrl) -> DuckDBWriter:
         return DuckDBWriter(url, connect(url, writable=True))
 
 
-class DuckDBStatements:
-    def opening(self) -> Sequence[str]:
-        return ("SET TimeZone = 'UTC'",)
-
-    def begin(self) -> Sequence[str]:
-        return ("BEGIN TRANSACTION",)
-
-    def closing(self) -> Sequence[str]:
-        return ("RESET TimeZone",)
-
-    def insert(self, table: Table, row: Row) -> str:
-        return dml.insert(_DIALECT, table, row)
-
-    def update(self, table: Table, key: Row, row: Row) -> str:
-        return dml.update(_DIALECT, table, key, row)
-
-    def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
-        return dml.delete(_DIALECT, table, key, unless)
-
-
 class DuckDBWriter:
     """Locks the file until it is closed; readers of this process use its connection."""
 
     def __init__(self, url: EndpointUrl, connection: Any) -> None:
         self.url = url
-        self.statements = DuckDBStatements()
+        self.statements = _STATEMENTS
         self._connection = connection
         self._done: list[str] = []
         """The statements that succeeded in this transaction."""
@@ -73,7 +55,7 @@ class DuckDBWriter:
 
     def references(self, table: Table) -> Sequence[Reference]:
         """DuckDB's foreign keys refer only to the same schema, and never delete rows."""
-        with self._answered():
+        with translated(self.url, repair=True):
             found = self._connection.execute(_REFERENCES, [FILE, table.name.schema, table.name.name]).fetchall()
         return [
             Reference(name, TableName(schema, child), tuple(columns), tuple(to), "NO ACTION")
@@ -83,7 +65,7 @@ class DuckDBWriter:
     def rows(self, scan: Scan, keys: Sequence[Key], *, lock: bool) -> Iterator[pa.RecordBatch]:
         """Locks nothing: no other process can open the file."""
         if keys:
-            with self._answered():
+            with translated(self.url, repair=True):
                 yield from batches(self._connection, select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
 
     def begin(self, *, deferred: bool = False) -> None:
@@ -95,7 +77,9 @@ class DuckDBWriter:
         try:
             changed = self._run(statement)
         except Refused:
-            self._begin_again()
+            self.rollback()
+            for earlier in ("BEGIN TRANSACTION", *self._done):
+                self._run(earlier)
             raise
         self._done.append(statement)
         return changed
@@ -115,22 +99,7 @@ class DuckDBWriter:
         with suppress(Exception):
             close_writer(self.url, self._connection)
 
-    def _begin_again(self) -> None:
-        self.rollback()
-        self._run("BEGIN TRANSACTION")
-        for statement in self._done:
-            self._run(statement)
-
     def _run(self, statement: str) -> int:
-        with self._answered():
+        with translated(self.url, repair=True):
             answer = self._connection.execute(statement).fetchone()
             return int(answer[0]) if answer else 0
-
-    @contextmanager
-    def _answered(self) -> Iterator[None]:
-        import duckdb
-
-        try:
-            yield
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise refusal(self.url, error) from None

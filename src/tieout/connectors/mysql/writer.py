@@ -50,28 +50,13 @@ def open_writer(url: EndpointUrl) -> MySQLWriter:
 
 
 @dataclass(frozen=True)
-class MySQLStatements:
+class MySQLStatements(dml.RowStatements):
     dialect: MySQLDialect
-
-    def opening(self) -> Sequence[str]:
-        return _OPENING
-
-    def begin(self) -> Sequence[str]:
-        return ("START TRANSACTION",)
-
-    def closing(self) -> Sequence[str]:
-        return _CLOSING
-
-    def insert(self, table: Table, row: Row) -> str:
-        return dml.insert(self.dialect, table, row)
 
     def update(self, table: Table, key: Row, row: Row) -> str:
         # A column may be ON UPDATE CURRENT_TIMESTAMP: assigned its own value, it stays.
         keep = [c for c in table.columns if c.type.name in _MOMENTS and not c.generated]
         return dml.update(self.dialect, table, key, row, keep=keep)
-
-    def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
-        return dml.delete(self.dialect, table, key, unless)
 
 
 class MySQLWriter(SqlWriter):
@@ -80,7 +65,9 @@ class MySQLWriter(SqlWriter):
 
     def __init__(self, session: MySQLSession, server_kind: ServerKind, most_bytes: int) -> None:
         """`most_bytes`: the server's max_allowed_packet."""
-        super().__init__(session, MySQLStatements(MySQLDialect(server_kind)))
+        super().__init__(
+            session, MySQLStatements(MySQLDialect(server_kind), _OPENING, ("START TRANSACTION",), _CLOSING)
+        )
         self.url = session.url
         self.server_kind = server_kind
         self.most_bytes = most_bytes

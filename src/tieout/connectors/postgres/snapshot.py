@@ -16,9 +16,10 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.connection import connect, libpq_url, set_path, users_path
 from tieout.connectors.postgres.dialect import PostgresDialect, of_users
 from tieout.connectors.postgres.errors import translated
-from tieout.connectors.protocols.endpoint import HashSpec, Reader, Scan
+from tieout.connectors.protocols.endpoint import HashSpec, Scan
 from tieout.connectors.sql import select
 from tieout.connectors.sql.connection_cache import lease
+from tieout.connectors.sql.reader import SqlReader
 from tieout.connectors.sql.select import cut
 from tieout.model.digests import MODULUS, Digest
 from tieout.model.keys import Key, KeyRange
@@ -29,33 +30,24 @@ _WRAPPED_DAYS = -2_147_000_000
 
 
 @dataclass(frozen=True)
-class PostgresReader(Reader):
+class PostgresReader(SqlReader):
     url: EndpointUrl
-
-    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        yield from self._rows(scan, select.select(_DIALECT, scan, select.within(_DIALECT, scan, keys)))
-
-    def finds(self, scan: Scan) -> bool:
-        return select.finds(_DIALECT, scan)
+    dialect = _DIALECT
 
     def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
         # A text in PostgreSQL never contains NUL, so no row has such a key.
-        if known := [key for key in keys if not any("\0" in part for part in key)]:
-            yield from self._rows(scan, select.select(_DIALECT, scan, select.among(_DIALECT, scan, known)))
+        yield from super().lookup(scan, [key for key in keys if not any("\0" in part for part in key)])
 
-    def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
         with self._connection(of_users(scan), arrow=True) as connection:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
                 for batch in cursor.fetch_record_batch():
                     yield unwrapped(batch)
 
-    def count(self, scan: Scan, keys: KeyRange) -> int:
-        return int(self._row(scan, select.count(_DIALECT, scan, select.within(_DIALECT, scan, keys)))[0])
-
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
         condition = select.within(_DIALECT, scan, keys)
-        row = self._row(scan, _DIALECT.digest(scan, condition, spec))
+        row = self.first_row(scan, _DIALECT.digest(scan, condition, spec))
         total = sum(int(lane) << (64 * place) for place, lane in enumerate(row[1:]))
         return Digest(int(row[0]), total % MODULUS)
 
@@ -71,7 +63,7 @@ class PostgresReader(Reader):
         with self._connection(as_users=False) as connection:
             return str(connection.execute(f"SELECT ({current})::text").fetchone()[0])
 
-    def _row(self, scan: Scan, statement: str) -> Any:
+    def first_row(self, scan: Scan, statement: str) -> Any:
         with self._connection(of_users(scan)) as connection:
             return connection.execute(statement).fetchone()
 

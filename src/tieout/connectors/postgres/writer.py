@@ -59,27 +59,18 @@ def open_writer(url: EndpointUrl) -> PostgresWriter:
         return PostgresWriter(repair_session(url), users_path(url))
 
 
-class PostgresStatements:
-    _dialect = PostgresChangeDialect()
-
-    def opening(self) -> Sequence[str]:
-        return [f"SET {name} = {quoting.text(value)}" for name, value in _SESSION.items()]
-
-    def begin(self) -> Sequence[str]:
-        return "BEGIN", "SET CONSTRAINTS ALL DEFERRED"
-
-    def closing(self) -> Sequence[str]:
-        return [f"RESET {name}" for name in _SESSION]
-
+class PostgresStatements(dml.RowStatements):
     def insert(self, table: Table, row: Row) -> str:
         # Otherwise a column GENERATED ALWAYS AS IDENTITY accepts no value; without such a column it has no effect.
-        return dml.insert(self._dialect, table, row, override="OVERRIDING SYSTEM VALUE ")
+        return dml.insert(self.dialect, table, row, override="OVERRIDING SYSTEM VALUE ")
 
-    def update(self, table: Table, key: Row, row: Row) -> str:
-        return dml.update(self._dialect, table, key, row)
 
-    def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
-        return dml.delete(self._dialect, table, key, unless)
+_STATEMENTS = PostgresStatements(
+    PostgresChangeDialect(),
+    opening=[f"SET {name} = {quoting.text(value)}" for name, value in _SESSION.items()],
+    begin=("BEGIN", "SET CONSTRAINTS ALL DEFERRED"),
+    closing=[f"RESET {name}" for name in _SESSION],
+)
 
 
 class PostgresWriter(SqlWriter):
@@ -89,7 +80,7 @@ class PostgresWriter(SqlWriter):
     """
 
     def __init__(self, session: PostgresSession, path: str) -> None:
-        super().__init__(session, PostgresStatements())
+        super().__init__(session, _STATEMENTS)
         self._path = path
         self._dialect = _RowDialect()
 

@@ -64,14 +64,17 @@ class Statements(Protocol):
     can express.
     """
 
+    @property
     def opening(self) -> Sequence[str]:
-        """Returns the first statements of an SQL file: they give the session the settings that the rest relies on."""
+        """The first statements of an SQL file: they give the session the settings that the rest relies on."""
 
+    @property
     def begin(self) -> Sequence[str]:
-        """Returns the statements that start a transaction of the file."""
+        """The statements that start a transaction of the file."""
 
+    @property
     def closing(self) -> Sequence[str]:
-        """Returns the last statements of a file: they restore the session's settings."""
+        """The last statements of a file: they restore the session's settings."""
 
     def insert(self, table: Table, row: Row) -> str:
         """Returns an INSERT of one row."""

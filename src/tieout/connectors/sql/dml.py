@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from tieout.connectors.protocols.repair import Reference, Row
 from tieout.connectors.sql.dialect import Dialect
 from tieout.model.tables import Column, Table
+
+
+@dataclass(frozen=True)
+class RowStatements:
+    """The Statements of an SQL engine. An engine overrides what it writes in another way."""
+
+    dialect: Dialect
+    opening: Sequence[str]
+    begin: Sequence[str]
+    closing: Sequence[str]
+
+    def insert(self, table: Table, row: Row) -> str:
+        return insert(self.dialect, table, row)
+
+    def update(self, table: Table, key: Row, row: Row) -> str:
+        return update(self.dialect, table, key, row)
+
+    def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
+        return delete(self.dialect, table, key, unless)
 
 
 def insert(dialect: Dialect, table: Table, row: Row, *, override: str = "") -> str:

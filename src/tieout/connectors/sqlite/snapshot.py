@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.sql import select
+from tieout.connectors.sql.reader import SqlReader, file_activity
 from tieout.connectors.sql.select import cut
 from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
@@ -27,20 +27,11 @@ _BATCH_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
-class SQLiteReader(Reader):
+class SQLiteReader(SqlReader):
     url: EndpointUrl
+    dialect = _DIALECT
     held: sqlite3.Connection | None = None
     """The connection that sees one snapshot, while `shared_snapshot` holds it."""
-
-    def read(self, scan: Scan, keys: KeyRange) -> Iterator[pa.RecordBatch]:
-        yield from self._rows(scan, select.select(_DIALECT, scan, select.within(_DIALECT, scan, keys)))
-
-    def finds(self, scan: Scan) -> bool:
-        return select.finds(_DIALECT, scan)
-
-    def lookup(self, scan: Scan, keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        if keys:
-            yield from self._rows(scan, select.select(_DIALECT, scan, select.among(_DIALECT, scan, keys)))
 
     def can_share_snapshot(self, scan: Scan) -> bool:
         return True
@@ -52,7 +43,7 @@ class SQLiteReader(Reader):
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # the snapshot is taken at the first read
             yield replace(self, held=connection)
 
-    def _rows(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, scan: Scan, statement: str) -> Iterator[pa.RecordBatch]:
         names = [f"c{place}" for place in range(len(scan.columns))]
         with translated(self.url), self._connection() as connection:
             cursor, most = connection.execute(statement), _FIRST_BATCH
@@ -66,24 +57,13 @@ class SQLiteReader(Reader):
     def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
         return closing(connect(self.url)) if self.held is None else nullcontext(self.held)
 
-    def count(self, scan: Scan, keys: KeyRange) -> int:
-        return int(self._row(select.count(_DIALECT, scan, select.within(_DIALECT, scan, keys)))[0])
-
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
-        return cut(scan, keys, most, lambda left: self._row(select.bound(_DIALECT, scan, left, rows)))
+        return cut(scan, keys, most, lambda left: self.first_row(scan, select.bound(_DIALECT, scan, left, rows)))
 
     def activity(self) -> str | None:
-        """Size and modification time of the file and of its write-ahead log."""
-        marks = []
-        for name in (self.url.path or "", f"{self.url.path}-wal"):
-            try:
-                state = os.stat(name)
-                marks.append(f"{state.st_size}@{state.st_mtime_ns}")
-            except OSError:
-                marks.append("-")
-        return " ".join(marks)
+        return file_activity(self.url.path or "", f"{self.url.path}-wal")
 
-    def _row(self, statement: str) -> Any:
+    def first_row(self, scan: Scan, statement: str) -> Any:
         with translated(self.url):
             connection = connect(self.url)
             try:

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Scan
-from tieout.connectors.protocols.repair import Reference, Refused, Row
-from tieout.connectors.sql import dml, select
+from tieout.connectors.protocols.repair import Reference, Refused
+from tieout.connectors.sql import select
+from tieout.connectors.sql.dml import RowStatements
 from tieout.connectors.sql.session import Purpose
 from tieout.connectors.sql.writer import SqlWriter
 from tieout.connectors.sqlite.dialect import SQLiteDialect
@@ -24,6 +25,13 @@ from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
 _DIALECT = SQLiteDialect()
+_STATEMENTS = RowStatements(
+    _DIALECT,
+    opening=("PRAGMA foreign_keys = ON",),
+    # Deferred, so that rows that refer to one another can come in any order.
+    begin=("BEGIN IMMEDIATE", "PRAGMA defer_foreign_keys = ON"),
+    closing=(),
+)
 
 _REFERENCES = """
 SELECT m.name, f.id, f."from", f."to", f.on_delete FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
@@ -35,30 +43,9 @@ def open_writer(url: EndpointUrl) -> SQLiteWriter:
     return SQLiteWriter(SQLiteSession(url, Purpose.REPAIR, ["foreign_keys = ON"]))
 
 
-class SQLiteStatements:
-    def opening(self) -> Sequence[str]:
-        return ("PRAGMA foreign_keys = ON",)
-
-    def begin(self) -> Sequence[str]:
-        # Deferred, so that rows that refer to one another can come in any order.
-        return "BEGIN IMMEDIATE", "PRAGMA defer_foreign_keys = ON"
-
-    def closing(self) -> Sequence[str]:
-        return ()
-
-    def insert(self, table: Table, row: Row) -> str:
-        return dml.insert(_DIALECT, table, row)
-
-    def update(self, table: Table, key: Row, row: Row) -> str:
-        return dml.update(_DIALECT, table, key, row)
-
-    def delete(self, table: Table, key: Row, unless: Sequence[Reference] = ()) -> str:
-        return dml.delete(_DIALECT, table, key, unless)
-
-
 class SQLiteWriter(SqlWriter):
     def __init__(self, session: SQLiteSession) -> None:
-        super().__init__(session, SQLiteStatements())
+        super().__init__(session, _STATEMENTS)
 
     def exact(self, column: Column) -> Kind:
         """Values unchanged, whatever the column's declared type."""

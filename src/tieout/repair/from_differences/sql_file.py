@@ -34,14 +34,14 @@ def repair_statements(
             f"rows to change: {planned:,}; left alone: {skipped:,}",
             "One transaction: run it with a client that stops at the first error.",
         )
-        file.statements([*session.opening(), *session.begin()])
+        file.statements([*session.opening, *session.begin])
         for step, statement in _Ordered(store, plan, sides).statements():
             if isinstance(statement, Refused):
                 file.refused(statement, step.change)
             else:
                 file.statements([statement])
                 written += 1
-        file.statements(["COMMIT", *session.closing()])
+        file.statements(["COMMIT", *session.closing])
         return written
 
 

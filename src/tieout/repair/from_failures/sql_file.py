@@ -46,7 +46,7 @@ class _Changes:
     def write(self) -> int:
         written = 0
         session = self._repairer.statements
-        self._file.statements([*session.opening(), self._repairer.make_quarantine(self._schema)])
+        self._file.statements([*session.opening, self._repairer.make_quarantine(self._schema)])
         for change in self._store.repairs.changes(self._plan.id, state=ChangeState.PLANNED):
             self._file.comment(shown(change))
             try:
@@ -54,7 +54,7 @@ class _Changes:
                 written += 1
             except Refused as refusal:
                 self._file.refused(refusal)
-        self._file.statements(session.closing())
+        self._file.statements(session.closing)
         return written
 
     def _statements(self, change: RepairChange) -> Iterator[str]:
@@ -69,7 +69,7 @@ class _Changes:
         if isinstance(rows, str):
             raise Refused(rows)
         what = "inserted" if change.action is ChangeAction.INSERT else "row"
-        yield from self._repairer.statements.begin()
+        yield from self._repairer.statements.begin
         yield self._quarantine.statement(
             Copy(change.sequence, 0, details.failures[0], what, change.table, change.key, change.old_row)
         )
