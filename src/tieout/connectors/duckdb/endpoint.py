@@ -11,7 +11,7 @@ from typing import Any
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.duckdb.errors import translated
-from tieout.connectors.duckdb.session import FILE, check_driver, connect
+from tieout.connectors.duckdb.session import FILE, connect
 from tieout.connectors.duckdb.snapshot import DuckDBReader
 from tieout.connectors.duckdb.types import logical_type, order_of
 from tieout.connectors.protocols.endpoint import Capabilities
@@ -36,7 +36,6 @@ _COLLATED = "not binary"
 
 
 def open_endpoint(url: EndpointUrl) -> DuckDBEndpoint:
-    check_driver()
     began = time.monotonic()
     with translated(url), closing(connect(url)) as connection:
         connection.execute("SELECT 1").fetchone()

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.sql.error_meanings import ErrorMeaning
-from tieout.errors import AccessError, FullError, MissingObjectError, ReadError, UnreachableError
+from tieout.errors import AccessError, FullError, MissingObjectError, ReadError, UnreachableError, UnsupportedError
 from tieout.model.server_words import told
 
 _IN_USE = "DuckDB lets one process write to a file, or several read it: close the other one, or wait for it"
@@ -40,10 +40,12 @@ def is_in_use(error: Exception) -> bool:
 def translated(url: EndpointUrl, *, repair: bool = False) -> Iterator[None]:
     """Turns driver errors inside into EndpointErrors; for a `repair`, into Refused where the statement is to blame.
 
-    While rows are streamed, Arrow raises them instead of DuckDB.
+    While rows are streamed, Arrow raises them instead of DuckDB. UnsupportedError if the driver is not installed.
     """
-    import duckdb
-
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise UnsupportedError("duckdb:// needs the driver of DuckDB", "pip install 'tieout[duckdb]'") from None
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:

@@ -13,7 +13,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.duckdb import quoting
 from tieout.connectors.duckdb.errors import is_in_use
-from tieout.errors import MissingObjectError, UnsupportedError
+from tieout.errors import MissingObjectError
 
 FILE = "tieout_file"
 """The name of the attached file in our sessions."""
@@ -46,14 +46,6 @@ def connect(url: EndpointUrl, *, writable: bool = False, wait_seconds: float = W
 def close_writer(url: EndpointUrl, connection: Any) -> None:
     _WRITING.pop(str(Path(url.path or "").absolute()), None)
     connection.close()
-
-
-def check_driver() -> None:
-    """Raises an UnsupportedError that names the extra to install, unless the driver is installed."""
-    try:
-        import duckdb  # noqa: F401
-    except ModuleNotFoundError:
-        raise UnsupportedError("duckdb:// needs the driver of DuckDB", "pip install 'tieout[duckdb]'") from None
 
 
 def _attached(path: str, writable: bool, wait_seconds: float) -> Any:

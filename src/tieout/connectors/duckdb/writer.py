@@ -11,7 +11,7 @@ import pyarrow as pa
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.duckdb.dialect import DuckDBDialect
 from tieout.connectors.duckdb.errors import translated
-from tieout.connectors.duckdb.session import FILE, check_driver, close_writer, connect
+from tieout.connectors.duckdb.session import FILE, close_writer, connect
 from tieout.connectors.duckdb.snapshot import batches
 from tieout.connectors.duckdb.types import is_nested
 from tieout.connectors.protocols.endpoint import Scan
@@ -32,7 +32,6 @@ WHERE database_name = ? AND schema_name = ? AND referenced_table = ? AND constra
 
 
 def open_writer(url: EndpointUrl) -> DuckDBWriter:
-    check_driver()
     with translated(url):
         return DuckDBWriter(url, connect(url, writable=True))
 
