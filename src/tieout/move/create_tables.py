@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.protocols.move import Loader, Source, Target, named_as_ours
+from tieout.connectors.protocols.move import Loader, Source, Target, clashing_names
 from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, UnsupportedColumn
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moves import Fence, Transfer
@@ -122,7 +122,7 @@ class TableCreator:
 
     def why_not(self, table: Table) -> str | None:
         """Why the table can't be created on the target, if it can't."""
-        refused = [f"{table.name}.{name}: {OURS}" for name in named_as_ours(table.column_names)]
+        refused = [f"{table.name}.{name}: {OURS}" for name in clashing_names(table.column_names)]
         refused += self._words(table, self._structure(table))
         return f"the target can't hold {'; '.join(refused)}" if refused else None
 

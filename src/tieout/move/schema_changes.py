@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.connectors.protocols.move import Source, Target, named_as_ours
+from tieout.connectors.protocols.move import Source, Target, clashing_names
 from tieout.connectors.sql.ddl import TABLE, DefaultKind, Structure, plain_default
 from tieout.errors import TieoutError
 from tieout.model.moves import Fence, Transfer
@@ -188,7 +188,7 @@ class Adapter:
             raise Incompatible(f"its new column {column.name} has a default that the target does not support")
 
     def _structure(self, table: Table) -> Structure:
-        if ours := named_as_ours(table.column_names):
+        if ours := clashing_names(table.column_names):
             raise Incompatible(f"{ours[0]}: {OURS}")
         structure = (
             self.source.structure(table)

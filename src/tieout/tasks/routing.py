@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.connectors.protocols.move import named_as_ours
+from tieout.connectors.protocols.move import clashing_names
 from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import UnsupportedError, UsageError
 from tieout.model.canonical_kinds import Incomparable, common_kind
@@ -116,7 +116,7 @@ def transfer_of(
         *_uncomputable(request, source, target),
         *_unfilled(target, filled),
         *([key] if isinstance(key, str) else []),
-        *(f"{name}: {OURS}" for name in named_as_ours(target.column_names)),
+        *(f"{name}: {OURS}" for name in clashing_names(target.column_names)),
     ]
     for column, found in pairs:
         reason = _misfit(column, found, same_engine=same_engine, logs_generated_columns=logs_generated_columns)

@@ -72,7 +72,7 @@ class StageTable:
 
 
 @contextmanager
-def stages_again() -> Iterator[None]:
+def missing_stage_is_transient() -> Iterator[None]:
     """Makes a missing stage a transient error, so that it is created again: a restored target has no stages."""
     try:
         yield
@@ -142,7 +142,7 @@ STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kep
 """Columns of a stage: ChangeKind (INSERT or DELETE), number of the piece, copies of the row, places without values."""
 
 
-def named_as_ours(names: Iterable[str]) -> list[str]:
+def clashing_names(names: Iterable[str]) -> list[str]:
     """Returns the names that clash with STAGE_COLUMNS: a server would confuse the two."""
     return [name for name in names if name.casefold() in STAGE_COLUMNS]
 

@@ -221,7 +221,7 @@ def named_sequence(shown: str) -> TableName:
     return found
 
 
-def duplicates_of(dialect: Dialect, table: Table, columns: Sequence[str], through: str | None) -> str:
+def duplicates_query(dialect: Dialect, table: Table, columns: Sequence[str], through: str | None) -> str:
     """Returns a query for values that several rows have. `through` makes it read the rows instead of an index."""
     names = [dialect.quote(name) for name in columns]
     source = " ".join(filter(None, [dialect.table(table.name), through]))
@@ -233,7 +233,7 @@ def duplicates_of(dialect: Dialect, table: Table, columns: Sequence[str], throug
 
 
 @contextmanager
-def refused_if_in_the_way() -> Iterator[None]:
+def conflict_is_refusal() -> Iterator[None]:
     """Turns TryAgain into Refused, for statements that nobody runs again."""
     try:
         yield

@@ -16,7 +16,7 @@ from tieout.connectors.protocols.move import (
     Merge,
     StagedChanges,
     StageTable,
-    stages_again,
+    missing_stage_is_transient,
 )
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import STAGE
@@ -126,7 +126,7 @@ class SqlTarget(ABC):
     def _staged(self, changes: StagedChanges) -> int:
         if not changes.rows:
             return 0  # and no stage: the table was emptied
-        with stages_again():
+        with missing_stage_is_transient():
             ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
         return int(staged)
 

@@ -15,11 +15,11 @@ from tieout.connectors.protocols.repair import (
     Row,
     Suspension,
     Trigger,
-    duplicates_of,
+    conflict_is_refusal,
+    duplicates_query,
     named_sequence,
     quarantine_definition,
     quarantine_table,
-    refused_if_in_the_way,
 )
 from tieout.connectors.sql import dml
 from tieout.model.tables import Column, Table, TableName
@@ -122,7 +122,7 @@ class MySQLRepairer(MySQLWriter):
         return f"{kind} {self._quote(_REBUILT)} {of_what}"
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
-        statement = duplicates_of(self._dialect, table, columns, self.no_index_hint(table))
+        statement = duplicates_query(self._dialect, table, columns, self.no_index_hint(table))
         return [tuple(map(str, row)) for row in self.session.rows(statement)]
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
@@ -156,7 +156,7 @@ class MySQLRepairer(MySQLWriter):
         return quarantine_definition(self._dialect.table(quarantine_table(schema).name), "LONGTEXT", options)
 
     def run(self, statement: str) -> None:
-        with refused_if_in_the_way():
+        with conflict_is_refusal():
             self.session.execute(statement)
 
     def _name(self, table: Table) -> str:

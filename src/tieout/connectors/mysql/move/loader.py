@@ -11,7 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import literals, quoting
 from tieout.connectors.mysql.protocol.commands import load_local, write_rows
 from tieout.connectors.mysql.session import WRITING_MODE, MySQLSession
-from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
+from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, missing_stage_is_transient
 from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.connectors.sql.session import Purpose
@@ -54,7 +54,7 @@ class MySQLLoader:
             )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        with closing(MySQLSession(self.url, Purpose.MOVE)) as session, stages_again():
+        with closing(MySQLSession(self.url, Purpose.MOVE)) as session, missing_stage_is_transient():
             if new:
                 assert stage.like is not None
                 session.execute(f"CREATE TABLE {session.table(stage.name)} LIKE {session.table(stage.like)}")

@@ -18,11 +18,11 @@ from tieout.connectors.protocols.repair import (
     Suspension,
     Trigger,
     TryAgain,
-    duplicates_of,
+    conflict_is_refusal,
+    duplicates_query,
     named_sequence,
     quarantine_definition,
     quarantine_table,
-    refused_if_in_the_way,
 )
 from tieout.connectors.sql import dml
 from tieout.errors import AccessError
@@ -138,7 +138,7 @@ class PostgresRepairer(PostgresWriter):
         self.begin()
         try:
             self.read_no_index()
-            return [tuple(map(str, row)) for row in self.session.rows(duplicates_of(_DIALECT, table, columns, None))]
+            return [tuple(map(str, row)) for row in self.session.rows(duplicates_query(_DIALECT, table, columns, None))]
         finally:
             self.rollback()
 
@@ -197,5 +197,5 @@ class PostgresRepairer(PostgresWriter):
         return quarantine_definition(_DIALECT.table(quarantine_table(schema).name), "TEXT")
 
     def run(self, statement: str) -> None:
-        with refused_if_in_the_way():
+        with conflict_is_refusal():
             self.session.execute(statement)

@@ -11,7 +11,7 @@ from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.errors import DOES_NOT_FIT, first_line
 from tieout.connectors.postgres.session import PostgresSession, mover_session
-from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
+from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, missing_stage_is_transient
 from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.errors import WriteError
@@ -50,7 +50,7 @@ class PostgresLoader:
             )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        with closing(mover_session(self.url)) as session, stages_again():
+        with closing(mover_session(self.url)) as session, missing_stage_is_transient():
             if new:
                 assert stage.like is not None
                 # After a crash the staged rows are read from the source's log again, so the table needs no WAL of its

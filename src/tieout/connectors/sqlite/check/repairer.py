@@ -11,10 +11,10 @@ from tieout.connectors.protocols.repair import (
     Row,
     Suspension,
     Trigger,
-    duplicates_of,
+    conflict_is_refusal,
+    duplicates_query,
     quarantine_definition,
     quarantine_table,
-    refused_if_in_the_way,
 )
 from tieout.connectors.sql import dml
 from tieout.connectors.sql.session import Purpose
@@ -95,7 +95,7 @@ class SQLiteRepairer(SQLiteWriter):
             self.run(statement)
 
     def duplicates(self, table: Table, columns: Sequence[str]) -> list[tuple[str, ...]]:
-        statement = duplicates_of(_DIALECT, table, columns, self.no_index_hint(table))
+        statement = duplicates_query(_DIALECT, table, columns, self.no_index_hint(table))
         return [tuple(map(str, row)) for row in self.session.rows(statement)]
 
     def parent(self, table: Table, constraint: str, columns: Sequence[str]) -> Parent | None:
@@ -137,7 +137,7 @@ class SQLiteRepairer(SQLiteWriter):
         return quarantine_definition(_DIALECT.table(quarantine_table(schema).name), "TEXT")
 
     def run(self, statement: str) -> None:
-        with refused_if_in_the_way():
+        with conflict_is_refusal():
             self.session.execute(statement)
 
     def _is_without_rowid(self, table: Table) -> bool:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, stages_again
+from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, missing_stage_is_transient
 from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.connectors.sql.session import SqlSession
@@ -55,7 +55,7 @@ class SQLiteLoader:
             )
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
-        with transaction(self.url) as session, stages_again():
+        with transaction(self.url) as session, missing_stage_is_transient():
             if new:
                 assert stage.like is not None
                 made = f"CREATE TABLE {session.table(stage.name)} AS SELECT * FROM {session.table(stage.like)} LIMIT 0"
