@@ -166,7 +166,7 @@ class ChangedChecks:
             # A failure that could not be rechecked stays a failure.
             is_open = number in compared.errors or number in compared.unstable
             failures = distinct([*found, *(before[number] if is_open else kept[number])])
-            reasons = list(_unknown(index, rows, lookup.old_values))
+            reasons = list(_unknown(index, rows, lookup.old_values_hint))
             evidence = _evidence(compared, number, lookup)
             yield _checked(index, compared, number, failures, reasons, (evidence, seconds))
 

@@ -76,7 +76,7 @@ def _look(spark: SparkSession, paths: Mapping[int, LooksRowsUp]) -> dict[int, Se
 
 
 def _found(found: UnfoundRows) -> SeekFound:
-    return SeekFound(found.rows, found.cut)
+    return SeekFound(found.rows, found.truncated)
 
 
 def seek_failures(

@@ -169,7 +169,7 @@ class Lookup(Protocol):
     A batch of rows has the columns of `address`, then those of `columns`, then a text: a hint for `entries`.
     `keyed_by_index`: the engine finds a row by its key through an index, which may be damaged and miss it.
     `sees_dangling`: `entries` also finds entries that lead to no row.
-    `old_values`: what a user can do if the log does not have the old values of rows.
+    `old_values_hint`: what a user can do if the log does not have the old values of rows.
     """
 
     @property
@@ -185,7 +185,7 @@ class Lookup(Protocol):
     def sees_dangling(self) -> bool: ...
 
     @property
-    def old_values(self) -> str: ...
+    def old_values_hint(self) -> str: ...
 
     def rows(self, keys: Sequence[Literals]) -> Iterator[pa.RecordBatch]:
         """Yields the rows with these keys, read from the table itself."""

@@ -107,10 +107,10 @@ class Unfound:
 
 @dataclass(frozen=True, slots=True)
 class UnfoundRows:
-    """`cut`: there may be more rows."""
+    """`truncated`: there may be more rows."""
 
     rows: tuple[Unfound, ...]
-    cut: bool
+    truncated: bool
 
 
 @runtime_checkable

@@ -34,7 +34,7 @@ class MySQLLookup:
 
     keyed_by_index: ClassVar[bool] = False
     sees_dangling: ClassVar[bool] = True
-    old_values: ClassVar[str] = "SET GLOBAL binlog_row_image = FULL logs them"
+    old_values_hint: ClassVar[str] = "SET GLOBAL binlog_row_image = FULL logs them"
 
     url: EndpointUrl
     server_kind: ServerKind

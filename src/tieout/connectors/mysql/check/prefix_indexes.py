@@ -248,12 +248,12 @@ class PrefixPath(ScanPath):
             found = self._found(cursor, self.lookups.lonely(most + 1, crowded=bool(crowds)))
             for number, crowd in enumerate(self._wrong(cursor, crowds)):
                 if number == _WRONG_CROWDS or len(found) > most:
-                    return UnfoundRows(tuple(found[:most]), cut=True)
+                    return UnfoundRows(tuple(found[:most]), truncated=True)
                 missing = self._found(cursor, self.lookups.missing(crowd, most + 1))
                 if not missing:
                     raise UnsupportedError("the server counts other rows than it finds by their prefix")
                 found += missing
-        return UnfoundRows(tuple(found[:most]), cut=len(found) > most)
+        return UnfoundRows(tuple(found[:most]), truncated=len(found) > most)
 
     def _wrong(self, cursor: Any, crowds: Sequence[Crowd]) -> Iterator[Crowd]:
         """The crowds of which the index leads to fewer rows than exist."""

@@ -79,7 +79,7 @@ class PostgresLookup:
                 yield FoundEntries(found, batch.num_rows)
 
     @property
-    def old_values(self) -> str:
+    def old_values_hint(self) -> str:
         return f"ALTER TABLE {quoting.shown(self.table.name)} REPLICA IDENTITY FULL puts them into the log"
 
     @property

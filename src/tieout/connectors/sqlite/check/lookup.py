@@ -32,7 +32,7 @@ class SQLiteLookup:
     """`alone` forces a read of the table itself."""
 
     sees_dangling: ClassVar[bool] = True
-    old_values: ClassVar[str] = "CHECK TABLE looks at all of it"
+    old_values_hint: ClassVar[str] = "CHECK TABLE looks at all of it"
 
     url: EndpointUrl
     table: Table
