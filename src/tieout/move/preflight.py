@@ -49,7 +49,7 @@ class _Way:
 
     @property
     def state(self) -> TableState:
-        if self.destination.begun:
+        if self.destination.has_task_rows:
             return TableState.BEGUN
         return TableState.MISSING if self.destination.there is None else TableState.THERE
 
@@ -164,7 +164,7 @@ class MovePreflight:
     def _misfits(self, way: _Way) -> Iterator[Problem]:
         """What does not fit. Skips tables that were begun: they fitted then, and a mover follows later changes."""
         name, there = str(way.table.name), way.destination.there
-        if way.destination.begun:
+        if way.destination.has_task_rows:
             return
         if way.filled and not self._is_shared(way):
             message = "it already has rows, which do not belong to this task"
@@ -231,7 +231,7 @@ class MovePreflight:
 def _gone(ways: Sequence[_Way]) -> Iterator[Problem]:
     """Tables that are gone, in the words of a mover, which has an error of its own for them."""
     for way in ways:
-        if way.destination.begun and way.destination.there is None:
+        if way.destination.has_task_rows and way.destination.there is None:
             message, fix = lost_table(way.route)
             yield Problem(Severity.PREVENTS, message, fix, "target", str(way.route.source))
 

@@ -113,13 +113,13 @@ class Merge:
 class Destination:
     """A table of the target before a task starts. `there` is None if the mover has to create it.
 
-    `begun`: it already has rows of the task. `refers`: it has foreign keys, or will get them.
+    `has_task_rows`: from an earlier run. `has_foreign_keys`: now, or the mover will create them.
     """
 
     name: TableName
     there: Table | None
-    begun: bool
-    refers: bool
+    has_task_rows: bool
+    has_foreign_keys: bool
 
 
 class Loader(Protocol):

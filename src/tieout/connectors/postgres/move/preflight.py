@@ -172,7 +172,7 @@ def _of_table(session: SqlSession, user: str, asleep: bool, destination: Destina
     name, table = str(destination.name), session.table(destination.name)
     awake_fix = f"GRANT SET ON PARAMETER session_replication_role TO {user}, or move as a superuser"
     if destination.there is None:
-        if destination.refers and not asleep:
+        if destination.has_foreign_keys and not asleep:
             yield _prevents("its foreign keys would be checked for every row that is moved", awake_fix, name)
         return
     ((writable, stubborn, ordinary, wired),) = session.rows(_TARGET_TABLE, [table])
