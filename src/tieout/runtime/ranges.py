@@ -55,6 +55,20 @@ def sampled_bounds(sample: Sequence[str], rows: int, chunk_rows: int) -> list[Ke
     return [(value,) for value in sample[step:-1:step]]
 
 
+SMALLEST_CHUNK, LARGEST_CHUNK = 1_000, 4_000_000
+_STEP = 4
+
+
+def next_chunk_rows(chunk_rows: int, rows: int, seconds: float, wanted: float) -> int:
+    """How many rows the next chunk gets, after one of `rows` rows took so long, so that it takes `wanted` seconds.
+
+    It changes by a factor of four at most: one slow answer of a busy server is not a slow server.
+    """
+    fitting = rows / max(seconds, 0.01) * wanted
+    fitting = min(max(fitting, chunk_rows / _STEP), chunk_rows * _STEP)
+    return int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
+
+
 ROOM = 32 << 20
 """Bytes of rows to hold in memory at once, as far as their length is known."""
 FIRST = 16

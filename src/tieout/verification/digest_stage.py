@@ -19,7 +19,7 @@ from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
-from tieout.runtime.ranges import resumable, run_all, sampled_bounds
+from tieout.runtime.ranges import next_chunk_rows, resumable, run_all, sampled_bounds
 from tieout.spark.executor_work import Outcome, Work
 from tieout.verification.frames import DigestFrame, count_work, run_mixed
 from tieout.verification.plan import Side
@@ -29,7 +29,6 @@ from tieout.verification.work import BucketDigests, DigestBuckets, DigestRange, 
 RANGES_PER_SLOT = 8
 MOST_RANGES = 256
 LIGHTEST = RANGES_PER_SLOT / MOST_RANGES
-SMALLEST_CHUNK, LARGEST_CHUNK = 1_000, 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,16 +226,14 @@ class DigestStage:
         return unit.run.take_digests(unit.ordinal, unit.keys, left, right, seconds)
 
     def _adapt(self, lane: Lane, rows: int, seconds: float) -> None:
-        """Adapts the size of the next ranges to the requested time, by a factor of four at most."""
+        """Adapts the size of the next ranges to the requested time."""
         if rows * 4 < lane.chunk_rows:
             return
         if self._options.chunk_rows is not None:
             took = seconds / self._options.chunk_seconds
             lane.weight = min(1.0, max(LIGHTEST, (lane.weight + took) / 2))
             return
-        fitting = rows / max(seconds, 0.01) * self._options.chunk_seconds
-        fitting = min(max(fitting, lane.chunk_rows / 4), lane.chunk_rows * 4)
-        lane.chunk_rows = int(min(max(fitting, SMALLEST_CHUNK), LARGEST_CHUNK))
+        lane.chunk_rows = next_chunk_rows(lane.chunk_rows, rows, seconds, self._options.chunk_seconds)
 
 
 class CountStage:

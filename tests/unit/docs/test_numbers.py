@@ -14,8 +14,7 @@ from tieout.model.truncated import BEGINNING, LONGEST_KEPT
 from tieout.repair.from_differences.execute import BATCH
 from tieout.report.junit import FIRST_DIFFERENCES
 from tieout.report.progress import LineProgress
-from tieout.runtime.ranges import ROOM
-from tieout.verification.digest_stage import LARGEST_CHUNK, SMALLEST_CHUNK
+from tieout.runtime.ranges import LARGEST_CHUNK, ROOM, SMALLEST_CHUNK
 from tieout.verification.localise import KEPT_BYTES, LEAF_ROWS
 from tieout.verification.row_stage import KEPT_PER_RANGE
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tieout.runtime.ranges import pending, resumable
+from tieout.runtime.ranges import LARGEST_CHUNK, SMALLEST_CHUNK, next_chunk_rows, pending, resumable
 
 
 def test_waves_leave_out_what_is_done() -> None:
@@ -42,3 +42,18 @@ def test_work_that_ends_early_is_not_recorded() -> None:
     assert next(started) == 1
     started.close()
     assert recorded == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "expected"),
+    [
+        (10_000, 1.0, 10_000),
+        (10_000, 0.5, 20_000),
+        (10_000, 0.01, 40_000),  # four times at most
+        (10_000, 60.0, 2_500),
+        (4_000_000, 0.1, LARGEST_CHUNK),
+        (1_000, 60.0, SMALLEST_CHUNK),
+    ],
+)
+def test_the_next_chunk_takes_about_the_wanted_time(rows: int, seconds: float, expected: int) -> None:
+    assert next_chunk_rows(rows, rows, seconds, 1.0) == expected
