@@ -234,11 +234,11 @@ class Target(Protocol):
     def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
         """Creates an empty stage for each source table, after which each attempt's stage is modelled.
 
-        Drops everything that earlier stages left.
+        Drops the stages of this mover and of earlier ones, never those of a later one.
         """
 
     def drop_stages(self, stages: Sequence[StageTable]) -> None:
-        """Drops these stages."""
+        """Drops these stages, if they exist."""
 
     def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
         """Applies the staged changes in one transaction, together with the progress if `with_progress`.

@@ -82,7 +82,7 @@ class Disorder:
 
 @runtime_checkable
 class ChecksOrder(Protocol):
-    """An index path that can also check the order of entries. All but `disorders` runs on executors."""
+    """An index path that can also check the order of entries. `order_of` runs on executors, the rest on the driver."""
 
     def order_parts(self, most: int) -> Sequence[Any]:
         """Returns up to `most` parts that together are the whole index."""
