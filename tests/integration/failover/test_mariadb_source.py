@@ -159,7 +159,7 @@ def test_a_recovery_without_a_mistake(task: Task, primary: MariaDB) -> None:
     own.put_back(primary, kept)
     write(11, 13)
     task.write(range(30, 40))
-    is_lost(task, "leaves out")
+    is_lost(task, "lacks the transactions between")
 
 
 @case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the file and its last events are the same")

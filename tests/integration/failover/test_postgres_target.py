@@ -68,7 +68,7 @@ def test_an_earlier_copy_whose_log_is_gone(spark: SparkSession, target: Postgres
             task.write(numbers)
             task.run()
         own.put_back(target, kept)
-        is_lost(task, "begins at")
+        is_lost(task, "starts at")
 
 
 @case(TARGET, "a replica that lags is promoted", Outcome.GOES_ON, "its rows and its progress are of the same moment")
