@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -157,7 +157,7 @@ def undo(
     return result.exit_code
 
 
-def _planned(context: Context, reference: str, urls: Urls) -> tuple[RepairPlan, RepairWork]:
+def _planned(context: Context, reference: str, urls: Urls) -> tuple[RepairPlan, _VerificationRepair | _CheckRepair]:
     from tieout import api
 
     chosen = api.repair_plan(reference, context.meta)
@@ -186,23 +186,8 @@ class Urls:
     target: str | None
 
 
-class RepairWork(Protocol):
-    """What the three commands do. A verification's job has two databases, a check's job has one."""
-
-    def plan(
-        self, choose: Typed, values: Typed, table: str | None, listener: Listener, *, with_values: bool
-    ) -> RepairSummary | CheckRepairSummary: ...
-
-    def apply(self, plan: str, listener: Listener) -> RepairResult: ...
-
-    def undo(self, plan: str, listener: Listener) -> RepairResult: ...
-
-    def write_sql(self, plan: str, stream: TextIO) -> int: ...
-
-    def write_sql_file(self, file: Path, plan: str) -> None: ...
-
-
-def repair_work(context: Context, job: Job, urls: Urls) -> RepairWork:
+def repair_work(context: Context, job: Job, urls: Urls) -> _VerificationRepair | _CheckRepair:
+    """Returns what the three commands do: a verification's job has two databases, a check's job has one."""
     from tieout.meta import JobKind
 
     if job.kind is JobKind.CHECK:
