@@ -18,18 +18,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from tieout.config import settings as fields
+from tieout.config import fields
 from tieout.config.durations import seconds_text
-from tieout.config.settings import (
-    ColumnExpression,
-    EndpointSettings,
-    MoveSettings,
-    OptionSettings,
-    Settings,
-    SparkSettings,
-    TableSettings,
-    TaskSettings,
-)
+from tieout.config.endpoint_settings import EndpointSettings
+from tieout.config.settings import Settings, SparkSettings
+from tieout.config.task_settings import ColumnExpression, MoveSettings, OptionSettings, TableSettings, TaskSettings
 from tieout.config.url_parameters import PARAMETERS
 from tieout.config.urls import EndpointUrl
 

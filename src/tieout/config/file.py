@@ -11,9 +11,10 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from tieout.config.fields import Section
 from tieout.config.interpolation import interpolate
 from tieout.config.secrets import scrub
-from tieout.config.settings import Section, Settings
+from tieout.config.settings import Settings
 from tieout.config.yaml import Problem, YamlPath, YamlSyntaxError, YamlTree, read_yaml
 from tieout.errors import ConfigError
 from tieout.model.nearest import nearest, suggestion

@@ -13,7 +13,8 @@ from tieout import api
 from tieout.checks.options import CheckOptions
 from tieout.cli.main import app
 from tieout.config.durations import seconds_text
-from tieout.config.settings import MoveSettings, OptionSettings, Settings, TaskSettings
+from tieout.config.settings import Settings
+from tieout.config.task_settings import MoveSettings, OptionSettings, TaskSettings
 from tieout.meta.failures import Failures
 from tieout.meta.jobs import Jobs
 from tieout.model.check_statements import EngineChecker

@@ -123,7 +123,7 @@ tasks:
 
 
 def test_the_options_are_those_of_a_verification() -> None:
-    from tieout.config.settings import OptionSettings
+    from tieout.config.task_settings import OptionSettings
 
     assert OptionSettings().options() == VerifyOptions()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tieout.config import Settings, load, write_template
-from tieout.config.settings import TaskSettings
+from tieout.config.task_settings import TaskSettings
 from tieout.config.template import TEMPLATE
 from tieout.errors import ConfigError, UsageError
 from tieout.model.defaults import CONNECTIONS

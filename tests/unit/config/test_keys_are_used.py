@@ -10,17 +10,10 @@ from pathlib import Path
 import pytest
 
 import tieout
-from tieout.config.settings import (
-    ColumnExpression,
-    EndpointSettings,
-    MoveSettings,
-    OptionSettings,
-    Section,
-    Settings,
-    SparkSettings,
-    TableSettings,
-    TaskSettings,
-)
+from tieout.config.endpoint_settings import EndpointSettings
+from tieout.config.fields import Section
+from tieout.config.settings import Settings, SparkSettings
+from tieout.config.task_settings import ColumnExpression, MoveSettings, OptionSettings, TableSettings, TaskSettings
 from tieout.model.requests import MoveOptions, MoveRequest, TableRequest, VerifyOptions, VerifyRequest
 
 SOURCE = Path(tieout.__file__).parent
