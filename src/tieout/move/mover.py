@@ -25,6 +25,7 @@ from tieout.move.create_tables import TableCreator
 from tieout.move.follow import Follower, LogBatches
 from tieout.move.plan import Planner
 from tieout.move.resume import START_OVER, Resume
+from tieout.move.retry import Retry
 from tieout.move.schema_changes import Adapter, Incompatible, TableProblem, TableProblemFound
 from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
 from tieout.move.snapshot_overlap import SnapshotOverlap
@@ -35,52 +36,9 @@ from tieout.runtime.control import HoldingControl
 from tieout.runtime.dispatch import rate_of_a_task
 from tieout.runtime.throttle import Throttle
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-_TRIES = 10
 _LAG_SECONDS = 2.0
 _RETENTION_SECONDS = 60.0
 T = TypeVar("T")
-
-
-@dataclass
-class Retry:
-    """Retries one part of a move, with longer and longer pauses, as long as it makes progress in between.
-
-    A server that restarts has some minutes for it.
-    """
-
-    target: Target
-    status: StatusKeeper
-    control: HoldingControl
-    show: Callable[[StatusKeeper], None]
-    _failures: int = field(init=False, default=0)
-    _progress: object = field(init=False, default=None)
-
-    def reached(self, progress: object) -> None:
-        """Starts counting failures again if this is other progress than before."""
-        if progress != self._progress:
-            self._progress, self._failures = progress, 0
-
-    def wait(self, error: TieoutError) -> None:
-        """Returns when the target is reachable again. Raises the error if a retry can't help, or never did.
-
-        Stopped if the mover has to end: it does not wait for a server that is gone.
-        """
-        before = self.status.state
-        while True:
-            if not error.transient or self._failures >= _TRIES:
-                raise error
-            self.status.become("waiting", str(error))
-            self.show(self.status)
-            self.control.wait(min(_LONGEST_WAIT, _FIRST_WAIT * 2**self._failures))
-            self._failures += 1
-            try:
-                self.target.reconnect()
-            except TieoutError as again:
-                error = again
-                continue
-            self.status.become(before)
-            return
 
 
 @dataclass
