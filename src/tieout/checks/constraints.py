@@ -29,7 +29,7 @@ from tieout.model.check_statements import Family
 from tieout.model.constraints import ConstraintInfo, ConstraintKind
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.truncated import LONGEST_IN_FAILURE
-from tieout.pace import Pace
+from tieout.rate_limit import RateLimit
 from tieout.runtime.dispatch import rate_of_a_task, run_dealt
 from tieout.runtime.recheck import Rechecked, RecheckPolicy, by_identity, recheck
 from tieout.spark.executor_work import Work
@@ -78,7 +78,7 @@ class Look:
     rows_per_second: float | None = None
 
     def run(self) -> Iterator[Seen]:
-        pace = Pace(self.rows_per_second)
+        limit = RateLimit(self.rows_per_second)
         rows, suspicious = self.violations.runner.numbers(self.part.probe)
         seen = Seen(rows, [[] for _ in self.violations.constraints])
         if suspicious:
@@ -86,7 +86,7 @@ class Look:
                 self._add(seen, batch)
             if self.part.sure and not any(seen.breaking):
                 seen.unlisted = suspicious
-        pace.reached(rows)
+        limit.reached(rows)
         yield seen
 
     def _add(self, seen: Seen, batch: pa.RecordBatch) -> None:

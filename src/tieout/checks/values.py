@@ -20,7 +20,7 @@ from tieout.connectors.protocols.paths import BrokenValue, NotCheckable, Unreada
 from tieout.model.check_statements import Family
 from tieout.model.failures import CheckResult, Failure, FailureKind, Status
 from tieout.model.tables import Table
-from tieout.pace import Pace
+from tieout.rate_limit import RateLimit
 from tieout.runtime.dispatch import deal, slots
 from tieout.runtime.recheck import RecheckPolicy, by_identity, recheck
 from tieout.spark.executor_work import run_work
@@ -53,7 +53,7 @@ class JudgeValues:
     pause: float = 0.0
 
     def run(self) -> Iterator[Found]:
-        pace, rows = Pace(self.rows_per_second), 0
+        limit, rows = RateLimit(self.rows_per_second), 0
         found: list[BrokenValue] = []
         for piece in self.path.pieces(self.part):
             for more, broken in self._judged(piece):
@@ -62,7 +62,7 @@ class JudgeValues:
                 if len(found) >= MOST or sum(each.error is not None for each in found) >= MOST_UNREADABLE:
                     yield Found(rows, tuple(found[:MOST]), cut=True)
                     return
-            pace.reached(rows)
+            limit.reached(rows)
             time.sleep(self.pause)
         yield Found(rows, tuple(found))
 
@@ -171,8 +171,8 @@ class ValueChecks:
         """Uses as many tasks as run at once: each may pause between two pieces."""
         tasks = min(len(parts), slots(self.spark))
         rate = self.options.max_rows_per_second
-        pace = None if rate is None else rate / tasks
-        hands = deal([JudgeValues(path, part, pace, self.options.pause) for part in parts], tasks)
+        task_rate = None if rate is None else rate / tasks
+        hands = deal([JudgeValues(path, part, task_rate, self.options.pause) for part in parts], tasks)
         outcomes = run_work(self.spark, hands)
         return [outcomes[number % tasks][number // tasks].only() for number in range(len(parts))]
 

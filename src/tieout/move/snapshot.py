@@ -13,7 +13,7 @@ from tieout.connectors.protocols.move import ChunkReader, ChunkSource, Loader, k
 from tieout.model.defaults import COPY_CHUNK_ROWS
 from tieout.model.keys import EVERYTHING, Key, ranges_between
 from tieout.model.moves import Chunk, Fence, Transfer
-from tieout.pace import paced
+from tieout.rate_limit import rate_limited
 from tieout.runtime.dispatch import slots
 from tieout.runtime.ranges import sampled_bounds
 from tieout.spark.executor_work import Outcome, run_work
@@ -59,7 +59,7 @@ class CopyChunk:
     def read(self, reader: ChunkReader) -> Iterator[bytes]:
         """The chunk's lines, as fast as the rate allows."""
         lines = reader.lines(self.transfer.reads, self.chunk.keys, same_engine=self.same_engine)
-        return paced(lines, lambda block: block.count(b"\n"), self.rows_per_second)
+        return rate_limited(lines, lambda block: block.count(b"\n"), self.rows_per_second)
 
     def run(self) -> Iterator[ChunkCopied]:
         started = time.monotonic()

@@ -13,7 +13,7 @@ from tieout.canonical.hashing import hash_values
 from tieout.connectors.protocols.endpoint import HashSpec, Reader, retry_cautiously
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import Key, KeyRange
-from tieout.pace import Pace
+from tieout.rate_limit import RateLimit
 from tieout.verification.plan import Side
 from tieout.verification.rows import fields_of, key_hashes
 
@@ -60,20 +60,20 @@ class DigestRange:
     as_sent: bool = False
 
     def run(self) -> Iterator[RangeDigest]:
-        started, pace = time.monotonic(), Pace(self.rows_per_second)
+        started, limit = time.monotonic(), RateLimit(self.rows_per_second)
         side = self.side
         if self.hash is not None:
             result = side.reader.digest(side.scan, self.keys, self.hash)
-            pace.reached(result.count)
+            limit.reached(result.count)
         else:
-            result = retry_cautiously(side.reader, lambda reader: self._pull(reader, pace))
+            result = retry_cautiously(side.reader, lambda reader: self._pull(reader, limit))
         yield RangeDigest(result, time.monotonic() - started)
 
-    def _pull(self, reader: Reader, pace: Pace) -> Digest:
+    def _pull(self, reader: Reader, limit: RateLimit) -> Digest:
         total = EMPTY
         for part in self._digests(reader):
             total += part
-            pace.reached(total.count)
+            limit.reached(total.count)
         return total
 
     def _digests(self, reader: Reader) -> Iterator[Digest]:
@@ -100,19 +100,19 @@ class DigestBuckets:
     rows_per_second: float | None = None
 
     def run(self) -> Iterator[BucketDigests]:
-        started, pace = time.monotonic(), Pace(self.rows_per_second)
-        found = retry_cautiously(self.side.reader, lambda reader: self._pull(reader, pace))
+        started, limit = time.monotonic(), RateLimit(self.rows_per_second)
+        found = retry_cautiously(self.side.reader, lambda reader: self._pull(reader, limit))
         total = sum(found.values(), EMPTY)
         yield BucketDigests(total, pack_buckets(found), time.monotonic() - started)
 
-    def _pull(self, reader: Reader, pace: Pace) -> dict[int, Digest]:
+    def _pull(self, reader: Reader, limit: RateLimit) -> dict[int, Digest]:
         total: dict[int, Digest] = {}
         rows = 0
         for batch in reader.read(self.side.scan, self.keys):
             fields = fields_of(self.side.scan, batch)
             add_buckets(total, bucket_digests(fields, self.side.scan.key, self.buckets))
             rows += batch.num_rows
-            pace.reached(rows)
+            limit.reached(rows)
         return total
 
 

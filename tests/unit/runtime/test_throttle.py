@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tieout import pace
+from tieout import rate_limit
 from tieout.config.urls import parse_url
 from tieout.model.requests import MoveOptions
-from tieout.pace import paced
+from tieout.rate_limit import rate_limited
 from tieout.runtime import throttle
 from tieout.runtime.throttle import Throttle
 
@@ -26,7 +26,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(throttle, "time", clock)
-    monkeypatch.setattr(pace, "time", clock)
+    monkeypatch.setattr(rate_limit, "time", clock)
     return clock
 
 
@@ -36,12 +36,12 @@ def lines(block: bytes) -> int:
 
 def test_lines_are_paced(clock: Clock) -> None:
     blocks = [b"a\nb\n", b"c\n", b"d\n" * 7]
-    assert list(paced(iter(blocks), lines, 2.0)) == blocks
+    assert list(rate_limited(iter(blocks), lines, 2.0)) == blocks
     assert clock.now == 5.0
 
 
 def test_no_limit_is_no_wait(clock: Clock) -> None:
-    assert list(paced(iter([b"a\n" * 1000]), lines, None)) == [b"a\n" * 1000]
+    assert list(rate_limited(iter([b"a\n" * 1000]), lines, None)) == [b"a\n" * 1000]
     throttle = Throttle(MoveOptions(), parse_url("sqlite:///x.db"))
     throttle.moved(1_000_000)
     assert (throttle.reason(), clock.now) == (None, 0.0)

@@ -22,7 +22,7 @@ from tieout.checks.indexes.projection import TableColumns
 from tieout.connectors.protocols.endpoint import ScanColumn, retry_cautiously
 from tieout.connectors.protocols.paths import Path, RowVersions, TablePath
 from tieout.model.truncated import LONGEST_IN_FAILURE, stored
-from tieout.pace import paced
+from tieout.rate_limit import rate_limited
 from tieout.spark.executor_work import Cells
 
 CELLS = 5
@@ -60,7 +60,7 @@ class DigestTable:
         tallies = tuple(Tally.empty(self.buckets) for _ in self.read.projections)
         versions = path.versions(self.part) if self.rooted else None
         rows = 0
-        for batch in paced(path.read(self.part), _rows, self.rows_per_second):
+        for batch in rate_limited(path.read(self.part), _rows, self.rows_per_second):
             address, fields = _decoded(path, batch if versions is None else _rooted(versions, batch))
             rows += batch.num_rows
             hashed = BatchPrints(address, fields)
@@ -90,7 +90,7 @@ class DigestIndex:
 
     def _digested(self, path: Path) -> Digested:
         tally, rows = Tally.empty(self.buckets), 0
-        for batch in paced(path.read(self.part), _rows, self.rows_per_second):
+        for batch in rate_limited(path.read(self.part), _rows, self.rows_per_second):
             address, fields = _decoded(path, batch)
             tally.take(*_hashed(address, fields, self.buckets))
             rows += batch.num_rows

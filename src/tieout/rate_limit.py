@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Pace:
+class RateLimit:
     """Counts from its creation. `rows_per_second` None: no limit."""
 
     rows_per_second: float | None
@@ -27,10 +27,10 @@ class Pace:
             time.sleep(max(0.0, due - time.monotonic()))
 
 
-def paced(items: Iterator[T], rows_of: Callable[[T], int], rows_per_second: float | None) -> Iterator[T]:
+def rate_limited(items: Iterator[T], rows_of: Callable[[T], int], rows_per_second: float | None) -> Iterator[T]:
     """The same items, at no more than `rows_per_second`."""
-    pace, rows = Pace(rows_per_second), 0
+    limit, rows = RateLimit(rows_per_second), 0
     for item in items:
         yield item
         rows += rows_of(item)
-        pace.reached(rows)
+        limit.reached(rows)
