@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
@@ -15,6 +16,24 @@ T = TypeVar("T")
 def slots(spark: SparkSession) -> int:
     """The number of tasks that run at once."""
     return max(1, spark.sparkContext.defaultParallelism)
+
+
+@dataclass(frozen=True, slots=True)
+class SideSlots:
+    """How many tasks read the source and the target of a verification at once.
+
+    `shared`: each side allows connections for all tasks, so that a task may read both sides in turn.
+    """
+
+    source: int
+    target: int
+    shared: bool
+
+
+def slots_of_sides(spark: SparkSession, connections: tuple[int, int], *, may_share: bool) -> SideSlots:
+    """Half of the tasks for each side, within the most connections to it."""
+    half = max(1, slots(spark) // 2)
+    return SideSlots(min(half, connections[0]), min(half, connections[1]), may_share and 2 * half <= min(connections))
 
 
 def deal(items: Sequence[T], hands: int) -> list[Sequence[T]]:

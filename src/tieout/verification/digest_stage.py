@@ -18,7 +18,7 @@ from tieout.meta import Side as LaneSide
 from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange
 from tieout.model.requests import VerifyOptions
-from tieout.runtime.dispatch import deal
+from tieout.runtime.dispatch import SideSlots, deal
 from tieout.runtime.ranges import next_chunk_rows, resumable, run_all, sampled_bounds
 from tieout.spark.executor_work import Outcome, Work
 from tieout.verification.frames import DigestFrame, count_work, run_mixed
@@ -29,18 +29,6 @@ from tieout.verification.work import BucketDigests, DigestBuckets, DigestRange, 
 RANGES_PER_SLOT = 8
 MOST_RANGES = 256
 LIGHTEST = RANGES_PER_SLOT / MOST_RANGES
-
-
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """How many tasks read each side at once: half the cores each, within the endpoint's connections.
-
-    `shared`: each side allows connections for all tasks, so that a task may read both sides in turn.
-    """
-
-    source: int
-    target: int
-    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +72,7 @@ _Dealt = Sequence[_Task]
 
 class DigestStage:
     def __init__(
-        self, spark: SparkSession, slots: Slots, options: VerifyOptions, ledger: Ledger, between: Callable[[], None]
+        self, spark: SparkSession, slots: SideSlots, options: VerifyOptions, ledger: Ledger, between: Callable[[], None]
     ) -> None:
         self._spark = spark
         self._slots = slots
@@ -237,7 +225,7 @@ class DigestStage:
 
 
 class CountStage:
-    def __init__(self, spark: SparkSession, slots: Slots) -> None:
+    def __init__(self, spark: SparkSession, slots: SideSlots) -> None:
         self._spark = spark
         self._slots = slots
 

@@ -17,9 +17,9 @@ from tieout.model.redaction import NOTE, values_hidden
 from tieout.model.requests import VerifyOptions, VerifyRequest
 from tieout.model.results import VerificationResult
 from tieout.runtime.control import JobControl
-from tieout.runtime.dispatch import slots
+from tieout.runtime.dispatch import slots, slots_of_sides
 from tieout.runtime.job import running
-from tieout.verification.digest_stage import CountStage, DigestStage, Slots
+from tieout.verification.digest_stage import CountStage, DigestStage
 from tieout.verification.judge import now, table_results, verification_result
 from tieout.verification.plan import PlannedTable, left_out, plan_tables
 from tieout.verification.row_stage import RowStage
@@ -156,19 +156,18 @@ class Verifier:
         marks = _marks(runs[0]) if runs else (None, None)
         for run in runs:
             run.marks = marks if _same_readers(run, runs[0]) else _marks(run)
-        tasks = slots(self.spark)
-        half = max(1, tasks // 2)
         # With a rate limit, each side has its own tasks to keep it.
-        shared = 2 * half <= min(self.limits) and self.options.max_rows_per_second is None
-        connections = Slots(min(half, self.limits[0]), min(half, self.limits[1]), shared)
+        sides = slots_of_sides(self.spark, self.limits, may_share=self.options.max_rows_per_second is None)
         if self.options.counts_only:
             self.listener(Progress("counts"))
-            CountStage(self.spark, connections).run(runs)
+            CountStage(self.spark, sides).run(runs)
             return runs
         self.listener(Progress("digests", rows_total=_estimate(runs)))
-        DigestStage(self.spark, connections, self.options, self.ledger, self._between("digests", runs)).run(runs)
+        DigestStage(self.spark, sides, self.options, self.ledger, self._between("digests", runs)).run(runs)
         self.listener(Progress("rows", rows_done=_rows(runs), rows_total=_rows(runs)))
-        RowStage(self.spark, min(tasks, *self.limits), self.options, self.ledger, self._between("rows", runs)).run(runs)
+        RowStage(
+            self.spark, min(slots(self.spark), *self.limits), self.options, self.ledger, self._between("rows", runs)
+        ).run(runs)
         return runs
 
     def _between(self, stage: str, runs: Sequence[TableRun]) -> Callable[[], None]:

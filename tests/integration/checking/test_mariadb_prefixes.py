@@ -13,7 +13,7 @@ from tests.corruption.mariadb.files import pages_of, purge, put_back
 from tests.integration.checking.checks import Checking
 from tests.variants import later
 from tieout.config.urls import parse_url
-from tieout.connectors.mysql.check.prefix_indexes import fails_at_dangling
+from tieout.connectors.mysql.check.prefix_lookups import fails_at_dangling
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.protocols.paths import LooksRowsUp, NotCheckable, Unfound
 from tieout.connectors.registry import open_checker

@@ -15,8 +15,8 @@ from tieout.checks.indexes.classify import Classifier, entries_hold_key, followe
 from tieout.checks.indexes.compare import MOST, Compared, IndexComparison, Mismatch
 from tieout.checks.indexes.digest_stage import ReadableIndex, TableIndexes
 from tieout.checks.indexes.order import OrderFound, find_disorder, order_failure
-from tieout.checks.indexes.prefix_lookup import SeekFound, find_unfound, seek_failures
 from tieout.checks.indexes.projection import table_columns
+from tieout.checks.indexes.unfound_rows import LookedUp, find_unfound, unfound_failures
 from tieout.checks.options import CheckOptions
 from tieout.connectors.protocols.check import Checker, IndexInfo
 from tieout.connectors.protocols.paths import FollowsEntries, NotCheckable, TablePath, exact_key
@@ -34,13 +34,13 @@ ORDER_UNKNOWN = "its order is not checked"
 
 @dataclass(frozen=True)
 class Found:
-    """All findings about one index. `order` is None where the engine does not show it, `sought` if no lookup is
+    """All findings about one index. `order` is None where the engine does not show it, `looked_up` if no lookup is
     needed.
     """
 
     compared: Compared
     order: OrderFound | None
-    sought: SeekFound | None
+    looked_up: LookedUp | None
     key: tuple[str, ...]
     table_evidence: str
     seconds: float
@@ -86,8 +86,8 @@ class IndexChecks:
         orders = find_disorder(
             self.spark, paths_through, RecheckPolicy(after, max(1, times), grows=True), self.unit.rest
         )
-        sought = find_unfound(self.spark, paths_through, after, self.unit.rest)
-        looked_at = zip(compared, orders, sought, strict=True)
+        looked_up = find_unfound(self.spark, paths_through, after, self.unit.rest)
+        looked_at = zip(compared, orders, looked_up, strict=True)
         self._slow_down(looking, sum(each.entries for each, *looks in looked_at if any(looks)))
         seconds = time.monotonic() - started
         for number, (index, each) in enumerate(zip(readable, compared, strict=True)):
@@ -95,7 +95,7 @@ class IndexChecks:
                 projection = described.projections[number]
                 each.mismatches = followed(index.path, index.info, described, projection, each.mismatches)
             names = tuple(column.name for column in key)
-            found = Found(each, orders[number], sought[number], names, indexes.path.evidence, seconds)
+            found = Found(each, orders[number], looked_up[number], names, indexes.path.evidence, seconds)
             yield self._checked(index, found)
 
     def _slow_down(self, started: float, rows: int) -> None:
@@ -104,7 +104,7 @@ class IndexChecks:
             self.unit.rest(max(0.0, rows / self.options.max_rows_per_second - (time.monotonic() - started)))
 
     def _checked(self, index: ReadableIndex, found: Found) -> Checked:
-        info, compared, order, sought = index.info, found.compared, found.order, found.sought
+        info, compared, order, looked_up = index.info, found.compared, found.order, found.looked_up
         if isinstance(compared.error, DamagedIndexError):
             return self._damaged(index, found, compared.error)
         if compared.error is not None:
@@ -120,9 +120,11 @@ class IndexChecks:
         failures = tuple(failure for each in mismatches for failure in classifier.failures(each))
         if order is not None:
             failures += tuple(order_failure(self.checker.database, info, each) for each in order.disorders)
-        if sought is not None:
+        if looked_up is not None:
             known = {mismatch.address for mismatch in mismatches}
-            failures += tuple(seek_failures(self.checker.database, info, sought.rows, known, self.checker.address_text))
+            failures += tuple(
+                unfound_failures(self.checker.database, info, looked_up.rows, known, self.checker.address_text)
+            )
         reason = self._doubt(index, found, has_failures=bool(failures))
         status = Status.FAILURES if failures else Status.NOT_CHECKED if reason else Status.OK
         result = CheckResult(
@@ -133,7 +135,7 @@ class IndexChecks:
             reason,
             compared.rows,
             len(failures),
-            f"{found.table_evidence}; {index.path.evidence}{'' if order or sought else f'; {ORDER_UNKNOWN}'}",
+            f"{found.table_evidence}; {index.path.evidence}{'' if order or looked_up else f'; {ORDER_UNKNOWN}'}",
             found.seconds,
             cut=reason is not None,
         )
@@ -141,13 +143,13 @@ class IndexChecks:
 
     def _doubt(self, index: ReadableIndex, found: Found, *, has_failures: bool) -> str | None:
         """Why there may be more failures than were found; None if there are not."""
-        compared, order, sought = found.compared, found.order, found.sought
-        if compared.cut or (order and order.cut) or (sought and sought.cut):
+        compared, order, looked_up = found.compared, found.order, found.looked_up
+        if compared.cut or (order and order.cut) or (looked_up and looked_up.cut):
             most = MOST if compared.cut else MOST_DISORDERS
             return f"listed the first {most:,} failures: there may be more"
-        if sought and sought.error:
-            return f"the engine can't look up rows through it: {sought.error}"
-        if sought and sought.unstable:
+        if looked_up and looked_up.error:
+            return f"the engine can't look up rows through it: {looked_up.error}"
+        if looked_up and looked_up.unstable:
             return "the rows that lookups missed changed on every recheck (the table is busy)"
         if order and order.error:
             return f"the engine can't read the order of its entries: {order.error}"

@@ -18,7 +18,7 @@ from tieout.connectors.mysql.check.constraint_query import find_violations
 from tieout.connectors.mysql.check.engine_checker import MARKS, check_table
 from tieout.connectors.mysql.check.key_order import KeyOrderPath
 from tieout.connectors.mysql.check.lookup import MySQLLookup
-from tieout.connectors.mysql.check.prefix_indexes import PrefixLookups, PrefixPath, everything, fails_at_dangling
+from tieout.connectors.mysql.check.prefix_lookups import PrefixLookups, PrefixPath, everything, fails_at_dangling
 from tieout.connectors.mysql.check.schema.inspector import inspect
 from tieout.connectors.mysql.check.value_rules import rules_of
 from tieout.connectors.mysql.dialect import MySQLDialect

@@ -23,7 +23,7 @@ _Place = tuple[int, Values]
 
 
 @dataclass(frozen=True)
-class SeekRows:
+class LookUpRows:
     path: LooksRowsUp
 
     def run(self) -> Iterator[UnfoundRows]:
@@ -31,7 +31,7 @@ class SeekRows:
 
 
 @dataclass(frozen=True)
-class SeekFound:
+class LookedUp:
     """`cut`: there may be more. `unstable`: other rows on every recheck. `error` kept rows from being looked up."""
 
     rows: tuple[Unfound, ...] = ()
@@ -42,14 +42,14 @@ class SeekFound:
 
 def find_unfound(
     spark: SparkSession, paths: Sequence[Path], after: float, wait: Callable[[float], None]
-) -> list[SeekFound | None]:
+) -> list[LookedUp | None]:
     """What each path found; None for a path that shows complete entries. Two readings must find a row."""
-    sought = {number: path for number, path in enumerate(paths) if isinstance(path, LooksRowsUp)}
-    first = _look(spark, sought)
-    second: dict[int, SeekFound] = {}
+    looked_up = {number: path for number, path in enumerate(paths) if isinstance(path, LooksRowsUp)}
+    first = _look(spark, looked_up)
+    second: dict[int, LookedUp] = {}
 
     def look_again(suspects: Mapping[_Place, Unfound]) -> dict[_Place, Unfound]:
-        second.update(_look(spark, {number: sought[number] for number in dict.fromkeys(n for n, _ in suspects)}))
+        second.update(_look(spark, {number: looked_up[number] for number in dict.fromkeys(n for n, _ in suspects)}))
         return _places(second)
 
     certain = recheck(_places(first), look_again, RecheckPolicy(after, times=1, grows=True), wait).certain
@@ -57,29 +57,29 @@ def find_unfound(
         # After a truncated listing, a new row may be one that was not listed.
         rows = tuple(row for row in each.rows if first[number].cut or (number, row.address) in certain)
         unstable = bool(each.rows) and not rows
-        first[number] = SeekFound(rows, first[number].cut or each.cut, unstable, each.error)
+        first[number] = LookedUp(rows, first[number].cut or each.cut, unstable, each.error)
     return [first.get(number) for number in range(len(paths))]
 
 
-def _places(found: Mapping[int, SeekFound]) -> dict[_Place, Unfound]:
+def _places(found: Mapping[int, LookedUp]) -> dict[_Place, Unfound]:
     return {(number, row.address): row for number, each in found.items() for row in each.rows}
 
 
-def _look(spark: SparkSession, paths: Mapping[int, LooksRowsUp]) -> dict[int, SeekFound]:
+def _look(spark: SparkSession, paths: Mapping[int, LooksRowsUp]) -> dict[int, LookedUp]:
     if not paths:
         return {}
-    outcomes = run_dealt(spark, [SeekRows(path) for path in paths.values()])
+    outcomes = run_dealt(spark, [LookUpRows(path) for path in paths.values()])
     return {
-        number: SeekFound(error=outcome.error) if outcome.error else _found(outcome.only())
+        number: LookedUp(error=outcome.error) if outcome.error else _found(outcome.only())
         for number, outcome in zip(paths, outcomes, strict=True)
     }
 
 
-def _found(found: UnfoundRows) -> SeekFound:
-    return SeekFound(found.rows, found.truncated)
+def _found(found: UnfoundRows) -> LookedUp:
+    return LookedUp(found.rows, found.truncated)
 
 
-def seek_failures(
+def unfound_failures(
     database: str,
     index: IndexInfo,
     found: Sequence[Unfound],
