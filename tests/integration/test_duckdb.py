@@ -96,7 +96,7 @@ def test_every_type_is_read_and_written_back_exactly(duckdb_db: Make) -> None:
     """Read in canonical form; and in the form of repairs, deleted and put back, it is the same."""
     database = duckdb_db("types")
     columns = ", ".join(f"c{place} {native}" for place, native in enumerate(VALUES))
-    longest = max(map(len, VALUES.values()))
+    longest = max(map(len, VALUES.values())) + 1  # NULL for every type
     with database.connect() as connection:
         connection.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, {columns})")
         marks = ", ".join(f"CAST(? AS {native})" for native in VALUES)

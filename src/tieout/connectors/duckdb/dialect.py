@@ -40,7 +40,7 @@ _FOUND = {
 }
 
 # P1Y2M3DT4H5M6.7S, as PostgreSQL writes it. Arrow's intervals are nanoseconds, which would overflow.
-_ISO_INTERVAL = """(CASE WHEN CAST(VALUE AS VARCHAR) = '00:00:00' THEN 'PT0S' ELSE 'P'
+_ISO_INTERVAL = """(CASE WHEN VALUE IS NULL THEN NULL WHEN CAST(VALUE AS VARCHAR) = '00:00:00' THEN 'PT0S' ELSE 'P'
 || CASE WHEN datepart('year', VALUE) <> 0 THEN datepart('year', VALUE) || 'Y' ELSE '' END
 || CASE WHEN datepart('month', VALUE) <> 0 THEN datepart('month', VALUE) || 'M' ELSE '' END
 || CASE WHEN datepart('day', VALUE) <> 0 THEN datepart('day', VALUE) || 'D' ELSE '' END || rtrim('T'
