@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from tieout.config import fields
+from tieout.config import field_types as fields
 from tieout.config.durations import seconds_text
 from tieout.config.endpoint_settings import EndpointSettings
 from tieout.config.settings import Settings, SparkSettings

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tieout.config.durations import seconds_text
-from tieout.config.fields import AvailableUrl, Count, PositiveSeconds, Section, Text
+from tieout.config.field_types import AvailableUrl, Count, PositiveSeconds, Section, Text
 from tieout.config.secrets import register_secret
 from tieout.config.url_parameters import not_yet
 from tieout.config.urls import DEFAULT_PORTS, EndpointUrl

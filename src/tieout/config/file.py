@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tieout.config.fields import Section
+from tieout.config.field_types import Section
 from tieout.config.interpolation import interpolate
 from tieout.config.secrets import scrub
 from tieout.config.settings import Settings

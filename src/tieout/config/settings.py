@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from tieout.config.endpoint_settings import EndpointSettings
-from tieout.config.fields import MayBeEmpty, Section, Text, Url
+from tieout.config.field_types import MayBeEmpty, Section, Text, Url
 from tieout.config.secrets import looks_secret, register_secret
 from tieout.config.task_settings import TaskSettings
 from tieout.config.urls import EndpointUrl, parse_url

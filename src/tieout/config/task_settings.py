@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from tieout.config.fields import (
+from tieout.config.field_types import (
     Count,
     EndpointReference,
     MayBeEmpty,

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.errors import TieoutError, UsageError
+from tieout.errors import TieoutError
 from tieout.meta import Job, JobKind, MetaStore
 from tieout.model.documents import table_document, verification_document
 from tieout.model.progress_events import Listener, Progress
@@ -22,6 +22,7 @@ from tieout.runtime.job import running
 from tieout.verification.digest_stage import CountStage, DigestStage
 from tieout.verification.judge import now, table_results, verification_result
 from tieout.verification.plan import PlannedTable, left_out, plan_tables
+from tieout.verification.resume import check_same_plan, names_of, plan_document
 from tieout.verification.row_stage import RowStage
 from tieout.verification.table_state import Ledger, TableRun, start_run
 
@@ -82,7 +83,7 @@ class VerificationJob:
         seeds = [int(table.seed) for table in kept if table.seed]
         planned = plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None)
         if kept:
-            _check_same_plan(job, [(t.plan, t.source_table, t.target_table) for t in kept], planned)
+            check_same_plan(job, [(t.plan, t.source_table, t.target_table) for t in kept], planned)
             return planned
         self.store.tables.add(job.id, [names_of(table) for table in planned])
         for ordinal, table in enumerate(planned):
@@ -90,43 +91,6 @@ class VerificationJob:
                 seed = str(table.plan.hash.seed) if table.plan.hash else None
                 self.store.tables.start(job.id, ordinal, plan=plan_document(table), seed=seed)
         return planned
-
-
-def names_of(table: PlannedTable) -> tuple[str | None, str | None]:
-    source, target = table.pair.source, table.pair.target
-    return (str(source) if source else None, str(target) if target else None)
-
-
-def plan_document(table: PlannedTable) -> dict[str, Any]:
-    """Everything that a digest depends on: recorded ranges are valid only while it stays the same."""
-    plan = table.plan
-    assert plan is not None
-    return {
-        "strategy": plan.strategy.value,
-        "aligned": plan.aligned,
-        "buckets": plan.buckets,
-        "as_sent": plan.as_sent,
-        "bits": plan.hash.bits if plan.hash else 128,
-        "key": list(plan.key_names),
-        "columns": [
-            [a.name, b.name, str(a.kind), str(a.column.type), str(b.column.type), a.expression, b.expression]
-            for a, b in zip(plan.source.scan.columns, plan.target.scan.columns, strict=True)
-        ],
-        "where": [plan.source.scan.where, plan.target.scan.where],
-    }
-
-
-def _check_same_plan(
-    job: Job, kept: Sequence[tuple[Mapping[str, Any] | None, str | None, str | None]], planned: Sequence[PlannedTable]
-) -> None:
-    now = [(plan_document(t) if t.plan else None, *names_of(t)) for t in planned]
-    for then, here in zip(kept, now, strict=False):
-        if then[1:] != here[1:] or (then[0] is not None and dict(then[0]) != here[0]):
-            raise UsageError(
-                f"the definition of {then[1] or then[2]} changed since job {job.id} started", "start a new verification"
-            )
-    if len(kept) != len(now):
-        raise UsageError(f"tables were added or dropped since job {job.id} started", "start a new verification")
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 
 import tieout
 from tieout.config.endpoint_settings import EndpointSettings
-from tieout.config.fields import Section
+from tieout.config.field_types import Section
 from tieout.config.settings import Settings, SparkSettings
 from tieout.config.task_settings import ColumnExpression, MoveSettings, OptionSettings, TableSettings, TaskSettings
 from tieout.model.requests import MoveOptions, MoveRequest, TableRequest, VerifyOptions, VerifyRequest

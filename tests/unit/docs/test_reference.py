@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tieout import errors
-from tieout.config.fields import Section
+from tieout.config.field_types import Section
 from tieout.config.url_parameters import PARAMETERS
 from tieout.config.urls import SCHEMES
 from tieout.model import differences, moves, preflight, repair, results

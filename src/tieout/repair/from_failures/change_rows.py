@@ -16,8 +16,9 @@ from tieout.connectors.registry import open_checker
 from tieout.meta import ChangeAction, RepairChange
 from tieout.model.tables import Table
 from tieout.repair.execute import End, in_transaction
-from tieout.repair.from_failures.database import Database, Triggers
+from tieout.repair.from_failures.database import Database
 from tieout.repair.from_failures.details import Condition, HasDuplicate, IsReferredTo, LacksEntry, NoParent, details_of
+from tieout.repair.from_failures.triggers import Triggers
 from tieout.repair.quarantine import Copy, Quarantine
 from tieout.repair.rows import RowTable, Unwritable, row_table
 

@@ -16,12 +16,13 @@ from tieout.model.failures import FailureState, KeptFailure
 from tieout.model.progress_events import Listener, silence
 from tieout.model.repair import CheckRepairSummary, Decisions, PlannedStep
 from tieout.model.repair_choices import Category, Choice
-from tieout.repair.from_failures.database import Triggers, check_job, opened
+from tieout.repair.from_failures.database import check_job, opened
 from tieout.repair.from_failures.decisions import Decided, decide
 from tieout.repair.from_failures.details import Details, IndexEntry, details_of
 from tieout.repair.from_failures.draft import Draft
 from tieout.repair.from_failures.row_edits import Impossible, parent_of, parents, restored, row_changes
 from tieout.repair.from_failures.rows_known_only_to_indexes import index_only_rows
+from tieout.repair.from_failures.triggers import Triggers
 from tieout.wording import plural
 
 

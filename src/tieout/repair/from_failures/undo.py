@@ -18,8 +18,9 @@ from tieout.model.repair import RepairResult
 from tieout.model.tables import Table
 from tieout.repair.execute import BACKWARDS, End, Outcome, Passes, messages_of, running
 from tieout.repair.from_failures.change_rows import Ended, transact
-from tieout.repair.from_failures.database import Database, Triggers, check_job, opened
+from tieout.repair.from_failures.database import Database, check_job, opened
 from tieout.repair.from_failures.details import details_of
+from tieout.repair.from_failures.triggers import Triggers
 from tieout.repair.quarantine import Copy, Quarantine
 from tieout.repair.rows import RowTable, Unwritable, found_by, look_up, row_table
 from tieout.wording import plural

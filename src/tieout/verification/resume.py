@@ -1,0 +1,47 @@
+"""What a resumed verification must find unchanged: ranges that were digested before count only then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tieout.errors import UsageError
+from tieout.meta import Job
+from tieout.verification.plan import PlannedTable
+
+
+def names_of(table: PlannedTable) -> tuple[str | None, str | None]:
+    source, target = table.pair.source, table.pair.target
+    return (str(source) if source else None, str(target) if target else None)
+
+
+def plan_document(table: PlannedTable) -> dict[str, Any]:
+    """Everything that a digest depends on: recorded ranges are valid only while it stays the same."""
+    plan = table.plan
+    assert plan is not None
+    return {
+        "strategy": plan.strategy.value,
+        "aligned": plan.aligned,
+        "buckets": plan.buckets,
+        "as_sent": plan.as_sent,
+        "bits": plan.hash.bits if plan.hash else 128,
+        "key": list(plan.key_names),
+        "columns": [
+            [a.name, b.name, str(a.kind), str(a.column.type), str(b.column.type), a.expression, b.expression]
+            for a, b in zip(plan.source.scan.columns, plan.target.scan.columns, strict=True)
+        ],
+        "where": [plan.source.scan.where, plan.target.scan.where],
+    }
+
+
+def check_same_plan(
+    job: Job, kept: Sequence[tuple[Mapping[str, Any] | None, str | None, str | None]], planned: Sequence[PlannedTable]
+) -> None:
+    now = [(plan_document(t) if t.plan else None, *names_of(t)) for t in planned]
+    for then, here in zip(kept, now, strict=False):
+        if then[1:] != here[1:] or (then[0] is not None and dict(then[0]) != here[0]):
+            raise UsageError(
+                f"the definition of {then[1] or then[2]} changed since job {job.id} started", "start a new verification"
+            )
+    if len(kept) != len(now):
+        raise UsageError(f"tables were added or dropped since job {job.id} started", "start a new verification")
