@@ -127,14 +127,14 @@ class TableCreator:
         return f"the target can't hold {'; '.join(refused)}" if refused else None
 
     def _words(self, table: Table, structure: Structure | list[UnsupportedColumn]) -> list[str]:
-        return [f"{table.name}.{column.column}: {column.reason}" for column in self._unholdable(structure)]
+        return [f"{table.name}.{column.column}: {column.reason}" for column in self._unsupported(structure)]
 
     def _structure(self, table: Table) -> Structure | list[UnsupportedColumn]:
         if self.same_engine:
             return self.source.structure(table)
         return self.target.structure_of(table, self.source.wiring(table))
 
-    def _unholdable(self, structure: Structure | list[UnsupportedColumn]) -> list[UnsupportedColumn]:
+    def _unsupported(self, structure: Structure | list[UnsupportedColumn]) -> list[UnsupportedColumn]:
         if not isinstance(structure, Structure):
             return structure
         lacking = self.target.missing_types(sorted(set(structure.needs.values()))) if structure.needs else []
