@@ -35,6 +35,12 @@ def test_tables_are_listed_by_their_own_names(endpoint):
     assert endpoint.tables([endpoint.default_schema()]) == names
 
 
+def test_the_default_schema_is_among_the_schemas(endpoint):
+    schemas = endpoint.schemas()
+    assert endpoint.default_schema() in schemas
+    assert not {"information_schema", "mysql", "pg_catalog", "pg_toast", "performance_schema", "sys"} & set(schemas)
+
+
 def test_a_schema_that_is_not_there_has_no_tables(endpoint):
     assert endpoint.tables(["no_such_schema"]) == []
 

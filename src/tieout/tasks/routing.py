@@ -9,14 +9,21 @@ from dataclasses import dataclass, replace
 
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import clashing_names
-from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import UnsupportedError, UsageError
 from tieout.model.canonical_kinds import Incomparable, common_kind
 from tieout.model.moves import TABLE_NAME, Transfer
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
-from tieout.tasks.table_matching import NamePair, Names, is_pattern, matching_tables, pair_tables, schemas_named
+from tieout.tasks.table_matching import (
+    NamePair,
+    Names,
+    is_pattern,
+    matching_tables,
+    names_of,
+    pair_tables,
+    target_schema,
+)
 from tieout.tasks.transforms import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
 
 OURS = "Tieout's staging tables use that column name"
@@ -35,12 +42,12 @@ class Route:
 def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
     """Raises UsageError if there is nothing to move, or if the rows of two tables would be indistinguishable."""
     refuse_unbuilt(request.tables)
-    names = _names(source, request, of_target=False)
+    names = names_of(source, request.tables, of_target=False).without_own()
+    there = names_of(target, request.tables, of_target=True).without_own()
     wanted = [each for table in request.tables for each in _one_by_one(names, table)]
     if request.tables and not wanted:
         raise UsageError("there are no tables to move", "check the task's tables")
-    pairs = pair_tables(names, _names(target, request, of_target=True), wanted)
-    found = [_route(pair, target.default_schema()) for pair in pairs if pair.source is not None]
+    found = [_route(pair, (names, there)) for pair in pair_tables(names, there, wanted) if pair.source is not None]
     if not found:
         raise UsageError("there are no tables to move", "check the task's tables")
     for route in found:
@@ -80,20 +87,15 @@ def refuse_unmakable(found: Sequence[Route]) -> None:
             )
 
 
-def _route(pair: NamePair, schema: str) -> Route:
+def _route(pair: NamePair, sides: tuple[Names, Names]) -> Route:
     assert pair.source is not None
     if pair.target is not None:
         return Route(pair.source, pair.target, True, pair.request)
     text = pair.request.target or ""
     wanted = text if text and not text.endswith("*") else pair.source.name
     named = TableName.parse(wanted) if text else None
+    schema = sides[1].schema if text else target_schema(sides, pair.source, pair.request)
     return Route(pair.source, named or TableName(schema, wanted), False, pair.request)
-
-
-def _names(endpoint: Endpoint, request: MoveRequest, *, of_target: bool) -> Names:
-    default = endpoint.default_schema()
-    found = endpoint.tables(schemas_named(request.tables, default, of_target=of_target))
-    return Names(tuple(name for name in found if not is_own(name)), default)
 
 
 def transfer_of(

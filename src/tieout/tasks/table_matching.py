@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest
 from tieout.model.tables import TableName
@@ -23,20 +25,50 @@ class NamePair:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The tables of an endpoint, and the schema of a name without a schema."""
+    """The tables of an endpoint, and the schema of a name without a schema.
+
+    `schemas`: the schemas that requests name and the endpoint has, even if they are empty.
+    """
 
     tables: tuple[TableName, ...]
     schema: str
+    schemas: frozenset[str] = frozenset()
+
+    def without_own(self) -> Names:
+        """Without tables whose names are reserved for Tieout."""
+        return replace(self, tables=tuple(name for name in self.tables if not is_own(name)))
 
 
 EVERYTHING = TableRequest("*")
 
 
-def schemas_named(requests: Sequence[TableRequest], default: str, *, of_target: bool) -> list[str]:
-    """The schemas to list: those that requests name, and the default schema."""
-    texts = [(r.target or "") if of_target else r.source for r in requests]
-    named = {name.schema for text in texts if (name := TableName.parse(text)) is not None}
-    return sorted({default, *(schema for schema in named if not is_pattern(schema))})
+def names_of(endpoint: Endpoint, requests: Sequence[TableRequest], *, of_target: bool) -> Names:
+    """The tables of the default schema, and of every schema that requests name or match by a pattern.
+
+    A schema of the source stands for the target's schema of the same name, too, unless the target's URL names one.
+    """
+    default = endpoint.default_schema()
+    texts = [(r.target or r.source) if of_target else r.source for r in requests]
+    wanted = {name.schema for text in texts if (name := TableName.parse(text)) is not None}
+    if of_target and endpoint.names_schema:
+        given = {name.schema for r in requests if (name := TableName.parse(r.target or "")) is not None}
+        wanted = {schema for schema in wanted if schema in given or is_pattern(schema)}
+    there = endpoint.schemas() if wanted - {default} else []
+    matched = {schema for schema in there if any(fnmatchcase(schema, pattern) for pattern in wanted)}
+    named = {schema for schema in wanted if not is_pattern(schema)}
+    return Names(tuple(endpoint.tables(sorted({default, *named, *matched}))), default, frozenset(matched))
+
+
+def target_schema(sides: tuple[Names, Names], table: TableName, request: TableRequest) -> str:
+    """The schema to which a table of the source goes, if the request doesn't name one: the one of the same name, if
+    the request has a schema and the target has it, or else the default schema. A pattern of schemas merges none.
+    """
+    source, target = sides
+    named = TableName.parse(request.source)
+    if named is None:
+        return target.schema
+    several = is_pattern(named.schema) and table.schema != source.schema
+    return table.schema if several or table.schema in target.schemas else target.schema
 
 
 def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) -> list[NamePair]:
@@ -90,16 +122,23 @@ def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[Nam
         raise UsageError(
             f"the pattern {request.source} can't go to one table", "write the target as schema.*, or leave it out"
         )
-    schema = request.target.removesuffix("*").removesuffix(".") if request.target else ""
-    target_schema = schema or target.schema
+    given = request.target.removesuffix("*").removesuffix(".") if request.target else ""
     lefts = matching_tables(source, request)
-    pairs = [NamePair(t, _find(target, t.name, target_schema), request) for t in lefts]
+    goes_to = {t: given or target_schema((source, target), t, request) for t in lefts}
+    pairs = [NamePair(t, _find(target, t.name, goes_to[t]), request) for t in lefts]
     paired = {pair.target for pair in pairs}
     bare = _bare(request.source)
-    rights = [t for t in target.tables if t.schema == target_schema and t not in paired and fnmatchcase(t.name, bare)]
+    schemas = {given} if given else {*goes_to.values(), *_same_schemas(target, request)} or {target.schema}
+    rights = [t for t in target.tables if t.schema in schemas and t not in paired and fnmatchcase(t.name, bare)]
     excluded = [_bare(pattern) for pattern in request.exclude]
     left_over = [t for t in rights if not any(fnmatchcase(t.name, pattern) for pattern in excluded)]
     return pairs + [NamePair(None, t, request) for t in left_over]
+
+
+def _same_schemas(target: Names, request: TableRequest) -> set[str]:
+    """The schemas of the target that the request's pattern matches."""
+    named = TableName.parse(request.source)
+    return set() if named is None else {schema for schema in target.schemas if fnmatchcase(schema, named.schema)}
 
 
 def matching_tables(names: Names, request: TableRequest) -> list[TableName]:

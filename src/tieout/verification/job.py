@@ -21,7 +21,7 @@ from tieout.runtime.dispatch import slots, slots_of_sides
 from tieout.runtime.job import running
 from tieout.verification.digest_stage import CountStage, DigestStage
 from tieout.verification.judge import now, table_results, verification_result
-from tieout.verification.plan import PlannedTable, left_out, plan_tables
+from tieout.verification.plan import PlannedTable, left_out, plan_tables, schemas_left_out
 from tieout.verification.resume import check_same_plan, names_of, plan_document
 from tieout.verification.row_stage import RowStage
 from tieout.verification.table_state import Ledger, TableRun, start_run
@@ -59,6 +59,11 @@ class VerificationJob:
             notes = [*(f"Tieout's tests do not cover {what}" for what in untested), *([NOTE] if redacts else ())]
             if own := left_out(*self.endpoints, self.request):
                 notes.append(f"skipped tables whose names are reserved for Tieout: {', '.join(map(str, own))}")
+            if schemas := schemas_left_out(self.endpoints[0], self.request):
+                notes.append(
+                    f"compared tables of schema {self.endpoints[0].default_schema()} alone; the source has tables in"
+                    f" {', '.join(schemas)}, too: name them with --table 'SCHEMA.*', or all with --table '*.*'"
+                )
             result = replace(result, notes=tuple(notes))
             cut_off = next((run.failure for run in runs if run.resumable), None)
             if cut_off is not None:

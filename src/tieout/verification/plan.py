@@ -18,7 +18,7 @@ from tieout.model.redaction import Redaction
 from tieout.model.requests import VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Table, TableName
-from tieout.tasks.table_matching import NamePair, Names, pair_tables, schemas_named
+from tieout.tasks.table_matching import NamePair, Names, names_of, pair_tables
 from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas
 
 
@@ -175,8 +175,8 @@ def plan_tables(
     source: Endpoint, target: Endpoint, request: VerifyRequest, seed: int | None = None
 ) -> list[PlannedTable]:
     """Plans all tables of a request. Reads catalogs, no rows."""
-    left, right = _names(source, request, of_target=False), _names(target, request, of_target=True)
-    pairs = pair_tables(left, right, request.tables)
+    left, right = _names(source, target, request)
+    pairs = pair_tables(left.without_own(), right.without_own(), request.tables)
     sources = _described(source, [pair.source for pair in pairs if pair.source and pair.target])
     targets = _described(target, [pair.target for pair in pairs if pair.source and pair.target])
     spec_seed = secrets.randbits(62) if seed is None else seed
@@ -198,17 +198,19 @@ def plan_tables(
 
 def left_out(source: Endpoint, target: Endpoint, request: VerifyRequest) -> list[TableName]:
     """Tables that are not compared, because their names are reserved for Tieout."""
-    sides = ((source, False), (target, True))
-    return sorted({name for side, of_target in sides for name in _found(side, request, of_target) if is_own(name)})
+    return sorted({name for side in _names(source, target, request) for name in side.tables if is_own(name)})
 
 
-def _names(endpoint: Endpoint, request: VerifyRequest, *, of_target: bool) -> Names:
-    found = _found(endpoint, request, of_target)
-    return Names(tuple(name for name in found if not is_own(name)), endpoint.default_schema())
+def schemas_left_out(source: Endpoint, request: VerifyRequest) -> list[str]:
+    """Schemas of the source with tables that nobody chose to leave out: neither the URL nor the request names any."""
+    if source.names_schema or request.tables:
+        return []
+    others = [schema for schema in source.schemas() if schema != source.default_schema()]
+    return sorted({table.schema for table in source.tables(others)}) if others else []
 
 
-def _found(endpoint: Endpoint, request: VerifyRequest, of_target: bool) -> Sequence[TableName]:
-    return endpoint.tables(schemas_named(request.tables, endpoint.default_schema(), of_target=of_target))
+def _names(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tuple[Names, Names]:
+    return names_of(source, request.tables, of_target=False), names_of(target, request.tables, of_target=True)
 
 
 def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Endpoint, retry_cautiously
-from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, TieoutError
 from tieout.model.keys import EVERYTHING
 from tieout.model.preflight import Guarantee, Preflight, Problem, Severity, TableForecast
@@ -24,7 +23,7 @@ from tieout.model.results import SchemaFinding, Strategy
 from tieout.model.tables import Table
 from tieout.tasks.endpoints import open_any
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
-from tieout.tasks.table_matching import NamePair, Names, pair_tables
+from tieout.tasks.table_matching import NamePair, names_of, pair_tables
 from tieout.verification.plan import PlannedTable, Side, TablePlan, plan_pair
 
 if TYPE_CHECKING:
@@ -141,10 +140,8 @@ def look_ahead(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tu
 def _pairs(
     source: Endpoint, target: Endpoint, requests: Sequence[TableRequest], problems: list[Problem]
 ) -> list[NamePair]:
-    left, right = (
-        Names(tuple(name for name in side.tables() if not is_own(name)), side.default_schema())
-        for side in (source, target)
-    )
+    left = names_of(source, requests, of_target=False).without_own()
+    right = names_of(target, requests, of_target=True).without_own()
     known = []
     for request in requests:
         try:

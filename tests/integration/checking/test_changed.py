@@ -309,7 +309,7 @@ def test_rounds_go_on_where_the_last_one_ended(
     # All rows are looked at once more: what was found of them in an earlier round of the job is no answer.
     assert told[2].changed[0].whole == "more than 1 of its rows changed"
     assert kinds(told[2]) == {("stale_index_entry", "by_sku", "k7")}
-    with pytest.raises(UsageError, match="round after round"):
+    with pytest.raises(UsageError, match="followed changes and can't be resumed"):
         api.resumable_check(told[0].job, checking.meta)
     everything = checking.run("CHECK DATABASE shop CHANGED")
     assert [(span.table, span.since) for span in everything.changed] == [("main.orders", None)]

@@ -21,6 +21,7 @@ from tieout.model.tables import Column, Constraint, Index, Table, TableName
 from tieout.model.types import TypeName
 
 _SCHEMA = "main"
+_SCHEMAS = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? ORDER BY 1"
 _TABLES = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND NOT internal ORDER BY 1, 2"
 _TABLE = """
 SELECT estimated_size, sql LIKE '% COLLATE %' FROM duckdb_tables()
@@ -50,6 +51,12 @@ class DuckDBEndpoint:
     version: str
     round_trip: float
     capabilities = Capabilities(family="duckdb", activity=True, writable=True)
+
+    names_schema = False
+
+    def schemas(self) -> list[str]:
+        with self._connection() as connection:
+            return [schema for (schema,) in connection.execute(_SCHEMAS, [FILE]).fetchall()]
 
     def default_schema(self) -> str:
         return _SCHEMA

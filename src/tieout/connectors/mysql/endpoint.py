@@ -25,6 +25,10 @@ _TABLES = """
 SELECT table_schema, table_name FROM information_schema.tables
 WHERE table_schema IN ({}) AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY 1, 2"""
 
+_SCHEMAS = """
+SELECT schema_name FROM information_schema.schemata
+WHERE schema_name NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') ORDER BY 1"""
+
 _SIZES = """
 SELECT table_schema, table_name, table_rows, avg_row_length, engine
 FROM information_schema.tables WHERE table_schema IN ({0}) AND table_name IN ({1})"""
@@ -74,6 +78,11 @@ class MySQLEndpoint:
             if self.server_kind is ServerKind.MARIADB
             else f"the {self.server_kind} dialect ({self.version})",
         )
+
+    names_schema = True
+
+    def schemas(self) -> list[str]:
+        return [schema for (schema,) in self.all(_SCHEMAS, [])]
 
     def default_schema(self) -> str:
         return self.url.database or ""

@@ -24,6 +24,10 @@ _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname = ANY(%s) ORDER BY 1, 2"""
 
+_SCHEMAS = """
+SELECT nspname FROM pg_namespace
+WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND has_schema_privilege(oid, 'USAGE') ORDER BY 1"""
+
 # A user's type may have the same name as one of the server's own.
 _NAMED = """CASE WHEN {0}.typnamespace = 'pg_catalog'::regnamespace OR NOT EXISTS (SELECT FROM pg_type known
     WHERE known.typname = {0}.typname AND known.typnamespace = 'pg_catalog'::regnamespace)
@@ -107,6 +111,13 @@ class PostgresEndpoint:
         self.url = url
         self._connection = connection
         self.version = str(connection.info.parameter_status("server_version"))
+
+    @property
+    def names_schema(self) -> bool:
+        return self.url.schema is not None
+
+    def schemas(self) -> list[str]:
+        return [schema for (schema,) in self.all(_SCHEMAS, [])]
 
     def default_schema(self) -> str:
         return self.url.schema or "public"

@@ -172,11 +172,18 @@ class Endpoint(Protocol):
     version: str
     """Engine and version, as people read them."""
 
+    @property
+    def names_schema(self) -> bool:
+        """Whether the URL names the default schema: then nobody expects to read tables of another one by default."""
+
     def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
         """Returns the tables of those of these schemas that exist; without `schemas`, those of the default schema."""
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
         """Returns the tables' descriptions in the same order. MissingObjectError if one does not exist."""
+
+    def schemas(self) -> list[str]:
+        """Returns the schemas whose tables the user may read, even empty ones; without the engine's own."""
 
     def default_schema(self) -> str:
         """Returns the schema of names that are written without one."""

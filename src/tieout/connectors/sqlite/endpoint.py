@@ -76,6 +76,11 @@ class SQLiteEndpoint:
         self.url = url
         self._connection = connection
 
+    names_schema = True
+
+    def schemas(self) -> list[str]:
+        return [_SCHEMA]
+
     def default_schema(self) -> str:
         return _SCHEMA
 

@@ -67,6 +67,11 @@ class FrameEndpoint:
         self._schema = schema
         self._reader = reader
 
+    names_schema = True
+
+    def schemas(self) -> list[str]:
+        return [self._schema]
+
     def default_schema(self) -> str:
         return self._schema
 
