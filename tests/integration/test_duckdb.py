@@ -18,7 +18,7 @@ from tieout import VerificationResult
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint, open_writer
-from tieout.errors import UnreachableError, UnsupportedError
+from tieout.errors import AccessError, UnreachableError, UnsupportedError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import EVERYTHING
 from tieout.model.tables import TableName
@@ -261,6 +261,48 @@ def test_a_file_of_statements_repairs_it_too(duckdb_db: Make, tmp_path: Path) ->
     pair.plan()
     pair.target.execute(pair.statements())
     assert pair.compare("t") == set()
+
+
+def test_a_file_of_statements_deletes_rows_and_those_that_refer_to_them(duckdb_db: Make, tmp_path: Path) -> None:
+    """DuckDB refuses both deletes in one transaction."""
+    pair = Pair.of(duckdb_db("source"), duckdb_db("target"), tmp_path)
+    for side in (pair.source, pair.target):
+        side.execute("CREATE TABLE p (id INTEGER PRIMARY KEY)")
+        side.execute("CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p (id))")
+    pair.target.execute("INSERT INTO p VALUES (1), (2)")
+    pair.target.execute("INSERT INTO c VALUES (1, 1)")
+    pair.source.execute("INSERT INTO p VALUES (2)")
+    assert len(pair.compare("p", "c")) == 2
+    pair.plan()
+    pair.target.execute(pair.statements())
+    assert pair.compare("p", "c") == set()
+
+
+def test_rows_that_exchanged_the_values_of_a_unique_index_are_repaired(duckdb_db: Make, tmp_path: Path) -> None:
+    pair = Pair.of(duckdb_db("source"), duckdb_db("target"), tmp_path)
+    for side, (one, two) in ((pair.source, "ab"), (pair.target, "ba")):
+        side.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, "a b" VARCHAR, d VARCHAR)')
+        side.execute('CREATE UNIQUE INDEX named ON t ("a b"); CREATE UNIQUE INDEX computed ON t (lower(d))')
+        side.execute(f"INSERT INTO t VALUES (1, '{one}', 'x'), (2, '{two}', 'y')")
+    indexes = table_of(pair.target.url).indexes
+    assert [index.columns for index in indexes if index.name == "named"] == [("a b",)]
+    assert "computed" not in {index.name for index in indexes}
+    assert len(pair.compare("t")) == 2
+    pair.plan()
+    pair.apply()
+    assert pair.compare("t") == set()
+
+
+def test_an_encrypted_file_is_called_one(tmp_path: Path) -> None:
+    import duckdb
+
+    with closing(duckdb.connect()) as connection:
+        connection.execute("SET force_mbedtls_unsafe = 'true'")
+        connection.execute(
+            f"ATTACH '{tmp_path}/secret.duckdb' AS secret (ENCRYPTION_KEY 'k'); CREATE TABLE secret.t (i INT)"
+        )
+    with pytest.raises(AccessError, match="decrypt a copy"):
+        open_endpoint(parse_url(f"duckdb:///{tmp_path}/secret.duckdb"))
 
 
 def test_rows_without_a_key_are_counted(spark: SparkSession, duckdb_db: Make, tmp_path: Path) -> None:

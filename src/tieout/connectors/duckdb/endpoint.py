@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -33,6 +34,11 @@ _CONSTRAINTS = """
 SELECT constraint_name, constraint_type, constraint_column_names, constraint_text FROM duckdb_constraints()
 WHERE database_name = ? AND schema_name = ? AND table_name = ? AND constraint_type <> 'NOT NULL'
 ORDER BY constraint_index"""
+_UNIQUE_INDEXES = """
+SELECT index_name, expressions FROM duckdb_indexes()
+WHERE database_name = ? AND schema_name = ? AND table_name = ? AND is_unique ORDER BY 1"""
+# A list of SQL as text: [a, '"b c"', 'lower(d)'].
+_EXPRESSION = re.compile(r"'([^']*)'|([^][,' ]+)")
 _COLLATED = "not binary"
 
 
@@ -92,6 +98,10 @@ class DuckDBEndpoint:
             for constraint, kind, parts, _ in constraints
             if kind in ("PRIMARY KEY", "UNIQUE")
         ]
+        for index, expressions in connection.execute(_UNIQUE_INDEXES, place).fetchall():
+            parts = [quoted.strip('"') or plain for quoted, plain in _EXPRESSION.findall(expressions)]
+            if set(parts) <= {column.name for column in columns}:
+                indexes.append(Index(index, tuple(parts), True))
         others = tuple(
             Constraint(constraint, kind.lower(), tuple(parts), text)
             for constraint, kind, parts, text in constraints

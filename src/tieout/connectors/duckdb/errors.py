@@ -22,6 +22,7 @@ _MEANINGS: tuple[tuple[str, ErrorMeaning], ...] = (
     ("database does not exist", ErrorMeaning(MissingObjectError, "check the path in the URL")),
     ("not a valid DuckDB database", ErrorMeaning(ReadError, "the file is not a DuckDB database")),
     ("database file with version number", ErrorMeaning(ReadError, "another version of DuckDB wrote the file")),
+    ("encrypted", ErrorMeaning(AccessError, "decrypt a copy of the file: Tieout has no parameter for its key")),
     ("Permission denied", ErrorMeaning(AccessError, "let this user read the file, and write to it for a repair")),
     ("No space left", ErrorMeaning(FullError, "make room on the disk")),
     ("Catalog Error", ErrorMeaning(MissingObjectError, _NO_SUCH)),

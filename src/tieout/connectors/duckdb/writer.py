@@ -24,7 +24,9 @@ from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
 _DIALECT = DuckDBDialect()
-_STATEMENTS = RowStatements(_DIALECT, ["SET TimeZone = 'UTC'"], ["BEGIN TRANSACTION"], ["RESET TimeZone"])
+# A transaction that has deleted the rows that refer to a row can't delete the row itself.
+_BETWEEN = ["COMMIT", "BEGIN TRANSACTION"]
+_STATEMENTS = RowStatements(_DIALECT, ["SET TimeZone = 'UTC'"], ["BEGIN TRANSACTION"], ["RESET TimeZone"], _BETWEEN)
 _REFERENCES = """
 SELECT constraint_name, schema_name, table_name, constraint_column_names, referenced_column_names
 FROM duckdb_constraints()

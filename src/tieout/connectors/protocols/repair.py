@@ -73,6 +73,10 @@ class Statements(Protocol):
         """The statements that start a transaction of the file."""
 
     @property
+    def between_tables(self) -> Sequence[str]:
+        """The statements between the deletes of two tables in a file; none if one transaction can delete from both."""
+
+    @property
     def closing(self) -> Sequence[str]:
         """The last statements of a file: they restore the session's settings."""
 

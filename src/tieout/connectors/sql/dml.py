@@ -18,6 +18,7 @@ class RowStatements:
     opening: Sequence[str]
     begin: Sequence[str]
     closing: Sequence[str]
+    between_tables: Sequence[str] = ()
 
     def insert(self, table: Table, row: Row) -> str:
         return insert(self.dialect, table, row)

@@ -1,4 +1,4 @@
-"""A plan that ends differences as a file of statements, in one transaction."""
+"""A plan that ends differences as a file of statements, in as few transactions as the engine allows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tieout.repair.sql_file import SqlFile
 def repair_statements(
     store: MetaStore, plan_ref: str, source_url: EndpointUrl, target_url: EndpointUrl, out: TextIO
 ) -> int:
-    """Writes the planned changes that are not done yet, in the target's dialect, in one transaction; returns how many.
+    """Writes the planned changes that are not done yet, in the target's dialect; returns how many.
 
     The file rechecks nothing: it changes rows by their key, whatever they hold by then.
     """
@@ -32,10 +32,15 @@ def repair_statements(
             f"source: {job.source}",
             f"target: {job.target}",
             f"rows to change: {planned:,}; left alone: {skipped:,}",
-            "One transaction: run it with a client that stops at the first error.",
+            ("A transaction for the deletes of each table" if session.between_tables else "One transaction")
+            + ": run it with a client that stops at the first error.",
         )
         file.statements([*session.opening, *session.begin])
+        deletes_from: str | None = None
         for step, statement in _Ordered(store, plan, sides).statements():
+            if step.change.action is ChangeAction.DELETE and step.change.table != deletes_from:
+                file.statements(session.between_tables if deletes_from is not None else ())
+                deletes_from = step.change.table
             if isinstance(statement, Refused):
                 file.refused(statement, step.change)
             else:
