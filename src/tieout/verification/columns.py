@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tieout.errors import UsageError
@@ -41,7 +41,13 @@ class SchemaComparison:
     unverified: tuple[UnverifiedColumn, ...]
 
 
-def compare_schemas(source: Table, target: Table, request: TableRequest, options: VerifyOptions) -> SchemaComparison:
+Computed = Callable[[Column, Column], tuple[Column, Column]]
+"""Returns two columns as the request's expressions compute them."""
+
+
+def compare_schemas(
+    source: Table, target: Table, request: TableRequest, options: VerifyOptions, computed: Computed = lambda *both: both
+) -> SchemaComparison:
     """Pairs columns by name. Raises UsageError for a column that the request names and neither side has."""
     _check_names(source, target, request)
     findings: list[SchemaFinding] = []
@@ -55,7 +61,7 @@ def compare_schemas(source: Table, target: Table, request: TableRequest, options
             findings.append(_only("source", left))
             continue
         findings += _differences(left, right)
-        pair = _pair(left, right, request, options)
+        pair = _pair(*computed(left, right), request, options)
         if isinstance(pair, Incomparable):
             unverified.append(UnverifiedColumn(left.name, pair.reason))
         else:

@@ -7,17 +7,18 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tieout.canonical.bucket_digests import bucket_count
 from tieout.connectors.protocols.endpoint import Capabilities, Endpoint, HashSpec, Reader, Scan, ScanColumn
 from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.connectors.sql.internal_tables import is_own
-from tieout.errors import MissingObjectError, ReadError, TieoutError, UnsupportedError
+from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UnsupportedError
 from tieout.model.canonical_kinds import Tolerance
 from tieout.model.redaction import Redaction
-from tieout.model.requests import VerifyOptions, VerifyRequest
+from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
-from tieout.model.tables import Table, TableName
+from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.table_matching import NamePair, Names, names_of, pair_tables
 from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas
 
@@ -239,7 +240,10 @@ def plan_pair(
 ) -> PlannedTable:
     """Plans one pair. Raises UsageError if the request names a column that neither side has."""
     request = pair.request
-    comparison = compare_schemas(*tables, request, options)
+    try:
+        comparison = compare_schemas(*tables, request, options, partial(_computed, source, target, tables, request))
+    except (AccessError, MissingObjectError, ReadError) as error:
+        return PlannedTable(pair, failure=str(error))
     if not comparison.pairs:
         return PlannedTable(pair, comparison, failure="the two tables have no comparable column in common")
     where = (request.source_where or request.where, request.target_where or request.where)
@@ -266,6 +270,17 @@ def plan_pair(
     how = ("rows are hashed as sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
     reasons = (*choice.reasons, *how, _alignment(comparison, aligned))
     return PlannedTable(pair, comparison, plan, Explanation(strategy, "ranges" if aligned else "buckets", reasons))
+
+
+def _computed(
+    source: Endpoint, target: Endpoint, tables: tuple[Table, Table], request: TableRequest, left: Column, right: Column
+) -> tuple[Column, Column]:
+    """The columns with the types that the request's expressions give them: no value is cut to the column's type."""
+    ours, theirs = request.expressions.get(left.name, (None, None))
+    return (
+        source.computed(tables[0], left, ours) if ours else left,
+        target.computed(tables[1], right, theirs) if theirs else right,
+    )
 
 
 def _choice(

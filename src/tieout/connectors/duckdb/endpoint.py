@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.duckdb import quoting
 from tieout.connectors.duckdb.errors import translated
 from tieout.connectors.duckdb.session import FILE, connect
 from tieout.connectors.duckdb.snapshot import DuckDBReader
@@ -63,6 +64,12 @@ class DuckDBEndpoint:
     def schemas(self) -> list[str]:
         with self._connection() as connection:
             return [schema for (schema,) in connection.execute(_SCHEMAS, [FILE]).fetchall()]
+
+    def computed(self, table: Table, column: Column, expression: str) -> Column:
+        statement = f"DESCRIBE SELECT ({expression}\n) AS c FROM {quoting.table(table.name)}"
+        with self._connection() as connection:
+            declared = connection.execute(statement).fetchall()[0][1]
+            return Column(column.name, logical_type(connection.type(declared)))
 
     def default_schema(self) -> str:
         return _SCHEMA

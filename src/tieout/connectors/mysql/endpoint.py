@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from timeit import repeat
@@ -12,6 +13,7 @@ from typing import Any
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.key_sampling import is_worth_it, sampled_keys
+from tieout.connectors.mysql.protocol.describe import computed_type
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.mysql.snapshot import MySQLReader
@@ -83,6 +85,11 @@ class MySQLEndpoint:
 
     def schemas(self) -> list[str]:
         return [schema for (schema,) in self.all(_SCHEMAS, [])]
+
+    def computed(self, table: Table, column: Column, expression: str) -> Column:
+        statement = f"SELECT ({expression}\n) FROM {quoting.table(table.name)} LIMIT 0"
+        with self._session.translated(), closing(self._session.run(statement, ())) as cursor:
+            return Column(column.name, computed_type(cursor, column.type))
 
     def default_schema(self) -> str:
         return self.url.database or ""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from timeit import repeat
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.postgres.connection import connect
+from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.connection import connect, set_path, users_path
 from tieout.connectors.postgres.errors import translated
 from tieout.connectors.postgres.snapshot import PostgresReader
 from tieout.connectors.postgres.types import BY_CODE_POINT, RawType, logical_type, order_of
@@ -32,6 +34,13 @@ WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND has_schema_privi
 _NAMED = """CASE WHEN {0}.typnamespace = 'pg_catalog'::regnamespace OR NOT EXISTS (SELECT FROM pg_type known
     WHERE known.typname = {0}.typname AND known.typnamespace = 'pg_catalog'::regnamespace)
   THEN {0}.typname::text ELSE 'not ' || {0}.typname END"""
+
+# A column of a result never has a domain's type, but the type below it.
+_TYPE = f"""
+SELECT {_NAMED.format("t")}, format_type(t.oid, %s), t.typtype,
+  (SELECT {_NAMED.format("e")} FROM pg_type e WHERE e.oid = t.typelem),
+  (SELECT array_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = t.oid)
+FROM pg_type t WHERE t.oid = %s"""
 
 _COLUMNS = f"""
 WITH RECURSIVE base AS (
@@ -118,6 +127,16 @@ class PostgresEndpoint:
 
     def schemas(self) -> list[str]:
         return [schema for (schema,) in self.all(_SCHEMAS, [])]
+
+    def computed(self, table: Table, column: Column, expression: str) -> Column:
+        statement = f"SELECT ({expression}\n) FROM {quoting.table(table.name)} LIMIT 0"
+        with translated(self.url), closing(connect(self.url, "tieout driver")) as connection:
+            connection.execute(set_path(users_path(self.url)))
+            described = connection.execute(statement).pgresult
+            oid, modifier = described.ftype(0), described.fmod(0)
+        type_name, native, category, element, labels = self.all(_TYPE, [modifier, oid])[0]
+        raw = RawType(type_name, native.removeprefix("public."), category, modifier, element, tuple(labels or ()))
+        return Column(column.name, logical_type(raw))
 
     def default_schema(self) -> str:
         return self.url.schema or "public"

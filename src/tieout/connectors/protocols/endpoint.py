@@ -185,6 +185,12 @@ class Endpoint(Protocol):
     def schemas(self) -> list[str]:
         """Returns the schemas whose tables the user may read, even empty ones; without the engine's own."""
 
+    def computed(self, table: Table, column: Column, expression: str) -> Column:
+        """Returns the column as the user's SQL computes it: with the type of the result, where the engine has types.
+
+        An EndpointError if the engine refuses the expression. Reads no rows.
+        """
+
     def default_schema(self) -> str:
         """Returns the schema of names that are written without one."""
 

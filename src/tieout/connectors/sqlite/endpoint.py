@@ -81,6 +81,10 @@ class SQLiteEndpoint:
     def schemas(self) -> list[str]:
         return [_SCHEMA]
 
+    def computed(self, table: Table, column: Column, expression: str) -> Column:
+        """In SQLite each value has its own type, which the column's type has to fit."""
+        return column
+
     def default_schema(self) -> str:
         return _SCHEMA
 

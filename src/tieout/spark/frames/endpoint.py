@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Capabilities
@@ -71,6 +72,11 @@ class FrameEndpoint:
 
     def schemas(self) -> list[str]:
         return [self._schema]
+
+    def computed(self, table: Table, column: Column, expression: str) -> Column:
+        with frame_errors(f"{self.url.redacted()}: {table.name}"):
+            result = self._reader.frame(self._spark, table.name).select(fn.expr(expression)).schema.fields[0]
+        return Column(column.name, logical_type(result))
 
     def default_schema(self) -> str:
         return self._schema
