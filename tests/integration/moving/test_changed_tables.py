@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import arrived, followed, until
-from tests.integration.moving.two_tables import ONE, begin
+from tests.integration.moving.two_tables import ONE, begin, begin_with, like_one
 from tests.variants import later
 from tieout import api
 from tieout.errors import UnsupportedError
@@ -92,24 +92,12 @@ def test_a_task_whose_tables_are_all_stopped(mariadb_to_postgres: Moving) -> Non
         assert len(status.tables) == 2
 
 
-def begin_with(moving: Moving, *tables: str, made: str = ONE) -> Moving:
-    """The tables and `two` are moved. `made` is the statement that makes `one`."""
-    for name in tables:
-        moving.source.execute(made.replace("TABLE one", f"TABLE {name}"))
-    moving.source.execute(ONE.replace("one", "two"))
-    for name in (*tables, "two"):
-        moving.source.executemany(f"INSERT INTO {name} VALUES (%s, 0)", [(n,) for n in range(20)])
-    asked = moving.asking(*tables, "two")
-    asked.run()
-    return asked
+def stopped_by(moving: Moving, statements: dict[str, list[str]], ending: str = "") -> dict[str, str]:
+    """Why each table stopped, by the statements about it. `ending`: of those that make them.
 
-
-def stopped_by(moving: Moving, statements: dict[str, list[str]], made: str = ONE) -> dict[str, str]:
-    """Why each table stopped, with the statements about it.
-
-    What was changed before them has arrived, and the table that none of them is about goes on.
+    What was changed before has arrived, and the table that none of them is about goes on.
     """
-    asked = begin_with(moving, *statements, made=made)
+    asked = begin_with(moving, {name: [like_one(name) + ending] for name in statements})
     for name, each in statements.items():
         moving.source.execute(f"UPDATE {name} SET a = 1 WHERE id = 3")
         for statement in each:
@@ -125,10 +113,7 @@ def stopped_by(moving: Moving, statements: dict[str, list[str]], made: str = ONE
     return {name: reason or "" for name, reason in stopped.items()}
 
 
-PARTITIONED = (
-    "CREATE TABLE one (id INT PRIMARY KEY, a INT) PARTITION BY RANGE (id) "
-    "(PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN MAXVALUE)"
-)
+PARTITIONED = " PARTITION BY RANGE (id) (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN MAXVALUE)"
 
 
 MORE_THAN_IS_TOLD = {
@@ -137,7 +122,7 @@ MORE_THAN_IS_TOLD = {
         "it was renamed to",
     ),
     "renamed": (["ALTER TABLE renamed RENAME TO older", "CREATE TABLE renamed LIKE older"], "it was renamed to"),
-    "dropped": (["DROP TABLE dropped", ONE.replace("one", "dropped")], "it was dropped"),
+    "dropped": (["DROP TABLE dropped", like_one("dropped")], "it was dropped"),
     "replaced": (
         [ONE.replace("CREATE TABLE one", "CREATE OR REPLACE TABLE replaced"), "UPDATE replaced SET a = 5 WHERE id = 4"],
         "it was created again",
@@ -255,7 +240,7 @@ NEW_COLUMNS = {
 
 @pytest.mark.parametrize("moving", [later("postgres-postgres"), "postgres-mariadb"], indirect=True)
 def test_rows_keep_what_they_got_with_a_new_column(moving: Moving) -> None:
-    asked = begin_with(moving, *NEW_COLUMNS)
+    asked = begin_with(moving, {name: [like_one(name)] for name in NEW_COLUMNS})
     for name, statements in NEW_COLUMNS.items():
         for statement in (*statements, f"INSERT INTO {name} (id, a, b) SELECT 100, a, b FROM {name} WHERE id = 1"):
             moving.source.execute(statement)
