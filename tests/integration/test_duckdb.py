@@ -14,6 +14,7 @@ import pytest
 import tieout
 from tests.contract.reading import texts
 from tests.integration.repairing import Pair, found
+from tests.variants import later
 from tieout import VerificationResult
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
@@ -227,7 +228,7 @@ def kinds(result: VerificationResult) -> set[tuple[str, str | None]]:
     return {(str(d.kind), next(iter(d.key.values()))) for d in result.differences}
 
 
-@pytest.mark.parametrize("ends", ["duckdb-postgres", "postgres-duckdb", "duckdb-duckdb"])
+@pytest.mark.parametrize("ends", ["duckdb-postgres", "postgres-duckdb", later("duckdb-duckdb")])
 def test_a_pair_is_verified_and_repaired(
     request: pytest.FixtureRequest, spark: SparkSession, duckdb_db: Make, tmp_path: Path, ends: str
 ) -> None:
