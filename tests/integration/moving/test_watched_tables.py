@@ -11,12 +11,19 @@ from tests.integration.moving.troubles import arrived, followed, until
 from tests.integration.moving.two_tables import ONE, begin, begin_with, like_one
 from tieout import api
 from tieout.model.documents import move_status_document
+from tieout.move import mover
 
 PARTITIONED = f"{ONE} PARTITION BY RANGE (id)"
 LOW = "CREATE TABLE low PARTITION OF one FOR VALUES FROM (0) TO (10)"
 HIGH = "CREATE TABLE high PARTITION OF one FOR VALUES FROM (10) TO (20)"
 
 pytestmark = pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Movers look at their tables several times a second."""
+    monkeypatch.setattr(mover, "_LAG_SECONDS", 0.2)
 
 
 def status_of(moving: Moving) -> dict[str, Any]:
