@@ -91,7 +91,6 @@ def test_a_promoted_replica(task: Task, target: MariaDB) -> None:
     Outcome.GOES_ON,
     "a batch is applied only at its own start position, and the first attempt was committed",
 )
-@pytest.mark.thorough
 def test_an_answer_that_is_lost(task: Task, target: MariaDB) -> None:
     def waits(statement: str) -> bool:
         waiting = f"SELECT 1 FROM information_schema.processlist WHERE info LIKE '{statement}' AND time_ms > 100"
