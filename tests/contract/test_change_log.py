@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import time
 from itertools import count
 
 import pytest
 
 from tieout.connectors.registry import open_source
-from tieout.model.row_changes import Begin, ChangeKind, Commit, Reached, Rows
+from tieout.model.row_changes import KEPT, Begin, ChangeKind, Commit, LogTable, Reached, Rows
 from tieout.model.tables import TableName
 
 SUITE = "change_log"
+NAME = 'odd "name" `with` everything; -- ü%s{}'
+COLUMNS = ('x "y', "%s {} ?", "new", "rowid")
 _NUMBERS = count()
 
 
@@ -60,24 +63,84 @@ def changes(items):
     return [(i.table.name.name, i.kind, *map(str, row)) for i in items if isinstance(i, Rows) for row in i.rows]
 
 
-def transaction(database, *statements):
+def of_kind(items, kind):
+    return (item for item in items if isinstance(item, Rows) and item.kind is kind)
+
+
+def session(database, *statements):
     with database.connect() as connection:
         cursor = connection.cursor()
-        for statement in ("BEGIN", *statements, "COMMIT"):
+        for statement in statements:
             cursor.execute(statement)
 
 
+def were(images, *rows):
+    """Whether old images are of these rows: a log may leave out what is not their key."""
+    pairs = zip(images, rows, strict=True)
+    return all(int(old[0]) == row[0] and (old[1] is KEPT or old[1] == row[1]) for old, row in pairs)
+
+
 def test_changes_come_once_and_in_order(database, log, began, names):
-    database.execute("INSERT INTO followed VALUES (1, 'a')")
-    database.execute("UPDATE followed SET v = 'b' WHERE id = 1")
-    database.execute("DELETE FROM followed WHERE id = 1")
+    database.execute("INSERT INTO followed VALUES (1, 'a'), (2, 'b'), (3, NULL)")
+    database.execute("UPDATE followed SET v = 'c' WHERE id > 1")
+    database.execute("DELETE FROM followed WHERE id > 1")
     found = changes(read(log, began, names))
-    assert [change[:3] for change in found] == [
-        ("followed", ChangeKind.INSERT, "1"),
-        ("followed", ChangeKind.UPDATE, "1"),
-        ("followed", ChangeKind.DELETE, "1"),
+    assert found[:5] == [
+        ("followed", ChangeKind.INSERT, "1", "a"),
+        ("followed", ChangeKind.INSERT, "2", "b"),
+        ("followed", ChangeKind.INSERT, "3", "None"),
+        ("followed", ChangeKind.UPDATE, "2", "c"),
+        ("followed", ChangeKind.UPDATE, "3", "c"),
     ]
-    assert [change[3] for change in found[:2]] == ["a", "b"]
+    assert [change[1:3] for change in found[5:]] == [(ChangeKind.DELETE, "2"), (ChangeKind.DELETE, "3")]
+
+
+def test_old_rows_are_as_they_were(database, log, began, names):
+    database.execute("INSERT INTO followed VALUES (1, 'a'), (2, NULL)")
+    database.execute("UPDATE followed SET v = 'b'")
+    database.execute("DELETE FROM followed")
+    _, updated, deleted = (list(of_kind(read(log, began, names), kind)) for kind in ChangeKind)
+    befores = [old for item in updated for old in item.before or ()]
+    assert not any(befores) or were(befores, (1, "a"), (2, None)), "none are needed where keys stay"
+    assert were([row for item in deleted for row in item.rows], (1, "b"), (2, "b"))
+
+
+def test_a_change_of_the_key_shows_both_keys(database, log, began, names):
+    database.execute("INSERT INTO followed VALUES (1, 'a')")
+    database.execute("UPDATE followed SET id = 7")
+    (changed,) = of_kind(read(log, began, names), ChangeKind.UPDATE)
+    assert were(changed.before, (1, "a"))
+    assert tuple(map(str, changed.rows[0])) == ("7", "a")
+
+
+def test_an_insert_that_finds_its_row_is_an_update(engine, database, log, began, names):
+    otherwise = "ON DUPLICATE KEY UPDATE" if engine.name == "mysql" else "ON CONFLICT (id) DO UPDATE SET"
+    database.execute("INSERT INTO followed VALUES (1, 'a')")
+    database.execute(f"INSERT INTO followed VALUES (1, 'taken') {otherwise} v = 'b'")
+    assert changes(read(log, began, names))[1:] == [("followed", ChangeKind.UPDATE, "1", "b")]
+
+
+def test_names_are_as_the_database_has_them(engine, database, source, endpoint):
+    name, (key, *others) = TableName(endpoint.default_schema(), NAME), map(engine.quoted, COLUMNS)
+    columns = ", ".join([f"{key} INTEGER NOT NULL PRIMARY KEY", *(f"{other} INTEGER UNIQUE" for other in others)])
+    database.execute(f"CREATE TABLE {engine.quoted(NAME)} ({columns})")
+    began = source.begin_log("odd", [name])
+    database.execute(f"INSERT INTO {engine.quoted(NAME)} VALUES (1, 2, 3, 4)")
+    log = source.log("odd")
+    (rows,) = (item for item in log.read(began, log.now(), frozenset([name])) if isinstance(item, Rows))
+    source.drop_task("odd")
+    assert rows.table == LogTable(name, COLUMNS)
+    assert [tuple(map(str, row)) for row in rows.rows] == [("1", "2", "3", "4")]
+
+
+def test_the_end_is_behind_every_commit(database, log, began, names):
+    """Though what was committed need not have reached the disk: PostgreSQL's synchronous_commit is off here."""
+    _, at = began
+    for number in range(20):
+        database.execute(f"INSERT INTO followed VALUES ({number}, 'a')")
+        end = log.now()
+        assert [change[2] for change in changes(log.read(at, end, frozenset(names)))] == [str(number)]
+        at = end
 
 
 def test_only_rows_of_the_tables_asked_for(database, log, began, names):
@@ -88,11 +151,29 @@ def test_only_rows_of_the_tables_asked_for(database, log, began, names):
 
 
 def test_what_belongs_to_a_transaction_stands_between_its_ends(database, log, began, names):
-    transaction(database, "INSERT INTO followed VALUES (1, 'a')", "INSERT INTO sibling VALUES (2, 'b')")
-    items = [item for item in read(log, began, names) if isinstance(item, Begin | Rows | Commit)]
-    assert [type(item) for item in items] == [Begin, Rows, Rows, Commit]
-    assert items[0].transaction == items[-1].transaction
-    assert items[-1].position.reaches(items[0].position)
+    session(
+        database,
+        *("BEGIN", "INSERT INTO followed VALUES (1, 'a')", "INSERT INTO other VALUES (1, 'a')"),
+        *("INSERT INTO sibling VALUES (2, 'b')", "DELETE FROM followed", "COMMIT"),
+        "INSERT INTO other VALUES (2, 'b')",
+    )
+    begin, *rows, commit = read(log, began, names)
+    assert isinstance(begin, Begin)
+    assert isinstance(commit, Commit)
+    assert [change[:3] for change in changes(rows)] == [
+        ("followed", ChangeKind.INSERT, "1"),
+        ("sibling", ChangeKind.INSERT, "2"),
+        ("followed", ChangeKind.DELETE, "1"),
+    ]
+    assert begin.transaction == commit.transaction
+    assert begin.position.reaches(began[1])
+    assert not begin.position.reaches(commit.position)
+
+
+def test_a_commit_says_when(database, log, began, names):
+    database.execute("INSERT INTO followed VALUES (1, 'a')")
+    (commit,) = (item for item in read(log, began, names) if isinstance(item, Commit))
+    assert 0 <= time.time() - commit.at / 1e6 < 60
 
 
 def test_two_transactions_have_two_ends(database, log, began, names):
@@ -104,12 +185,29 @@ def test_two_transactions_have_two_ends(database, log, began, names):
 
 
 def test_what_was_rolled_back_is_not_there(database, log, began, names):
+    session(database, "BEGIN", "INSERT INTO followed VALUES (9, 'gone')", "ROLLBACK")
+    assert read(log, began, names) == []
+    session(
+        database,
+        *("BEGIN", "INSERT INTO followed VALUES (1, 'outer')", "SAVEPOINT a", "DELETE FROM followed"),
+        *("INSERT INTO followed VALUES (8, 'gone')", "ROLLBACK TO a", "SAVEPOINT b"),
+        *("INSERT INTO followed VALUES (2, 'inner')", "RELEASE SAVEPOINT b", "COMMIT"),
+    )
+    assert [change[1:] for change in changes(read(log, began, names))] == [
+        (ChangeKind.INSERT, "1", "outer"),
+        (ChangeKind.INSERT, "2", "inner"),
+    ]
+
+
+def test_what_is_not_committed_is_not_told(database, log, began, names):
     with database.connect() as connection:
         cursor = connection.cursor()
-        for statement in ("BEGIN", "INSERT INTO followed VALUES (9, 'gone')", "ROLLBACK"):
-            cursor.execute(statement)
-    database.execute("INSERT INTO followed VALUES (1, 'a')")
-    assert [change[2] for change in changes(read(log, began, names))] == ["1"]
+        cursor.execute("BEGIN")
+        cursor.execute("INSERT INTO followed VALUES (1, 'a')")
+        assert changes(read(log, began, names)) == []
+        cursor.execute("INSERT INTO followed VALUES (2, 'a')")
+        cursor.execute("COMMIT")
+    assert [change[2] for change in changes(read(log, began, names))] == ["1", "2"]
 
 
 def test_ends_divide_the_log_and_no_transaction(database, log, began, names):

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.reading import described
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint
-from tieout.errors import EndpointError, MissingObjectError
+from tieout.errors import MissingObjectError
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
 
@@ -89,7 +89,7 @@ def test_its_reader_survives_pickling(endpoint):
 
 def test_a_database_that_is_not_there_is_an_error_of_one_line(database):
     """A part of a URL that names a database or a file."""
-    with pytest.raises(EndpointError) as caught:
+    with pytest.raises(MissingObjectError) as caught:
         with closing(open_endpoint(parse_url(database.url + "_gone"))):
             pass
     assert "\n" not in str(caught.value)

@@ -54,25 +54,6 @@ def stored(followed: Followed, table: str = "t") -> dict[Any, Any]:
 # -------------------------------------------------------------------------------------------------- changes
 
 
-def test_inserts_updates_and_deletes_of_many_rows(followed: Followed) -> None:
-    run(followed, "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, NULL)")
-    run(followed, "UPDATE t SET word = CONCAT(word, '!') WHERE id < 3", "DELETE FROM t WHERE id > 1")
-    assert followed.changes("t") == [
-        ("INSERT", None, (1, "a")),
-        ("INSERT", None, (2, "b")),
-        ("INSERT", None, (3, None)),
-        ("UPDATE", (1, "a"), (1, "a!")),
-        ("UPDATE", (2, "b"), (2, "b!")),
-        ("DELETE", None, (2, "b!")),
-        ("DELETE", None, (3, None)),
-    ]
-
-
-def test_a_change_of_the_key_shows_both_keys(followed: Followed) -> None:
-    run(followed, "INSERT INTO t VALUES (1, 'a')", "UPDATE t SET id = 7")
-    assert followed.changes("t")[1:] == [("UPDATE", (1, "a"), (7, "a"))]
-
-
 def test_a_table_is_as_the_log_describes_it(followed: Followed) -> None:
     run(
         followed,
@@ -172,34 +153,15 @@ def test_generated_and_invisible_columns_are_columns(followed: Followed) -> None
 # --------------------------------------------------------------------------------------------- transactions
 
 
-def test_a_transaction_of_several_tables(followed: Followed) -> None:
-    run(followed, "CREATE TABLE u (id INT)", "CREATE TABLE unwanted (id INT)")
-    followed.start()
-    run(
-        followed,
-        *("BEGIN", "INSERT INTO t VALUES (1, 'a')", "INSERT INTO unwanted VALUES (1)", "INSERT INTO u VALUES (2)"),
-        *("DELETE FROM t", "COMMIT", "INSERT INTO unwanted VALUES (2)"),
-    )
-    begin, *rows, commit = followed.items("t", "u")
-    assert [(item.table.name.name, item.rows) for item in rows if isinstance(item, Rows)] == [
-        ("t", [(1, "a")]),
-        ("u", [(2,)]),
-        ("t", [(1, "a")]),
-    ]
-    ((now, gtid),) = followed.database.rows("SELECT UNIX_TIMESTAMP(), @@gtid_binlog_pos")
+def test_a_transaction_is_called_by_its_gtid(followed: Followed) -> None:
+    run(followed, "INSERT INTO t VALUES (1, 'a')")
+    ((gtids,),) = followed.database.rows("SELECT @@gtid_binlog_pos")
+    begin, _, commit = followed.items("t")
     assert isinstance(begin, Begin)
     assert isinstance(commit, Commit)
-    domain, server, sequence = gtid.split(",")[0].split("-")
-    assert commit.transaction == begin.transaction == f"{domain}-{server}-{int(sequence) - 1}"
-    assert now * 1_000_000 - 60_000_000 < commit.at <= now * 1_000_000
-    assert followed.begin.place < begin.position.place < commit.position.place < followed.log.now().place
-
-
-def test_what_was_rolled_back_is_not_there(followed: Followed) -> None:
-    run(followed, "BEGIN", "INSERT INTO t VALUES (1, 'a')", "ROLLBACK")
-    assert followed.items("t") == []
-    run(followed, "BEGIN", "INSERT INTO t VALUES (2, 'b')", "SAVEPOINT s", "DELETE FROM t", "ROLLBACK TO s", "COMMIT")
-    assert followed.changes("t") == [("INSERT", None, (2, "b"))]
+    assert commit.transaction == begin.transaction
+    assert commit.transaction in gtids.split(",")
+    assert followed.begin.place < begin.position.place < commit.position.place == followed.log.now().place
 
 
 def test_what_the_log_itself_takes_back_is_undone(followed: Followed) -> None:

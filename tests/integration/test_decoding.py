@@ -44,21 +44,7 @@ def t(pg_db: Any, follow: Follow) -> Followed:
 # ------------------------------------------------------------------------------------------------ what is told
 
 
-def test_rows_come_and_go(t: Followed) -> None:
-    t.database.execute("INSERT INTO t VALUES (1, 'a'), (2, NULL)")
-    t.database.execute("UPDATE t SET v = 'b' WHERE id = 1")
-    t.database.execute("UPDATE t SET id = 3 WHERE id = 1")
-    t.database.execute("DELETE FROM t WHERE id = 2")
-    assert t.told() == [
-        [("insert", "t", ("1", "a")), ("insert", "t", ("2", None))],
-        [("update", "t", None, ("1", "b"))],
-        [("update", "t", ("1", KEPT), ("3", "b"))],
-        [("delete", "t", ("2", KEPT))],
-    ]
-    assert t.told() == []
-
-
-def test_a_commit_says_which_and_when(t: Followed) -> None:
+def test_a_transaction_is_called_by_its_xid(t: Followed) -> None:
     with t.database.connect() as connection:
         connection.autocommit = False
         (xid,) = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
@@ -70,8 +56,6 @@ def test_a_commit_says_which_and_when(t: Followed) -> None:
     assert isinstance(commit, Commit)
     assert commit.transaction == xid
     assert before.reaches(commit.position)
-    ((seconds,),) = t.database.rows("SELECT extract(epoch FROM now())")
-    assert 0 <= float(seconds) - commit.at / 1e6 < 60
 
 
 def test_full_identity_tells_whole_old_rows(pg_db: Any, follow: Follow) -> None:
@@ -127,39 +111,6 @@ def test_truncate(pg_db: Any, t: Followed, follow: Follow) -> None:
     assert t.told() == [[("insert", "t", ("1", "a")), ("emptied", "t")]]
     assert both.told() == [
         [("insert", "t", ("1", "a")), ("emptied", "t"), ("emptied", "u"), ("insert", "u", ("1",))],
-    ]
-
-
-def test_several_tables_in_one_transaction(pg_db: Any, t: Followed, follow: Follow) -> None:
-    pg_db.execute("CREATE TABLE u (id int PRIMARY KEY); CREATE TABLE silent (id int)")
-    both = follow("t", "u")
-    pg_db.execute("""BEGIN; INSERT INTO t VALUES (1, 'a'), (2, 'b'); INSERT INTO u VALUES (1);
-        INSERT INTO silent VALUES (1); DELETE FROM t WHERE id = 1; COMMIT""")
-    pg_db.execute("INSERT INTO silent VALUES (2)")
-    pg_db.execute("INSERT INTO u VALUES (2)")
-    assert both.told() == [
-        [
-            ("insert", "t", ("1", "a")),
-            ("insert", "t", ("2", "b")),
-            ("insert", "u", ("1",)),
-            ("delete", "t", ("1", KEPT)),
-        ],
-        [("insert", "u", ("2",))],
-    ]
-    assert [len(item.rows) for item in both.items if isinstance(item, Rows)] == [2, 1, 1, 1]
-    assert t.told() == [
-        [("insert", "t", ("1", "a")), ("insert", "t", ("2", "b")), ("delete", "t", ("1", KEPT))],
-    ]
-
-
-def test_what_was_rolled_back_is_not_told(t: Followed) -> None:
-    t.database.execute("BEGIN; INSERT INTO t VALUES (1, 'gone'); ROLLBACK")
-    t.database.execute("""BEGIN; INSERT INTO t VALUES (2, 'outer'); SAVEPOINT a; INSERT INTO t VALUES (3, 'gone');
-        ROLLBACK TO a; SAVEPOINT b; INSERT INTO t VALUES (4, 'inner'); RELEASE b; COMMIT""")
-    t.database.execute("INSERT INTO t VALUES (2, 'taken') ON CONFLICT (id) DO UPDATE SET v = 'upserted'")
-    assert t.told() == [
-        [("insert", "t", ("2", "outer")), ("insert", "t", ("4", "inner"))],
-        [("update", "t", None, ("2", "upserted"))],
     ]
 
 
@@ -387,13 +338,6 @@ def test_ends_are_steps_through_the_log(busy: Followed) -> None:
         assert all(0 < b.offset - a.offset <= bytes_each for a, b in pairwise([start, *ends]))
     assert busy.log.ends(start, 1000, 2) == busy.log.ends(start, 1000, 10_000)[:2]
     assert busy.log.ends(lsn(busy.log.now().offset + (1 << 30)), 1000, 10) == []
-
-
-def test_the_end_is_behind_every_commit(t: Followed) -> None:
-    """Which is not flushed when it returns: the servers of the tests have synchronous_commit = off."""
-    for number in range(20):
-        t.database.execute("INSERT INTO t VALUES (%s, 'a')", number)
-        assert t.told() == [[("insert", "t", (str(number), "a"))]]
 
 
 def test_the_end_of_an_idle_log_stays(t: Followed) -> None:

@@ -14,8 +14,10 @@ import pytest
 import tieout
 from tests.contract.reading import texts
 from tests.integration.repairing import Pair, found
+from tests.variants import later
 from tieout import VerificationResult
 from tieout.config.urls import parse_url
+from tieout.connectors.duckdb import session
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint, open_writer
 from tieout.errors import AccessError, UnreachableError, UnsupportedError
@@ -165,7 +167,7 @@ def test_a_file_named_like_its_schema_can_be_read(duckdb_db: Make) -> None:
 
 
 def test_a_process_that_writes_is_named(duckdb_db: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tieout.connectors.duckdb.session.WAIT_SECONDS", 0.2)
+    monkeypatch.setitem(session.connect.__kwdefaults__, "wait_seconds", 0.2)
     database = duckdb_db("held")
     program = f"import duckdb; c = duckdb.connect({str(database.path)!r}); print('open', flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", program], stdin=-1, stdout=-1, text=True) as holder:
@@ -227,7 +229,7 @@ def kinds(result: VerificationResult) -> set[tuple[str, str | None]]:
     return {(str(d.kind), next(iter(d.key.values()))) for d in result.differences}
 
 
-@pytest.mark.parametrize("ends", ["duckdb-postgres", "postgres-duckdb", "duckdb-duckdb"])
+@pytest.mark.parametrize("ends", ["duckdb-postgres", "postgres-duckdb", later("duckdb-duckdb")])
 def test_a_pair_is_verified_and_repaired(
     request: pytest.FixtureRequest, spark: SparkSession, duckdb_db: Make, tmp_path: Path, ends: str
 ) -> None:

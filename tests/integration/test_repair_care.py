@@ -185,7 +185,7 @@ def test_a_row_that_another_transaction_holds(pair: Pair, monkeypatch: pytest.Mo
 def impatient_writer(url: EndpointUrl) -> Any:
     writer = open_writer(url)
     waits = {
-        "mysql": "SET innodb_lock_wait_timeout = 1",
+        "mysql": "SET innodb_lock_wait_timeout = 0",
         "postgresql": "SET lock_timeout = '100ms'",
         "sqlite": "PRAGMA busy_timeout = 50",
     }

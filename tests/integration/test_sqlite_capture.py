@@ -190,15 +190,6 @@ def test_a_column_takes_what_its_affinity_makes_of_a_value(db: SqliteDatabase) -
     assert updated.rows == [exact((5, 7.0, "8", 3, 4))]
 
 
-def test_names_that_need_quotes(db: SqliteDatabase) -> None:
-    db.execute(
-        """CREATE TABLE "a 'b"" c" ("x ""y" INTEGER PRIMARY KEY, "%s {} ?" TEXT UNIQUE, "new" INT, "rowid" INT)"""
-    )
-    log = begin(db, "a 'b\" c")
-    db.execute("""INSERT INTO "a 'b"" c" VALUES (1, 'u', 2, 3)""")
-    assert [change.rows for change in told(log, "a 'b\" c")] == [[(1, "u", 2, 3)]]
-
-
 def test_other_triggers_may_be_faster(db: SqliteDatabase) -> None:
     """One that is made later than ours runs before it, and tells a row's next state first."""
     db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INT); INSERT INTO t VALUES (1, 1)")

@@ -65,6 +65,7 @@ def test_an_index_that_the_engine_does_not_trust_any_more(own: Database) -> None
     assert found_in_definitions(definitions(own.url)) == {("invalid_index", f"{own.name}.t", "i")}
 
 
+@pytest.mark.thorough
 def test_names_that_are_words_and_rows_without_a_key(own: Database, spark: SparkSession, tmp_path: Path) -> None:
     """NULLs in some columns, both directions, days before 1970, and of two identical indexes the one that is wrong."""
     own.execute("""CREATE TABLE `Order` (`Select` INT, `when` DATETIME, `De``sc` CHAR(9),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.corruption import postgres
 from tests.integration.checking.checks import Checking
+from tests.variants import later
 from tieout.model.failures import CheckVerdict, Status
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def test_an_entry_of_another_row(shop: Database, checking: Checking) -> None:
     assert failure.details == {"row.sku": "other", "entry.sku": "sku-33"}
 
 
-@pytest.mark.parametrize("recipe", [postgres.stale_entry, postgres.stale_entry_of_a_chain])
+@pytest.mark.parametrize("recipe", [later(postgres.stale_entry), postgres.stale_entry_of_a_chain])
 def test_a_stale_entry(shop: Database, checking: Checking, recipe: Any) -> None:
     shop.execute("DROP INDEX by_sku_too, few, lowered, ids")
     shop.execute("DELETE FROM orders WHERE id BETWEEN 1004 AND 1010")

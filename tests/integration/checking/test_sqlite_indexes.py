@@ -149,6 +149,7 @@ def test_entries_in_another_order(shop: SqliteDatabase, checking: Checking) -> N
     assert {float(str(a)) - float(str(b)) > 0 for a, b in ordered} == {True}
 
 
+@pytest.mark.thorough
 def test_names_that_are_words_and_rows_without_a_key(
     sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from tests.integration.failover import own_servers as own
 from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
 from tests.integration.failover.tasks import DATABASE, Task
 from tests.servers.mariadb import MariaDB
+from tests.variants import later
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +72,7 @@ def test_a_promoted_replica_that_lacks_something(task: Task, primary: MariaDB) -
 
 
 @case(SOURCE, "RESET MASTER", Outcome.LOST, "files of the same names are different files, and GTIDs are reused")
+@pytest.mark.thorough
 def test_a_log_that_is_begun_anew(task: Task, primary: MariaDB) -> None:
     """Events end in the same places, and the log has grown beyond the one that was read."""
     primary.execute(None, "RESET MASTER")
@@ -91,6 +93,7 @@ def test_another_server(task: Task) -> None:
 
 
 @case(SOURCE, "it is restored from a backup older than what was applied", Outcome.LOST, "GTIDs are reused")
+@pytest.mark.thorough
 def test_an_earlier_copy(task: Task, primary: MariaDB) -> None:
     kept = own.copy(primary)
     task.write(range(10, 20))
@@ -163,7 +166,7 @@ def test_a_recovery_without_a_mistake(task: Task, primary: MariaDB) -> None:
 
 
 @case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the file and its last events are the same")
-@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("how", [signal.SIGTERM, later(signal.SIGKILL)])
 def test_a_restart(task: Task, primary: MariaDB, how: signal.Signals) -> None:
     own.restart(primary, how)
     task.write(range(10, 20))

@@ -13,6 +13,7 @@ from tests.integration.failover import own_servers as own
 from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
 from tests.integration.failover.tasks import DATABASE, Task
 from tests.servers.postgres import Postgres
+from tests.variants import later
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,6 +74,7 @@ def test_an_earlier_copy(task: Task, primary: Postgres) -> None:
     Outcome.GOES_ON,
     "its log has the last applied commit",
 )
+@pytest.mark.thorough
 def test_a_copy_that_is_not_older(task: Task, primary: Postgres) -> None:
     task.write(range(20, 30))
     task.run()
@@ -85,7 +87,7 @@ def test_a_copy_that_is_not_older(task: Task, primary: Postgres) -> None:
 
 
 @case(SOURCE, "it is restarted, or crashes", Outcome.GOES_ON, "the slot, or the last applied commit, is where it was")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [later(signal.SIGINT), signal.SIGKILL])
 def test_a_restart(task: Task, primary: Postgres, how: signal.Signals) -> None:
     primary.execute(None, "SELECT pg_logical_emit_message(true, 'other', ''); CHECKPOINT")
     own.restart(primary, how)

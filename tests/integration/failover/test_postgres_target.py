@@ -41,6 +41,7 @@ def task(mariadb: Server, target: Postgres, spark: SparkSession, tmp_path: Path)
 
 
 @case(TARGET, "it is restored from an earlier backup", Outcome.GOES_ON, "rows and progress are restored together")
+@pytest.mark.thorough
 def test_an_earlier_copy(task: Task, target: Postgres) -> None:
     kept = own.copy(target)
     task.write(range(10, 20))

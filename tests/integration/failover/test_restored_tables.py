@@ -88,7 +88,18 @@ DELETE = "DELETE FROM keyed WHERE id = 3; INSERT INTO bare VALUES (99, 99)"
     Outcome.STOPS,
     "they were recreated, and lack the rows that were applied last",
 )
-@pytest.mark.parametrize("change", [INSERT, UPDATE, DELETE], ids=["insert", "update", "delete"])
+@pytest.mark.parametrize(
+    ("target", "change"),
+    [
+        pytest.param("postgres", INSERT, id="postgres-insert"),
+        pytest.param("postgres", UPDATE, id="postgres-update", marks=pytest.mark.thorough),
+        pytest.param("postgres", DELETE, id="postgres-delete"),
+        pytest.param("mariadb", INSERT, id="mariadb-insert", marks=pytest.mark.thorough),
+        pytest.param("mariadb", UPDATE, id="mariadb-update"),
+        pytest.param("mariadb", DELETE, id="mariadb-delete", marks=pytest.mark.thorough),
+    ],
+    indirect=["target"],
+)
 def test_tables_that_are_older_than_the_progress(task: Task, target: Server, change: str) -> None:
     dump = dumped(target)
     task.source.execute(DATABASE, change)
@@ -123,7 +134,16 @@ def test_tables_that_were_emptied_before_a_change_was_applied(task: Task, target
     Outcome.GOES_ON,
     "they have the rows that were applied last",
 )
-@pytest.mark.parametrize("changed", [True, False], ids=["changed", "copied only"])
+@pytest.mark.parametrize(
+    ("target", "changed"),
+    [
+        pytest.param("postgres", True, id="postgres-changed"),
+        pytest.param("postgres", False, id="postgres-copied only", marks=pytest.mark.thorough),
+        pytest.param("mariadb", True, id="mariadb-changed"),
+        pytest.param("mariadb", False, id="mariadb-copied only"),
+    ],
+    indirect=["target"],
+)
 def test_tables_that_have_all(task: Task, target: Server, changed: bool) -> None:
     if changed:
         task.write(range(10, 20))

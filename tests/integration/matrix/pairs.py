@@ -93,6 +93,9 @@ PAIRS = (
 
 CASES = [(pair, how) for pair in PAIRS for how in pair.ways]
 
+LATER = {("sqlite-mariadb", PULL), ("postgres-postgres", NATIVE_128)}
+"""Each engine is on a side of other pairs, and rows are compared as with the hash of 64 bits."""
+
 
 def fill(pair: Pair, side: TestDatabase) -> None:
     """The wide table, equal on both sides; a faulty copy for each fault; a table of faults, one a row."""

@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.servers.server import Database
+from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.postgres.session import mover_session
@@ -42,7 +43,7 @@ def test_no_clock_ends_a_merge(pg_db: Database, mysql_db: Database) -> None:
         mysql_db.server.execute(None, "SET GLOBAL max_statement_time = 0")
 
 
-@pytest.mark.parametrize("delivery", list(Delivery))
+@pytest.mark.parametrize("delivery", [later(Delivery.AT_LEAST_ONCE), Delivery.AT_MOST_ONCE, Delivery.EXACTLY_ONCE])
 @pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
 def test_a_merge_that_has_to_wait_for_others(
     moving: Moving, delivery: Delivery, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import arrived, followed, until
-from tests.integration.moving.two_tables import ONE, begin
+from tests.integration.moving.two_tables import ONE, begin, begin_with, like_one
 from tests.variants import later
 from tieout import api
 from tieout.errors import UnsupportedError
@@ -92,24 +92,28 @@ def test_a_task_whose_tables_are_all_stopped(mariadb_to_postgres: Moving) -> Non
         assert len(status.tables) == 2
 
 
-def stopped_by(moving: Moving, *statements: str, table: str = ONE) -> dict[str, str | None]:
-    """What stopped the tables; what was changed before the statements has arrived, and the other table goes on."""
-    asked = begin(moving, table)
-    moving.source.execute("UPDATE one SET a = 1 WHERE id = 3")
-    for statement in statements:
-        moving.source.execute(statement)
+def stopped_by(moving: Moving, statements: dict[str, list[str]], ending: str = "") -> dict[str, str]:
+    """Why each table stopped, by the statements about it. `ending`: of those that make them.
+
+    What was changed before has arrived, and the table that none of them is about goes on.
+    """
+    asked = begin_with(moving, {name: [like_one(name) + ending] for name in statements})
+    for name, each in statements.items():
+        moving.source.execute(f"UPDATE {name} SET a = 1 WHERE id = 3")
+        for statement in each:
+            moving.source.execute(statement)
     moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
     stopped = {table["source"].split(".")[1]: table["stopped"] for table in asked.run()["tables"]}
-    assert moving.target.rows("SELECT a FROM one WHERE id IN (3, 4) ORDER BY id") == [(1,), (0,)]
+    assert stopped.pop("two") is None
     source, target = moving.rows("two")
     assert source == target
-    return stopped
+    assert stopped.keys() == statements.keys()
+    for name in statements:
+        assert moving.target.rows(f"SELECT a FROM {name} WHERE id IN (3, 4) ORDER BY id") == [(1,), (0,)], name
+    return {name: reason or "" for name, reason in stopped.items()}
 
 
-PARTITIONED = (
-    "CREATE TABLE one (id INT PRIMARY KEY, a INT) PARTITION BY RANGE (id) "
-    "(PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN MAXVALUE)"
-)
+PARTITIONED = " PARTITION BY RANGE (id) (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN MAXVALUE)"
 
 
 MORE_THAN_IS_TOLD = {
@@ -118,7 +122,7 @@ MORE_THAN_IS_TOLD = {
         "it was renamed to",
     ),
     "renamed": (["ALTER TABLE renamed RENAME TO older", "CREATE TABLE renamed LIKE older"], "it was renamed to"),
-    "dropped": (["DROP TABLE dropped", ONE.replace("one", "dropped")], "it was dropped"),
+    "dropped": (["DROP TABLE dropped", like_one("dropped")], "it was dropped"),
     "replaced": (
         [ONE.replace("CREATE TABLE one", "CREATE OR REPLACE TABLE replaced"), "UPDATE replaced SET a = 5 WHERE id = 4"],
         "it was created again",
@@ -131,26 +135,9 @@ MORE_THAN_IS_TOLD = {
 
 
 def test_statements_that_change_more_than_the_log_tells(mariadb_to_postgres: Moving) -> None:
-    """What was changed before them has arrived, and the table that none of them is about goes on."""
-    moving = mariadb_to_postgres
-    for name in (*MORE_THAN_IS_TOLD, "two"):
-        moving.source.execute(ONE.replace("one", name))
-        moving.source.executemany(f"INSERT INTO {name} VALUES (%s, 0)", [(n,) for n in range(20)])
-    asked = moving.asking(*MORE_THAN_IS_TOLD, "two")
-    asked.run()
-    for name, (statements, _) in MORE_THAN_IS_TOLD.items():
-        moving.source.execute(f"UPDATE {name} SET a = 1 WHERE id = 3")
-        for statement in statements:
-            moving.source.execute(statement)
-    moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
-    stopped = {table["source"].split(".")[1]: table["stopped"] for table in asked.run()["tables"]}
-    assert stopped.pop("two") is None
-    source, target = moving.rows("two")
-    assert source == target
+    stopped = stopped_by(mariadb_to_postgres, {name: each for name, (each, _) in MORE_THAN_IS_TOLD.items()})
     for name, (_, reason) in MORE_THAN_IS_TOLD.items():
-        assert reason in (stopped[name] or ""), name
-        arrived = moving.target.rows(f"SELECT a FROM {name} WHERE id IN (3, 4) ORDER BY id")
-        assert arrived == [(1,), (0,)], name
+        assert reason in stopped[name], name
 
 
 def test_a_key_that_is_dropped(mariadb_to_postgres: Moving) -> None:
@@ -171,11 +158,11 @@ def test_a_key_that_is_dropped(mariadb_to_postgres: Moving) -> None:
     assert other is None
 
 
-@pytest.mark.parametrize("action", ["TRUNCATE PARTITION low", "DROP PARTITION low"])
-def test_rows_that_go_with_their_partition(mariadb_to_postgres: Moving, action: str) -> None:
-    stopped = stopped_by(mariadb_to_postgres, f"ALTER TABLE one {action}", table=PARTITIONED)
-    assert "partition" in (stopped["one"] or "").lower()
-    assert stopped["two"] is None
+def test_rows_that_go_with_their_partition(mariadb_to_postgres: Moving) -> None:
+    emptied = ["ALTER TABLE emptied TRUNCATE PARTITION low"]
+    cut = ["ALTER TABLE cut DROP PARTITION low"]
+    stopped = stopped_by(mariadb_to_postgres, {"emptied": emptied, "cut": cut}, PARTITIONED)
+    assert ["partition" in reason.lower() for reason in stopped.values()] == [True, True], stopped
 
 
 def test_statements_that_leave_rows_as_they_are(mariadb_to_postgres: Moving) -> None:
@@ -235,30 +222,33 @@ def test_a_table_that_is_swapped_before_or_while_it_is_copied(
             asked.run()
 
 
-DJANGO = ["ALTER TABLE one ADD COLUMN b INT DEFAULT 5 NOT NULL", "ALTER TABLE one ALTER COLUMN b DROP DEFAULT"]
+DJANGO = ["ALTER TABLE django ADD COLUMN b INT DEFAULT 5 NOT NULL", "ALTER TABLE django ALTER COLUMN b DROP DEFAULT"]
+NEW_COLUMNS = {
+    "django": DJANGO,
+    "words": [
+        "ALTER TABLE words ADD COLUMN b VARCHAR(9) DEFAULT 'o''ne'",
+        "ALTER TABLE words ALTER COLUMN b SET DEFAULT 'two'",
+    ],
+    "days": [
+        "ALTER TABLE days ADD COLUMN b DATE DEFAULT CURRENT_DATE - 7",
+        "ALTER TABLE days ALTER b SET DEFAULT CURRENT_DATE",
+    ],
+    "flags": ["ALTER TABLE flags ADD COLUMN b BOOLEAN DEFAULT true", "ALTER TABLE flags ALTER b DROP DEFAULT"],
+}
+"""Statements that give a table a column, by table."""
 
 
 @pytest.mark.parametrize("moving", [later("postgres-postgres"), "postgres-mariadb"], indirect=True)
-@pytest.mark.parametrize(
-    "statements",
-    [
-        DJANGO,
-        ["ALTER TABLE one ADD COLUMN b VARCHAR(9) DEFAULT 'o''ne'", "ALTER TABLE one ALTER COLUMN b SET DEFAULT 'two'"],
-        [
-            "ALTER TABLE one ADD COLUMN b DATE DEFAULT CURRENT_DATE - 7",
-            "ALTER TABLE one ALTER b SET DEFAULT CURRENT_DATE",
-        ],
-        ["ALTER TABLE one ADD COLUMN b BOOLEAN DEFAULT true", "ALTER TABLE one ALTER b DROP DEFAULT"],
-    ],
-)
-def test_rows_keep_what_they_got_with_a_new_column(moving: Moving, statements: list[str]) -> None:
-    asked = begin(moving)
-    for statement in (*statements, "INSERT INTO one (id, a, b) SELECT 100, a, b FROM one WHERE id = 1"):
-        moving.source.execute(statement)
+def test_rows_keep_what_they_got_with_a_new_column(moving: Moving) -> None:
+    asked = begin_with(moving, {name: [like_one(name)] for name in NEW_COLUMNS})
+    for name, statements in NEW_COLUMNS.items():
+        for statement in (*statements, f"INSERT INTO {name} (id, a, b) SELECT 100, a, b FROM {name} WHERE id = 1"):
+            moving.source.execute(statement)
     status = asked.run()
-    assert [table["stopped"] for table in status["tables"]] == [None, None]
-    source, target = moving.rows("one")
-    assert source == target
+    assert [table["stopped"] for table in status["tables"]] == [None] * (len(NEW_COLUMNS) + 1)
+    for name in NEW_COLUMNS:
+        source, target = moving.rows(name)
+        assert source == target, name
 
 
 @pytest.mark.parametrize("statement", ["ALTER TABLE one ADD COLUMN b TIMESTAMP DEFAULT clock_timestamp()"])
@@ -271,19 +261,19 @@ def test_a_new_column_whose_first_values_nobody_knows(moving: Moving, statement:
     assert "the value that existing rows got in the new column b is unknown" in (stopped["one"] or "")
 
 
-@pytest.mark.parametrize(
-    ("statements", "reason"),
-    [
-        (DJANGO, "has another default by now"),
-        (["ALTER TABLE one ADD COLUMN b DATETIME DEFAULT CURRENT_TIMESTAMP"], "computes itself"),
-        (["ALTER TABLE one ADD COLUMN b INT AUTO_INCREMENT UNIQUE"], "computes itself"),
-    ],
-)
+OTHER_BY_NOW = {
+    "django": (DJANGO, "has another default by now"),
+    "moments": (["ALTER TABLE moments ADD COLUMN b DATETIME DEFAULT CURRENT_TIMESTAMP"], "computes itself"),
+    "counted": (["ALTER TABLE counted ADD COLUMN b INT AUTO_INCREMENT UNIQUE"], "computes itself"),
+}
+"""Statements, by the table that they stop, and why."""
+
+
 @pytest.mark.parametrize("moving", [later("mariadb-mariadb"), "mariadb-postgres"], indirect=True)
-def test_a_default_that_is_another_by_now(moving: Moving, statements: list[str], reason: str) -> None:
-    stopped = stopped_by(moving, *statements)
-    assert reason in (stopped["one"] or "")
-    assert stopped["two"] is None
+def test_a_default_that_is_another_by_now(moving: Moving) -> None:
+    stopped = stopped_by(moving, {name: each for name, (each, _) in OTHER_BY_NOW.items()})
+    for name, (_, reason) in OTHER_BY_NOW.items():
+        assert reason in stopped[name], name
 
 
 @pytest.mark.parametrize("moving", [later("mariadb-mariadb"), "mariadb-postgres"], indirect=True)

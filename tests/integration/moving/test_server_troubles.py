@@ -15,6 +15,7 @@ from tests.integration.moving import troubles
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tests.servers.server import PASSWORD
+from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.sql.session import Purpose
@@ -146,7 +147,7 @@ def test_a_mariadb_that_is_full(mysql_db: Database) -> None:
 # ------------------------------------------------------------------------------------- connections, and whole servers
 
 
-@pytest.fixture(params=["mariadb", "postgres"])
+@pytest.fixture(params=[later("mariadb"), "postgres"])
 def own_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     from tests.servers.mariadb import start_mariadb
     from tests.servers.postgres import start_postgres
@@ -238,7 +239,7 @@ def test_a_table_that_is_rebuilt_while_a_chunk_is_read(moving: Moving) -> None:
 # --------------------------------------------------------------------------------------- a target that takes no files
 
 
-@pytest.mark.parametrize("moving", ["mariadb-mariadb", "postgres-mariadb"], indirect=True)
+@pytest.mark.parametrize("moving", [later("mariadb-mariadb"), "postgres-mariadb"], indirect=True)
 def test_every_type_without_files_is_as_with_them(moving: Moving) -> None:
     from tests.integration.moving.moved import wide_tables
     from tieout.connectors.mysql.move.loader import load

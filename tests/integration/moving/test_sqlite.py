@@ -18,6 +18,7 @@ from tests.faults.moving.mover import Mover
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.test_consistency import in_background
 from tests.servers.sqlite import SqliteDatabase
+from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import UnsupportedError
@@ -158,7 +159,7 @@ def mover(moving: Moving) -> Iterator[Mover]:
     Path(os.environ["TIEOUT_FAILPOINT"]).unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(("place", "times"), [("chunk-before-commit", 3), ("after-merge", 1)])
+@pytest.mark.parametrize(("place", "times"), [("chunk-before-commit", 3), later("after-merge", 1)])
 def test_killed_and_resumed(moving: Moving, mover: Mover, place: str, times: int) -> None:
     """Exactly once, without a key too."""
     moving.source.execute(STRUCTURE)

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
 from tests.integration.moving.troubles import without_files
+from tests.variants import later
 from tieout.errors import ReadError, WriteError
 
 
@@ -55,9 +56,16 @@ def test_a_value_that_does_not_fit(moving: Moving, case: Unfit) -> None:
 
 
 OF_MARIADB = [case for case in CASES if case.pair.endswith("-mariadb")]
+SOON = {"1.239", "'abc  '", "2147483648", "9223372036854775808"}
+"""Values that a server may cut without a word, and numbers that it may set to the nearest there is."""
 
 
-@pytest.mark.parametrize(("moving", "case"), [(case.pair, case) for case in OF_MARIADB], indirect=["moving"], ids=str)
+@pytest.mark.parametrize(
+    ("moving", "case"),
+    [(case.pair, case) if case.value in SOON else later(case.pair, case) for case in OF_MARIADB],
+    indirect=["moving"],
+    ids=str,
+)
 def test_a_value_that_does_not_fit_where_no_files_are_taken(moving: Moving, case: Unfit) -> None:
     with without_files(moving.target):
         _is_told_and_left_out(moving, case)

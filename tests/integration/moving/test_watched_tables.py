@@ -8,16 +8,22 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import arrived, followed, until
-from tests.integration.moving.two_tables import ONE, begin
-from tests.variants import later
+from tests.integration.moving.two_tables import ONE, begin, begin_with, like_one
 from tieout import api
 from tieout.model.documents import move_status_document
+from tieout.move import mover
 
 PARTITIONED = f"{ONE} PARTITION BY RANGE (id)"
 LOW = "CREATE TABLE low PARTITION OF one FOR VALUES FROM (0) TO (10)"
 HIGH = "CREATE TABLE high PARTITION OF one FOR VALUES FROM (10) TO (20)"
 
 pytestmark = pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Movers look at their tables several times a second."""
+    monkeypatch.setattr(mover, "_LAG_SECONDS", 0.2)
 
 
 def status_of(moving: Moving) -> dict[str, Any]:
@@ -30,36 +36,49 @@ def stopped(moving: Moving) -> dict[str, str | None]:
     return {table["source"].split(".")[1]: table["stopped"] for table in status_of(moving)["tables"]}
 
 
-@pytest.mark.parametrize(
-    ("made", "changes", "reason"),
-    [
-        later([ONE], ["ALTER TABLE one RENAME TO old"], "it was dropped, renamed or recreated"),
-        ([ONE], ["DROP TABLE one", ONE], "it was dropped, renamed or recreated"),
-        ([ONE], ["ALTER TABLE one ALTER COLUMN a TYPE BIGINT USING a * 100"], "was integer, and is bigint now"),
-        (
-            [ONE],
-            ["ALTER PUBLICATION {} DROP TABLE one", "ALTER PUBLICATION {} ADD TABLE one"],
-            "publication was altered",
-        ),
-        later([ONE], ["ALTER PUBLICATION {} SET TABLE two, one WHERE (id > 100)"], "publication was altered"),
-        ([PARTITIONED, LOW, HIGH], ["ALTER TABLE one DETACH PARTITION low"], "its partition low was detached"),
-    ],
-)
-def test_a_table_that_became_another_is_stopped_and_no_other(
-    moving: Moving, made: list[str], changes: list[str], reason: str
-) -> None:
-    asked = begin(moving, *made)
+def changed(asked: Moving, changes: dict[str, list[str]]) -> dict[str, str]:
+    """Why each table stopped, by what was done to it while it was followed: and the other table goes on."""
     with followed(asked):
         # A mover that is only about to follow ends if a table is gone for a moment.
         until(lambda: status_of(asked)["lag_bytes"] is not None)
-        ((publication,),) = moving.source.rows("SELECT pubname FROM pg_publication")
-        for change in changes:
-            moving.source.execute(change.format(publication))
-        until(lambda: stopped(asked)["one"])
-        moving.source.execute("UPDATE two SET a = 7 WHERE id = 1")
-        until(lambda: arrived(moving, "two"))
-    assert reason in (stopped(asked)["one"] or "")
-    assert stopped(asked)["two"] is None
+        ((publication,),) = asked.source.rows("SELECT pubname FROM pg_publication")
+        for statements in changes.values():
+            for statement in statements:
+                asked.source.execute(statement.format(publication))
+        until(lambda: all(stopped(asked)[table] for table in changes))
+        asked.source.execute("UPDATE two SET a = 7 WHERE id = 1")
+        until(lambda: arrived(asked, "two"))
+    found = stopped(asked)
+    assert found.pop("two") is None
+    return {table: reason or "" for table, reason in found.items()}
+
+
+OTHERS = {
+    "renamed": (["ALTER TABLE renamed RENAME TO old"], "it was dropped, renamed or recreated"),
+    "recreated": (["DROP TABLE recreated", like_one("recreated")], "it was dropped, renamed or recreated"),
+    "wider": (["ALTER TABLE wider ALTER COLUMN a TYPE BIGINT USING a * 100"], "was integer, and is bigint now"),
+    "away": (
+        ["ALTER PUBLICATION {} DROP TABLE away", "ALTER PUBLICATION {} ADD TABLE away"],
+        "publication was altered",
+    ),
+    "one": (["ALTER TABLE one DETACH PARTITION low"], "its partition low was detached"),
+}
+"""Statements, by the table that they stop, and why."""
+
+
+def test_tables_that_became_others_are_stopped_and_no_other(moving: Moving) -> None:
+    made = {name: [like_one(name)] for name in OTHERS}
+    asked = begin_with(moving, {**made, "one": [PARTITIONED, LOW, HIGH]})
+    found = changed(asked, {name: statements for name, (statements, _) in OTHERS.items()})
+    for name, (_, reason) in OTHERS.items():
+        assert reason in found[name], name
+
+
+@pytest.mark.thorough
+def test_a_table_of_which_some_rows_are_not_published_any_more(moving: Moving) -> None:
+    asked = begin(moving)
+    found = changed(asked, {"one": ["ALTER PUBLICATION {} SET TABLE two, one WHERE (id > 100)"]})
+    assert "publication was altered" in found["one"]
 
 
 def test_a_type_that_changed_while_no_mover_ran(moving: Moving) -> None:

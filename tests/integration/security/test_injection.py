@@ -11,10 +11,8 @@ from tests.integration.security.layouts import double
 from tieout.config.urls import parse_url
 from tieout.connectors.postgres.move.source import open_source
 from tieout.connectors.postgres.move.target import open_target
-from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.registry import open_endpoint
 from tieout.connectors.sql.ddl import Structure, Wiring
-from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.schema_changes import Adapter
@@ -79,13 +77,3 @@ def test_a_default_is_not_taken_for_a_column(pg_db: Database, pg_db_b: Database)
         adapter.adapted(transfer, ("id", "a", "b"), None)
         opened.drop_task(fence)
     assert tables(pg_db_b) == ["t"]
-
-
-def test_a_key_that_no_row_can_have_is_not_found(pg_db: Database) -> None:
-    """A NUL would end the statement in the middle of its text."""
-    pg_db.execute("CREATE TABLE t (k text PRIMARY KEY); INSERT INTO t VALUES ('a'), ('it''s')")
-    with closing(open_endpoint(parse_url(pg_db.url))) as endpoint:
-        (table,) = endpoint.describe([TableName("public", "t")])
-        scan = Scan(table, (ScanColumn(table.columns[0], Kind(Form.TEXT)),), (0,))
-        found = endpoint.reader().lookup(scan, [("a\0' OR true --",), ("it's",)])
-        assert [row for batch in found for row in batch.column(0).to_pylist()] == ["it's"]

@@ -72,11 +72,3 @@ def test_a_closed_session_rolls_back_and_closes_again(session: SQLiteSession) ->
     session.close()
     session.rollback()
     session.close()
-
-
-def test_a_transaction_is_taken_back(url: EndpointUrl) -> None:
-    with closing(SQLiteSession(url, Purpose.MOVE, [])) as session:
-        session.begin()
-        session.execute("INSERT INTO t VALUES (1)")
-        session.rollback()
-        assert session.rows("SELECT * FROM t") == []

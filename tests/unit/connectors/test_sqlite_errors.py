@@ -122,13 +122,6 @@ def test_a_damaged_file_ends_a_repair(tmp_path: Path) -> None:
         open_writer(parse_url(f"sqlite:///{tmp_path}/a.db")).begin()
 
 
-def test_what_is_missing(url: EndpointUrl) -> None:
-    with closing(open_endpoint(url)) as endpoint, pytest.raises(MissingObjectError, match="no such table"):
-        endpoint.all("SELECT * FROM gone")
-    with pytest.raises(MissingObjectError, match="unable to open"):
-        open_endpoint(parse_url("sqlite:////no/such/directory/a.db"))
-
-
 def test_a_name_is_not_taken_for_a_timeout(url: EndpointUrl) -> None:
     with pytest.raises(MissingObjectError, match="no such table"):
         integrity_check(url, TableName("main", "interrupted"), 60)
