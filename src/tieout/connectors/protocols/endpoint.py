@@ -54,7 +54,10 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class ScanColumn:
-    """A column to read in the canonical form `kind`. `expression`, the user's SQL, replaces the column if it is set."""
+    """A column to read in the canonical form `kind`.
+
+    `expression`, the user's SQL, replaces it if it is set: `column` has the type of the result (`Endpoint.computed`).
+    """
 
     column: Column
     kind: Kind
@@ -177,10 +180,17 @@ class Endpoint(Protocol):
         """Whether the URL names the default schema: then nobody expects to read tables of another one by default."""
 
     def tables(self, schemas: Sequence[str] = ()) -> list[TableName]:
-        """Returns the tables of those of these schemas that exist; without `schemas`, those of the default schema."""
+        """Returns the tables of those of these schemas that exist; without `schemas`, those of the default schema.
+
+        Neither views nor temporary tables. Tieout's own tables are among them: flows leave them out.
+        """
 
     def describe(self, names: Sequence[TableName]) -> list[Table]:
-        """Returns the tables' descriptions in the same order. MissingObjectError if one does not exist."""
+        """Returns the tables' descriptions in the same order. MissingObjectError if one does not exist.
+
+        A verification needs names, types, orders, the key and its indexes; a repair constraints, defaults and generated
+        columns, too. An unknown number of rows is None.
+        """
 
     def schemas(self) -> list[str]:
         """Returns the schemas whose tables the user may read, even empty ones; without the engine's own."""

@@ -28,7 +28,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def literal(self, column: Column, text: str) -> str:
-        """A literal to compare the column with."""
+        """A literal to compare the column with. Never raises: NULL, which equals nothing, if the type can't hold it.
+
+        For a column with an `order` it divides the column's values, or else range conditions would lose rows.
+        """
 
     @abstractmethod
     def finds(self, column: ScanColumn) -> bool:
