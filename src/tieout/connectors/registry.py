@@ -51,7 +51,7 @@ def open_repairer(url: EndpointUrl, *, enforce_constraints: bool = True) -> Repa
 
 def open_source(url: EndpointUrl) -> Source:
     """Returns the source of a move. UnsupportedError if the connector has no `move` folder."""
-    return cast(Source, _part(url, "move", "source", "moved").open_source(url))
+    return cast(Source, _part(url, "move", "source", "followed or moved").open_source(url))
 
 
 def open_target(url: EndpointUrl) -> Target:

@@ -179,7 +179,7 @@ def _limit(text: str) -> int | None:
     if text.strip().lower() == "none":
         return None
     if not text.strip().isdecimal() or int(text) < 1:
-        raise UsageError(f"--limit {text!r} is not a number", "write --limit 1000, or --limit none for all")
+        raise UsageError(f"--limit {text!r} is not a number from 1", "write --limit 1000, or --limit none for all")
     return int(text)
 
 

@@ -70,7 +70,7 @@ class MySQLSource:
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         found = source_problems(self.url, self.server_kind, tables, watermarks=self._watermarks)
         reasons = ((table, self.refuses(table)) for table in tables)
-        fix = "repair it, or leave the table out"
+        fix = "change what it names, or leave the table out"
         return found + [
             Problem(Severity.PREVENTS, reason, fix, table=str(table.name)) for table, reason in reasons if reason
         ]

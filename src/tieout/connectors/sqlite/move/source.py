@@ -59,7 +59,7 @@ class SQLiteSource:
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         reasons = ((table, self.refuses(table)) for table in tables)
-        fix = "repair it, or leave the table out"
+        fix = "change what it names, or leave the table out"
         return [Problem(Severity.PREVENTS, reason, fix, table=str(table.name)) for table, reason in reasons if reason]
 
     def retention(self, task: str) -> Retention:
