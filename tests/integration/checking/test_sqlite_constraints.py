@@ -163,3 +163,18 @@ def test_a_row_that_is_repaired_between_two_looks(shop: SqliteDatabase, spark: S
     checked = list(checks.run([each for each in checker.constraints(table) if each.name in ("check_1", "few")]))
     assert [(each.result.status, len(each.failures)) for each in checked] == [(Status.OK, 0), (Status.FAILURES, 1)]
     assert waited == [2.5]
+
+
+def test_columns_called_true_and_false(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path
+) -> None:
+    """SQLite takes the keyword for the column, whose values then decide which rows violate a constraint."""
+    database = sqlite_db("booleans")
+    database.execute(
+        'CREATE TABLE t ("false" INTEGER PRIMARY KEY, "true" INT, n INT CONSTRAINT few CHECK (n < 10));'
+        'CREATE UNIQUE INDEX some ON t (n) WHERE "false" < 100;'
+        "INSERT INTO t VALUES (1, 5, 1), (2, 5, 2);"
+        "PRAGMA ignore_check_constraints = 1; INSERT INTO t VALUES (7, 5, 70);"
+    )
+    report = Checking(database.url, spark, tmp_path).run("CHECK TABLE t")
+    assert [(each.constraint, each.primary_key) for each in report.failures] == [("few", {"false": "7"})]

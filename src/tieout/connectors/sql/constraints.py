@@ -43,6 +43,13 @@ class ConstraintDialect(ABC):
     def opaque(self, key: str) -> str:
         """The same value in words in which no optimizer recognizes an index or a unique column."""
 
+    def is_true(self, condition: str) -> str:
+        """Neither false nor NULL, in words that no optimizer turns into a range of an index."""
+        return f"({condition} IS TRUE)"
+
+    def is_false(self, condition: str) -> str:
+        return f"{condition} IS FALSE"
+
     def named_source(self, table: TableName, alias: str | None) -> str:
         named = self.dialect.table(table)
         return named if alias is None else f"{named} AS {alias}"
@@ -154,14 +161,14 @@ def _broken(engine: ConstraintDialect, constraint: ConstraintInfo) -> str:
     if constraint.kind is ConstraintKind.NOT_NULL:
         return engine.is_null(engine.dialect.quote(constraint.columns[0]))
     # A constraint holds if its expression is neither true nor false. The expression may end in a comment.
-    return f"({constraint.expression}\n) IS FALSE"
+    return engine.is_false(f"({constraint.expression}\n)")
 
 
 def _of_key(engine: ConstraintDialect, scan: ConstraintScan) -> ConstraintQueries:
     (constraint,) = scan.constraints
     keys = tuple(engine.opaque(key) for key in constraint.compared)
-    # IS TRUE: without it, a condition on the key would become a range of the table, which misses rows out of order.
-    condition = EVERY_ROW if constraint.condition is None else f"(({constraint.condition}\n) IS TRUE)"
+    # Not the condition itself: one on the key would become a range of the table, which misses rows out of order.
+    condition = EVERY_ROW if constraint.condition is None else engine.is_true(f"({constraint.condition}\n)")
     if constraint.nulls_distinct:
         condition += "".join(f" AND NOT {engine.is_null(key)}" for key in keys)
     source = _source(engine, scan)

@@ -65,6 +65,14 @@ class SQLiteConstraints(ConstraintDialect):
         # SQLite takes IS NULL of a NOT NULL column for false before it reads a row.
         return f"(typeof({expression}) = 'null')"
 
+    # SQLite takes TRUE and FALSE for columns of a table that has such names.
+
+    def is_true(self, condition: str) -> str:
+        return f"coalesce({condition} AND 1, 0)"
+
+    def is_false(self, condition: str) -> str:
+        return f"coalesce(NOT {condition}, 0)"
+
     def opaque(self, key: str) -> str:
         # Without it, SQLite would not sort rows that come in the order of the key, and not find what is out of order.
         return f"+{key}"

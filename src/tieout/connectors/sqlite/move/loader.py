@@ -24,6 +24,7 @@ from tieout.model.tables import TableName
 SCHEMA = "main"
 CLOCK = "CAST((julianday('now') - 2440587.5) * 86400 AS INTEGER)"
 _AHEAD = 64 << 20
+_ODD = "_tieout_odd"
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,25 @@ class SQLiteLoader:
         with transaction(self.url) as session, missing_stage_is_transient():
             if new:
                 assert stage.like is not None
-                made = f"CREATE TABLE {session.table(stage.name)} AS SELECT * FROM {session.table(stage.like)} LIMIT 0"
-                session.execute(made)
+                names = [*(column.name for column in stage.transfer.target_columns), *STAGE_COLUMNS]
+                create_like(session, stage.name, stage.like, names)
             return load(session, stage.name, stage.transfer, STAGE_COLUMNS, lines)
+
+
+def create_like(
+    session: SqlSession, table: TableName, like: TableName, names: Sequence[str], more: Sequence[str] = ()
+) -> None:
+    """Creates an empty table with the columns of another one and their affinities, without constraints.
+
+    `more` is SQL for further columns. SQLite would rename columns that are called true or false.
+    """
+    made = session.table(table)
+    odd = {place: name for place, name in enumerate(names) if name.lower() in ("true", "false")}
+    columns = [f"{session.quote(name)}{f' AS {_ODD}{n}' if n in odd else ''}" for n, name in enumerate(names)]
+    selected = ", ".join([*columns, *more])
+    session.execute(f"CREATE TABLE {made} AS SELECT {selected} FROM {session.table(like)} LIMIT 0")
+    for place, name in odd.items():
+        session.execute(f"ALTER TABLE {made} RENAME COLUMN {_ODD}{place} TO {session.quote(name)}")
 
 
 def refuse_triggers(session: SqlSession, table: TableName) -> None:

@@ -11,14 +11,13 @@ from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wirin
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
 from tieout.connectors.sqlite.capture.triggers import rowid_of
-from tieout.connectors.sqlite.move.loader import CLOCK, SCHEMA, SQLiteLoader, refuse_triggers
+from tieout.connectors.sqlite.move.loader import CLOCK, SCHEMA, SQLiteLoader, create_like, refuse_triggers
 from tieout.connectors.sqlite.session import mover_session
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Fence, Transfer
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 
-_ODD = "_tieout_odd"
 _FOREIGN = "only SQLite tables can be moved to SQLite"
 
 
@@ -78,18 +77,9 @@ class SQLiteTarget(SqlTarget):
     def create_stage(self, stage: StageTable) -> None:
         target = stage.transfer.target.name
         refuse_triggers(self.session, target)
-        names = [self.session.quote(column.name) for column in stage.transfer.target_columns]
-        # A table that is made so has the target's affinities and no constraints; but SQLite would change two column
-        # names.
-        odd = {place: name for place, name in enumerate(names) if name.lower() in ('"true"', '"false"')}
-        selected = ", ".join(f"{name} AS {_ODD}{place}" if place in odd else name for place, name in enumerate(names))
-        table = self.session.table(stage.name)
-        self.session.execute(
-            f"CREATE TABLE {table} AS SELECT {selected}, "
-            f"0 AS {KIND}, 0 AS {PIECE}, 0 AS {COPIES}, '' AS {KEPT} FROM {self.session.table(target)} LIMIT 0"
-        )
-        for place, name in odd.items():
-            self.session.execute(f"ALTER TABLE {table} RENAME COLUMN {_ODD}{place} TO {name}")
+        names = [column.name for column in stage.transfer.target_columns]
+        own = [f"0 AS {KIND}", f"0 AS {PIECE}", f"0 AS {COPIES}", f"'' AS {KEPT}"]
+        create_like(self.session, stage.name, target, names, own)
 
     def drop_stages(self, stages: Sequence[StageTable]) -> None:
         with self._at_once():
