@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 POSTGRES = """
@@ -41,7 +42,10 @@ def catalog(database: Any) -> Catalog:
     """Kind, place and name of everything; without what PostgreSQL itself has."""
     scheme = "sqlite" if not hasattr(database, "server") else database.server.scheme
     rows = database.rows({"sqlite": SQLITE, "mysql": MARIADB, "postgresql": POSTGRES}[scheme])
-    return {(kind, place, name) for kind, place, name in rows if not place.startswith(("pg_", "information_schema"))}
+    if scheme != "postgresql":
+        return set(rows)
+    own = re.compile(r"pg_.*|information_schema(?: / .*)?", re.DOTALL)
+    return {(kind, place, name) for kind, place, name in rows if not own.fullmatch(place)}
 
 
 def places(found: Catalog) -> Catalog:
