@@ -22,7 +22,7 @@ from tieout.runtime.job import running
 from tieout.verification.digest_stage import CountStage, DigestStage
 from tieout.verification.judge import now, table_results, verification_result
 from tieout.verification.plan import PlannedTable, left_out, plan_tables, schemas_left_out
-from tieout.verification.resume import check_same_plan, names_of, plan_document
+from tieout.verification.resume import check_same_plan, pair_names, plan_document
 from tieout.verification.row_stage import RowStage
 from tieout.verification.table_state import Ledger, TableRun, start_run
 
@@ -90,7 +90,7 @@ class VerificationJob:
         if kept:
             check_same_plan(job, [(t.plan, t.source_table, t.target_table) for t in kept], planned)
             return planned
-        self.store.tables.add(job.id, [names_of(table) for table in planned])
+        self.store.tables.add(job.id, [pair_names(table) for table in planned])
         for ordinal, table in enumerate(planned):
             if table.plan is not None:
                 seed = str(table.plan.hash.seed) if table.plan.hash else None

@@ -10,7 +10,7 @@ from tieout.meta import Job
 from tieout.verification.plan import PlannedTable
 
 
-def names_of(table: PlannedTable) -> tuple[str | None, str | None]:
+def pair_names(table: PlannedTable) -> tuple[str | None, str | None]:
     source, target = table.pair.source, table.pair.target
     return (str(source) if source else None, str(target) if target else None)
 
@@ -37,7 +37,7 @@ def plan_document(table: PlannedTable) -> dict[str, Any]:
 def check_same_plan(
     job: Job, kept: Sequence[tuple[Mapping[str, Any] | None, str | None, str | None]], planned: Sequence[PlannedTable]
 ) -> None:
-    now = [(plan_document(t) if t.plan else None, *names_of(t)) for t in planned]
+    now = [(plan_document(t) if t.plan else None, *pair_names(t)) for t in planned]
     for then, here in zip(kept, now, strict=False):
         if then[1:] != here[1:] or (then[0] is not None and dict(then[0]) != here[0]):
             raise UsageError(
