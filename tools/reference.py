@@ -25,6 +25,8 @@ from tieout.config.settings import Settings, SparkSettings
 from tieout.config.task_settings import ColumnExpression, MoveSettings, OptionSettings, TableSettings, TaskSettings
 from tieout.config.url_parameters import PARAMETERS
 from tieout.config.urls import EndpointUrl
+from tieout.model.levels import TargetLevel, choose, promise_of
+from tieout.model.moves import Consistency, Delivery
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 
@@ -131,7 +133,36 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
+def level_table() -> str:
+    """What each combination of delivery, target level, key and consistency gives, or why it is refused."""
+    rows = []
+    for target in TargetLevel:
+        for keyed in (True, False):
+            for delivery in (Delivery.EXACTLY_ONCE, Delivery.AT_LEAST_ONCE, Delivery.AT_MOST_ONCE):
+                found = [
+                    promise_of(delivery, each, Consistency.TRANSACTION, target, keyed=keyed) for each in Consistency
+                ]
+                given = next((each for each in found if each.refused is None), None)
+                kept = f"refused: {found[0].refused}" if given is None else given.killed
+                seen = [str(each) for each, promise in zip(Consistency, found, strict=True) if promise.refused is None]
+                key = "a key" if keyed else "no key"
+                rows.append((f"`{target}`", key, f"`{delivery}`", kept, ", ".join(f"`{each}`" for each in seen)))
+    return _table(("target level", "table", "delivery", "when a mover is killed", "consistency up to there"), rows)
+
+
+def default_table() -> str:
+    """What a task gets that chooses nothing."""
+    rows = []
+    for target in TargetLevel:
+        for source in Consistency:
+            chosen = choose(None, None, source, [target])
+            rows.append((f"`{target}`", f"`{source}`", f"`{chosen.delivery}`", f"`{chosen.consistency}`"))
+    return _table(("target level", "source level", "`delivery`", "`consistency`"), rows)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
+    "levels": level_table,
+    "defaults of levels": default_table,
     **{f"keys of {name}": lambda section=section: key_table(section) for name, section in SECTIONS.items()},
     **{f"parameters of {scheme}": lambda scheme=scheme: parameter_table(scheme) for scheme in PARAMETERS},
 }

@@ -137,7 +137,7 @@ def test_stages_are_made_and_dropped(endpoint, target, transfer, fence, given):
     stages = target.make_stages(fence, [transfer])
     assert list(stages) == [transfer.source.name]
     stage = stages[transfer.source.name].of_attempt("a1")
-    staged = given.replace(b"\n", b"\t1\t0\t1\t\\N\n")
+    staged = given.replace(b"\n", b"\t1\t0\t1\t\\N\t0\t0\n")
     assert target.loader().stage(stage, [staged], new=True) == 2
     target.drop_stages([stage, *stages.values()])
     assert rows(endpoint, transfer) == []

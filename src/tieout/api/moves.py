@@ -49,11 +49,12 @@ def run_move(
         source = open_source(urls[0])
         with closing(open_target(urls[1])) as target:
             # Before Spark starts, which takes seconds, and before anything is touched.
-            MovePreflight(request, (endpoints[0], endpoints[1]), source, target).refuse()
+            levels = MovePreflight(request, (endpoints[0], endpoints[1]), source, target).refuse()
         session = pool.submit(session_of, spark)
         job = MoveJob(
             store,
             request,
+            levels,
             (endpoints[0], endpoints[1]),
             source,
             urls[1],

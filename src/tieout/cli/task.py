@@ -25,9 +25,13 @@ def list_(
     from tieout.report.listing import write_listing
 
     context = load_context(config, meta, required=True)
-    states = {status.task: status.state for status in api.move_statuses(context.meta)}
+    known = {status.task: status for status in api.move_statuses(context.meta)}
     rows = [
-        {"task": name, "delivery": task.delivery, "state": states.get(name)}
+        {
+            "task": name,
+            "delivery": task.delivery or (known[name].delivery if name in known else None),
+            "state": known[name].state if name in known else None,
+        }
         for name, task in context.settings.tasks.items()
     ]
     with result_stream() as stream:

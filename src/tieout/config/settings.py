@@ -14,6 +14,7 @@ from tieout.config.task_settings import TaskSettings
 from tieout.config.urls import EndpointUrl, parse_url
 from tieout.errors import ConfigError
 from tieout.model.defaults import META_URL, SPARK_MASTER
+from tieout.model.levels import TargetLevel
 from tieout.model.moves import Consistency, Delivery
 from tieout.model.nearest import suggestion
 from tieout.model.requests import MoveRequest, VerifyRequest
@@ -78,8 +79,9 @@ class Settings(Section):
             source=self.endpoint(task.source),
             target=self.endpoint(task.target),
             tables=tuple(table.request() for table in task.tables),
-            delivery=Delivery(task.delivery),
-            consistency=Consistency(task.consistency),
+            delivery=None if task.delivery is None else Delivery(task.delivery),
+            consistency=None if task.consistency is None else Consistency(task.consistency),
+            target_level=None if task.target_level is None else TargetLevel(task.target_level),
             options=task.move.options(),
             redact_values=self.redact_values,
         )

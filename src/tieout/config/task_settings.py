@@ -19,7 +19,6 @@ from tieout.config.field_types import (
     Tolerance,
 )
 from tieout.model.defaults import COPY_CHUNK_ROWS, FIRST_CHUNK_ROWS
-from tieout.model.moves import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY
 from tieout.model.requests import MoveOptions, TableRequest, VerifyOptions
 from tieout.model.results import Strategy
 
@@ -149,6 +148,8 @@ class MoveSettings(Section):
     """About how much of the log to apply in one transaction; a transaction of the source is never split."""
     poll_seconds: PositiveSeconds = _MOVE.poll_seconds
     """How long to wait for new changes when there are none."""
+    merge_connections: Count = _MOVE.merge_connections
+    """On how many connections to merge changes side by side; with `consistency: transaction` it is always one."""
     max_rows_per_second: Count | None = _MOVE.max_rows_per_second
     """Copy or change at most this many rows per second."""
     max_load: Count | None = _MOVE.max_load
@@ -176,10 +177,12 @@ class TaskSettings(Section):
     """The endpoint to write, and to compare with: its name, or a URL."""
     tables: tuple[TableSettings, ...] = ()
     """Which tables (default: all)."""
-    delivery: Literal["at-least-once", "at-most-once", "exactly-once"] = DEFAULT_DELIVERY.value
-    """How often a change may be applied."""
-    consistency: Literal["row", "table", "transaction"] = DEFAULT_CONSISTENCY.value
-    """What the target never shows half done."""
+    delivery: Literal["at-least-once", "at-most-once", "exactly-once"] | None = None
+    """How often a change may be applied (default: the strongest that the target can give)."""
+    consistency: Literal["row", "table", "transaction"] | None = None
+    """What the target never shows half done (default: the strongest that source and target can give)."""
+    target_level: Literal["primitive", "unique-key", "logical-clock", "transaction"] | None = None
+    """Rely on no more than this of the target (default: what it is found to be)."""
     move: Annotated[MoveSettings, MayBeEmpty] = MoveSettings()
     """How tables are moved."""
     options: Annotated[OptionSettings, MayBeEmpty] = OptionSettings()

@@ -64,8 +64,9 @@ tasks:
       recheck_times: 3          # how many times to recheck it
 
     # move: {}                  # the task is moved: 'tieout preflight shop' checks the move, too
-    delivery: at-least-once     # at-most-once | exactly-once
-    consistency: table          # row | transaction
+    # The strongest that the pair can give, unless you choose a weaker one:
+    # delivery: at-least-once   # at-most-once | exactly-once
+    # consistency: table        # row | transaction
 """
 
 

@@ -225,6 +225,7 @@ def move_status_document(status: MoveStatus) -> dict[str, Any]:
         **asdict(status),
         "tables": [asdict(table) for table in status.tables],
         "remarks": list(status.remarks),
+        "chosen": list(status.chosen),
         "updated_at": status.updated_at.isoformat(),
     }
 
@@ -234,6 +235,7 @@ def move_status_from(document: Mapping[str, Any]) -> MoveStatus:
     known: dict[str, Any] = {name: document.get(name) for name in MoveStatus.__slots__}
     known["tables"] = tuple(map(_table_status, document["tables"]))
     known["remarks"] = tuple(document["remarks"])
+    known["chosen"] = tuple(document.get("chosen", ()))
     known["updated_at"] = datetime.fromisoformat(document["updated_at"])
     return MoveStatus(**known)
 
@@ -276,7 +278,9 @@ def move_forecast_document(move: MoveForecast) -> dict[str, Any]:
         "delivery": move.delivery.value,
         "deliveries": [delivery.value for delivery in move.deliveries],
         "consistency": move.consistency.value,
+        "consistencies": [level.value for level in move.consistencies],
         "source_levels": [level.value for level in move.source_levels],
+        "chosen": list(move.reasons),
         "log_limit": move.log_limit,
         "log_kept_bytes": move.log_kept_bytes,
         "tables": [

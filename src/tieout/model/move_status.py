@@ -31,14 +31,17 @@ class TableMoveStatus:
 class MoveStatus:
     """What a mover last reported of itself. Rates and lags are None when no mover runs.
 
-    `newest_commit` is the time of the last applied transaction, in microseconds since 1970. `left_behind` is what stays
-    at the source while no mover runs; `log_limit` says how long the source keeps its log.
+    `chosen` says why the mover chose the delivery and the consistency, if the task does not. `newest_commit` is the
+    time of the last applied transaction, in microseconds since 1970. `left_behind` is what stays at the source while no
+    mover runs; `log_limit` says how long the source keeps its log.
     """
 
     task: str
     state: str
     message: str | None
     delivery: str
+    consistency: str | None
+    chosen: tuple[str, ...]
     position: str | None
     consistent_from: str | None
     changes: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from tieout.model.keys import KeyRange
 from tieout.model.positions import Position
@@ -22,10 +21,6 @@ class Consistency(StrEnum):
     ROW = "row"
     TABLE = "table"
     TRANSACTION = "transaction"
-
-
-DEFAULT_DELIVERY: Final = Delivery.AT_LEAST_ONCE
-DEFAULT_CONSISTENCY: Final = Consistency.TABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +59,31 @@ class Fence:
 
     task: str
     epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Rows of the target that one connection merges in the order of the log, without waiting for the rows of others.
+
+    They are whole tables, or the share number `share` of `shares` of the rows of these tables, by a hash of their key.
+    """
+
+    tables: tuple[str, ...]
+    share: int | None = None
+    shares: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.tables[0] if self.share is None else f"share {self.share + 1} of {self.shares}"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneProgress:
+    """A lane that has merged more of the log than the task as a whole, up to the batch with this number."""
+
+    lane: Lane
+    applied: Position
+    batch: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tieout.exit_codes import ExitCode
+from tieout.model.levels import TargetLevel
 from tieout.model.moves import Consistency, Delivery
 from tieout.model.results import Explanation, SchemaFinding, UnverifiedColumn
 
@@ -112,19 +113,6 @@ class Preflight:
         return ExitCode.of_work(failed=Severity.PREVENTS in severities, incomplete=Severity.UNVERIFIED in severities)
 
 
-class TargetLevel(StrEnum):
-    """How safely a target applies changes, from the least to the most."""
-
-    PRIMITIVE = "primitive"
-    """It writes every change: a change that comes twice is applied twice."""
-    UNIQUE_KEY = "unique-key"
-    """A change that comes twice changes nothing: rows have a key."""
-    LOGICAL_CLOCK = "logical-clock"
-    """It stores the applied position and skips what was applied: without a key, too."""
-    TRANSACTION = "transaction"
-    """And nobody ever sees a part of a source's transaction."""
-
-
 class TableState(StrEnum):
     """What a target has of a table."""
 
@@ -140,7 +128,7 @@ class TableState(StrEnum):
 class MoveTableForecast:
     """How one table would be moved. `target_levels` are those that it can have, `target_level` the one that it gets.
 
-    `promise` says in words what is guaranteed when a mover is killed.
+    `promise` says in words what is guaranteed when a mover is killed, and what a reader of the target sees.
     """
 
     source_table: str
@@ -154,7 +142,7 @@ class MoveTableForecast:
 
 @dataclass(frozen=True, slots=True)
 class MoveForecast:
-    """A task's move: what was chosen, and what the pair could give.
+    """A task's move: what was chosen and why (`reasons`), and what the pair could give.
 
     `log_limit` says what ends the log that the task needs; `log_kept_bytes` is how much of it the source keeps for the
     task already, None if it keeps nothing for it.
@@ -163,46 +151,12 @@ class MoveForecast:
     delivery: Delivery
     deliveries: tuple[Delivery, ...]
     consistency: Consistency
+    consistencies: tuple[Consistency, ...]
     source_levels: tuple[Consistency, ...]
     tables: tuple[MoveTableForecast, ...]
     log_limit: str = ""
     log_kept_bytes: int | None = None
-
-
-def levels_upto(most: TargetLevel, *, keyed: bool) -> tuple[TargetLevel, ...]:
-    """The levels that a table can have on a target of this level. Without a key, it can't find rows."""
-    order = list(TargetLevel)
-    found = order[: order.index(most) + 1]
-    return tuple(level for level in found if keyed or level is not TargetLevel.UNIQUE_KEY)
-
-
-def consistencies_upto(most: Consistency) -> tuple[Consistency, ...]:
-    order = list(Consistency)
-    return tuple(order[: order.index(most) + 1])
-
-
-def deliveries_of(most: TargetLevel) -> tuple[Delivery, ...]:
-    """The deliveries of a level: a target that does not store what was applied can promise only one of the two."""
-    if most in (TargetLevel.LOGICAL_CLOCK, TargetLevel.TRANSACTION):
-        return tuple(Delivery)
-    return (Delivery.AT_LEAST_ONCE,)
-
-
-def level_of(delivery: Delivery, *, keyed: bool) -> TargetLevel:
-    """The level that a table gets by a delivery."""
-    if delivery is Delivery.AT_LEAST_ONCE:
-        return TargetLevel.UNIQUE_KEY if keyed else TargetLevel.PRIMITIVE
-    return TargetLevel.TRANSACTION if delivery is Delivery.EXACTLY_ONCE else TargetLevel.LOGICAL_CLOCK
-
-
-def promise_of(delivery: Delivery, *, keyed: bool) -> str:
-    if delivery is Delivery.EXACTLY_ONCE:
-        return "nothing is lost or duplicated"
-    if delivery is Delivery.AT_MOST_ONCE:
-        return "nothing is duplicated; if the mover is killed, the last batch may be lost"
-    if keyed:
-        return "nothing is lost; applying a change twice does no harm"
-    return "nothing is lost; if the mover is killed, the last batch may be duplicated"
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

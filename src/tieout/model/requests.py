@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tieout.model.defaults import LISTED_DIFFERENCES, RECHECK_AFTER, RECHECK_TIMES
-from tieout.model.moves import DEFAULT_CONSISTENCY, DEFAULT_DELIVERY, Consistency, Delivery
+from tieout.model.levels import TargetLevel
+from tieout.model.moves import Consistency, Delivery
 from tieout.model.nearest import chosen
 from tieout.model.results import Strategy
 
@@ -100,7 +101,7 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """How to move. `chunk_rows` None: COPY_CHUNK_ROWS.
+    """How to move. `chunk_rows` None: COPY_CHUNK_ROWS. `merge_connections`: on how many connections lanes are merged.
 
     A mover waits while the target runs more than `max_load` statements, or a replica of it is further behind than
     `max_replica_lag` seconds.
@@ -109,6 +110,7 @@ class MoveOptions:
     chunk_rows: int | None = None
     batch_bytes: int = 128 << 20
     poll_seconds: float = 0.2
+    merge_connections: int = 4
     max_rows_per_second: int | None = None
     max_load: int | None = None
     max_replica_lag: float | None = None
@@ -118,20 +120,26 @@ class MoveOptions:
 class MoveRequest:
     """Two endpoint URLs (secrets included; never logged) and what to move. No tables: all.
 
-    `redact_values`: messages and stored errors quote no values of rows. A table may be its plain name, delivery and
-    consistency may be their texts, "exactly-once".
+    `delivery`, `consistency` None: the strongest that source and target can give. `target_level` None: as the target is
+    found to be. `redact_values`: messages and stored errors quote no values of rows. A table may be its plain name,
+    delivery, consistency and level may be their texts, "exactly-once".
     """
 
     task: str
     source: str = field(repr=False)
     target: str = field(repr=False)
     tables: tuple[TableRequest, ...] = ()
-    delivery: Delivery = DEFAULT_DELIVERY
-    consistency: Consistency = DEFAULT_CONSISTENCY
+    delivery: Delivery | None = None
+    consistency: Consistency | None = None
     options: MoveOptions = MoveOptions()
     redact_values: bool = False
+    target_level: TargetLevel | None = None
 
     def __post_init__(self) -> None:
         put(self, "tables", table_requests(self.tables))
-        put(self, "delivery", chosen(Delivery, self.delivery, "delivery"))
-        put(self, "consistency", chosen(Consistency, self.consistency, "consistency"))
+        if self.delivery is not None:
+            put(self, "delivery", chosen(Delivery, self.delivery, "delivery"))
+        if self.consistency is not None:
+            put(self, "consistency", chosen(Consistency, self.consistency, "consistency"))
+        if self.target_level is not None:
+            put(self, "target_level", chosen(TargetLevel, self.target_level, "target level"))

@@ -14,6 +14,7 @@ from tieout.connectors.protocols.move import Source, Target
 from tieout.connectors.registry import open_target
 from tieout.errors import UsageError
 from tieout.meta import Job, JobKind, JobState, MetaStore
+from tieout.model.levels import Levels
 from tieout.model.moves import CAUGHT_UP, FAILED, STOPPED, STOPPED_IN_PART
 from tieout.model.redaction import values_hidden
 from tieout.model.requests import MoveRequest
@@ -31,6 +32,7 @@ class MoveJob:
 
     store: MetaStore
     request: MoveRequest
+    levels: Levels
     endpoints: tuple[Endpoint, Endpoint]
     source: Source
     target_url: EndpointUrl
@@ -40,7 +42,7 @@ class MoveJob:
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool = False) -> StatusKeeper:
         """Moves until it is stopped. Whatever ends it, the job's state in the store says so."""
         job = self._begin()
-        self.status = StatusKeeper(self.store.moves, job.id, self.request)
+        self.status = StatusKeeper(self.store.moves, job.id, self.request, self.levels)
         try:
             with running(self.store.jobs, job.id, self._ended, redact=self.request.redact_values):
                 self.status.become("starting")  # replaces the status of an earlier mover
@@ -67,7 +69,11 @@ class MoveJob:
             JobKind.MOVE,
             source=self.shown[0],
             target=self.shown[1],
-            request={"task": self.request.task, "delivery": self.request.delivery.value},
+            request={
+                "task": self.request.task,
+                "delivery": self.levels.delivery.value,
+                "consistency": self.levels.consistency.value,
+            },
             task=self.request.task,
         )
 
@@ -80,9 +86,11 @@ class MoveJob:
         with task_lease(target, self.target_url, self.request.task) as fence:
             mover = Mover(
                 self.request,
+                self.levels,
                 self.endpoints,
                 self.source,
                 target,
+                lambda: open_target(self.target_url),
                 fence,
                 self.store.moves,
                 self.status,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,13 +16,16 @@ from tieout.connectors.protocols.move import Source, StageTable, Target
 from tieout.errors import TieoutError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.meta.positions import Moves
-from tieout.model.moves import Chunk, Fence, Transfer
+from tieout.model.levels import Levels
+from tieout.model.moves import Chunk, Consistency, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
 from tieout.move.create_tables import TableCreator
 from tieout.move.follow import Follower, LogBatches
+from tieout.move.lanes import LanePlan
+from tieout.move.merger import Merger
 from tieout.move.plan import Planner
 from tieout.move.resume import START_OVER, Resume
 from tieout.move.retry import Retry
@@ -46,9 +49,11 @@ class Mover:
     """Moves one task, whose lease this process has. `show` gets the status each time it changes."""
 
     request: MoveRequest
+    levels: Levels
     endpoints: tuple[Endpoint, Endpoint]
     source: Source
     target: Target
+    open_target: Callable[[], Target]
     fence: Fence
     moves: Moves
     status: StatusKeeper
@@ -60,7 +65,9 @@ class Mover:
     _retention_read_at: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
-        self._resume = Resume(self.request, self.source, self.target, self.fence, self.moves, self.status)
+        self._resume = Resume(
+            self.request.task, self.levels.delivery, self.source, self.target, self.fence, self.moves, self.status
+        )
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
         """Moves until it is stopped (Stopped), or until it has caught up with the log's end after the copy."""
@@ -200,20 +207,79 @@ class Mover:
     ) -> TableProblem | None:
         """Returns the problem of a table that kept it from the goal, if any. `batch_end`: of a batch to apply again."""
         stages = self.target.make_stages(self.fence, self.transfers)
-        follower = self._follower(spark, start, self._overlaps(), stages)
         try:
             self._watch(start)
-            if batch_end is not None:
-                follower.replay(batch_end)
-                start = follower.applied
-                follower = self._follower(spark, start, self._overlaps(), stages)
-            if goal is None:
-                follower.run(self._check_between_batches)
-            else:
-                follower.catch_up(goal, self.control.hold)
+            start = self._level_lanes(spark, start, stages)
+            batch = self.target.progress.join_lanes(self.fence)
+            plan = self._lane_plan()
+            if batch_end is not None and not start.reaches(batch_end):
+                with self._following(spark, start, stages, plan, batch) as follower:
+                    follower.replay(batch_end)
+                start = follower.merger.applied
+            with self._following(spark, start, stages, plan, batch) as follower:
+                if goal is None:
+                    follower.run(self._check_between_batches)
+                else:
+                    follower.catch_up(goal, self.control.hold)
         except TableProblemFound as found:
             return found.problem
         return None
+
+    def _lane_plan(self) -> LanePlan:
+        options, consistency = self.request.options, self.levels.consistency
+        joined = self.target.joined_keys(self.transfers) if consistency is Consistency.ROW else {}
+        return LanePlan.of(consistency, self.transfers, joined, self._connections(options.merge_connections))
+
+    def _connections(self, wanted: int) -> int:
+        return wanted if self.target.writers is None else min(wanted, self.target.writers)
+
+    def _level_lanes(self, spark: SparkSession, start: Position, stages: dict[TableName, StageTable]) -> Position:
+        """Takes lanes that an earlier mover left behind to where the others are. Returns that position.
+
+        They merge what the lanes ahead have merged, in the same steps, and those merge nothing twice.
+        """
+        while ahead := self.target.progress.lanes(self.request.task):
+            nearest = min(ahead, key=lambda each: each.batch)
+            plan = LanePlan.as_stored(self.transfers, ahead)
+            with self._following(spark, start, stages, plan, nearest.batch - 1) as follower:
+                follower.replay(nearest.applied)
+            start = follower.merger.applied
+        return start
+
+    @contextmanager
+    def _following(
+        self, spark: SparkSession, start: Position, stages: dict[TableName, StageTable], plan: LanePlan, batch: int
+    ) -> Iterator[Follower]:
+        """A follower for the block, which has ended all of its merges when the block ends. `batch`: the last one."""
+        options = self.request.options
+        batches = LogBatches(
+            self._log,
+            start,
+            options.batch_bytes,
+            options.poll_seconds,
+            self.source.chunk_source(),
+            self.target.loader(),
+            self._overlaps(),
+            plan.shares,
+            self._same_engine,
+            stages,
+        )
+        merger = Merger(
+            self.target,
+            self.open_target,
+            self.fence,
+            self.levels.delivery,
+            plan,
+            self._connections(options.merge_connections),
+            start,
+            batch,
+            self._resume.keep_batch,
+            self._applied,
+        )
+        try:
+            yield Follower(spark, batches, merger, self.control.hold)
+        finally:
+            merger.close()
 
     def _adapt_or_stop_table(self, spark: SparkSession, problem: TableProblem) -> None:
         """Follows added columns from the position where they were added; any other problem stops its table."""
@@ -248,30 +314,6 @@ class Mover:
         for table, reason in self.target.restored_tables(self.fence, self.transfers, chunks).items():
             (transfer,) = (each for each in self.transfers if each.source.name == table)
             self._stop_table(transfer, f"{reason}: it was restored or created again without the progress of the task")
-
-    def _follower(
-        self,
-        spark: SparkSession,
-        start: Position,
-        overlap: dict[TableName, SnapshotOverlap],
-        stages: dict[TableName, StageTable],
-    ) -> Follower:
-        options = self.request.options
-        batches = LogBatches(
-            self._log,
-            start,
-            options.batch_bytes,
-            options.poll_seconds,
-            self.source.chunk_source(),
-            self.target.loader(),
-            overlap,
-            self._same_engine,
-            stages,
-        )
-        keep_first = self._resume.keep_batch
-        return Follower(
-            spark, batches, self.target, self.fence, self.request.delivery, keep_first, self.control.hold, self._applied
-        )
 
     def _overlaps(self) -> dict[TableName, SnapshotOverlap]:
         chunks = self.target.progress.chunks(self.request.task, self._names)

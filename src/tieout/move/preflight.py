@@ -12,20 +12,20 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Destination, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.errors import TieoutError, UnsupportedError
-from tieout.model.moves import Delivery, Fence, Transfer
-from tieout.model.preflight import (
-    MoveForecast,
-    MoveTableForecast,
-    Preflight,
-    Problem,
-    Severity,
-    TableState,
+from tieout.model.levels import (
+    Levels,
+    Promise,
+    TargetLevel,
+    choose,
+    consistencies_of,
     consistencies_upto,
     deliveries_of,
-    level_of,
     levels_upto,
     promise_of,
+    weaker,
 )
+from tieout.model.moves import Delivery, Fence, Transfer
+from tieout.model.preflight import MoveForecast, MoveTableForecast, Preflight, Problem, Severity, TableState
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table
@@ -63,32 +63,47 @@ class MovePreflight:
     source: Source
     target: Target
 
-    def refuse(self) -> None:
-        """UnsupportedError lists all problems, as a preflight does. Errors of the request keep their own type."""
+    def refuse(self) -> Levels:
+        """Returns the levels that the task is moved with. UnsupportedError lists all problems, as a preflight does.
+        Errors of the request keep their own type.
+        """
         _refuse_strangers(*self.endpoints)
         ways = self._ways(routes(*self.endpoints, self.request))
-        found = [problem for problem in self._problems(ways) if problem.severity is Severity.PREVENTS]
+        levels = self._levels(ways)
+        found = [problem for problem in self._problems(ways, levels) if problem.severity is Severity.PREVENTS]
         if len(found) == 1:
             raise UnsupportedError(_with_table(found[0]), found[0].fix)
         if found:
             words = [f"{_with_table(problem)}{f' ({problem.fix})' if problem.fix else ''}" for problem in found]
             raise UnsupportedError("; ".join(words), f"list them with: tieout preflight {self.request.task}")
+        return levels
+
+    def _levels(self, ways: Sequence[_Way]) -> Levels:
+        request = self.request
+        return choose(request.delivery, request.consistency, self.source.level, map(self._target_level, ways))
+
+    def _target_level(self, way: _Way) -> TargetLevel:
+        """What the target is found to be for a table, weakened by the task."""
+        return weaker(self.target.level_of(way.destination.there), self.request.target_level)
 
     def examine_all(self) -> tuple[list[Problem], MoveForecast]:
         problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]
         ways = self._ways(self._known_routes(problems))
-        problems += [*self._problems(ways), *_gone(ways)]
+        levels, targets = self._levels(ways), list(map(self._target_level, ways))
+        problems += [*self._problems(ways, levels), *_gone(ways)]
         retention = self.source.retention(self.request.task)
         if retention.warning is not None:
             problems.append(replace(retention.warning, side="source"))
         return problems, MoveForecast(
-            self.request.delivery,
-            deliveries_of(self.target.level),
-            self.request.consistency,
+            levels.delivery,
+            deliveries_of(targets),
+            levels.consistency,
+            consistencies_of(self.source.level, targets),
             consistencies_upto(self.source.level),
-            tuple(self._forecast(way) for way in ways),
+            tuple(self._forecast(way, levels) for way in ways),
             retention.limit,
             retention.kept,
+            levels.reasons,
         )
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
@@ -143,13 +158,13 @@ class MovePreflight:
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         return copied, set(self.target.progress.stopped(self.request.task))
 
-    def _problems(self, ways: Sequence[_Way]) -> list[Problem]:
+    def _problems(self, ways: Sequence[_Way], levels: Levels) -> list[Problem]:
         found = self.source.problems(self.request.task, [way.table for way in ways])
         found = [replace(problem, side="source") for problem in found]
         theirs = self.target.problems([way.destination for way in ways])
         found += [replace(problem, side="target") for problem in theirs]
         found += [problem for way in ways for problem in self._misfits(way)]
-        return [*found, *self._of_throttle(), *self._of_delivery(ways)]
+        return [*found, *self._of_throttle(), *self._of_levels(ways, levels)]
 
     def _of_throttle(self) -> Iterator[Problem]:
         """A limit that can't be measured would never throttle the mover, and its user would not know."""
@@ -198,29 +213,38 @@ class MovePreflight:
             return False  # _misfits reports what is wrong with it
         return bool(shape and shape.shared)
 
-    def _of_delivery(self, ways: Sequence[_Way]) -> Iterator[Problem]:
-        delivery, consistency = self.request.delivery, self.request.consistency
-        if delivery not in deliveries_of(self.target.level):
-            yield Problem(Severity.PREVENTS, f"the target does not support {delivery}", "choose another `delivery`")
-        if consistency not in consistencies_upto(self.source.level):
-            message = f"the source's log does not show which changes belong to one {consistency}"
-            yield Problem(Severity.PREVENTS, message, "choose another `consistency`")
+    def _of_levels(self, ways: Sequence[_Way], levels: Levels) -> Iterator[Problem]:
         for way in ways:
-            if not way.table.key and delivery is Delivery.AT_LEAST_ONCE:
+            promise, name = self._promise(way, levels), str(way.table.name)
+            if promise.refused is not None:
+                yield Problem(Severity.PREVENTS, promise.refused, self._stronger_than_given(way, levels), table=name)
+            elif not way.table.key and levels.delivery is Delivery.AT_LEAST_ONCE:
                 message = "it has no key: if the mover is killed, the last batch of changes may arrive twice"
                 fix = "delivery: exactly-once, or add a primary key"
-                yield Problem(Severity.NOTE, message, fix, table=str(way.table.name))
+                yield Problem(Severity.NOTE, message, fix, table=name)
 
-    def _forecast(self, way: _Way) -> MoveTableForecast:
-        keyed, delivery = bool(way.table.key), self.request.delivery
+    def _stronger_than_given(self, way: _Way, levels: Levels) -> str:
+        """What to write instead."""
+        target = self._target_level(way)
+        deliveries, given = deliveries_of([target]), consistencies_of(self.source.level, [target])
+        if levels.delivery not in deliveries:
+            return f"delivery: {deliveries[-1]}, or leave `delivery` out"
+        return f"consistency: {given[-1]}, or leave `consistency` out"
+
+    def _promise(self, way: _Way, levels: Levels) -> Promise:
+        target, keyed = self._target_level(way), bool(way.table.key)
+        return promise_of(levels.delivery, levels.consistency, self.source.level, target, keyed=keyed)
+
+    def _forecast(self, way: _Way, levels: Levels) -> MoveTableForecast:
+        promise = self._promise(way, levels)
         return MoveTableForecast(
             str(way.route.source),
             str(way.route.target),
             way.state,
             way.table.key,
-            levels_upto(self.target.level, keyed=keyed),
-            level_of(delivery, keyed=keyed),
-            promise_of(delivery, keyed=keyed),
+            levels_upto(self._target_level(way), keyed=bool(way.table.key)),
+            promise.level,
+            promise.refused or promise.words,
         )
 
     @property

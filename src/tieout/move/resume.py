@@ -12,7 +12,6 @@ from tieout.errors import BusyError, LogLostError
 from tieout.meta.positions import Moves
 from tieout.model.moves import Delivery, Fence
 from tieout.model.positions import Position
-from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.move.status import StatusKeeper
 
@@ -23,7 +22,8 @@ START_OVER = "drop the task and start over"
 class Resume:
     """The target stores the position of its rows. With at-most-once, the meta store stores the last batch, too."""
 
-    request: MoveRequest
+    task: str
+    delivery: Delivery
     source: Source
     target: Target
     fence: Fence
@@ -32,21 +32,22 @@ class Resume:
 
     @property
     def _log(self) -> ChangeLog:
-        return self.source.log(self.request.task)
+        return self.source.log(self.task)
 
     def start(self, tables: Sequence[TableName]) -> tuple[Position, Position | None]:
         """The position of the rows in the source's present log; and the end of a batch that an earlier mover may have
         applied after it. LogLostError unless it is proven that the log continues there.
         """
-        known = self.target.progress.read(self.request.task)
+        known = self.target.progress.read(self.task)
         assert known is not None
         start = known.reached
         assert start is not None
-        if self.request.delivery is Delivery.AT_MOST_ONCE:
+        if self.delivery is Delivery.AT_MOST_ONCE:
             start = self._after_lost_batch(start)
-        chunks = self.target.progress.chunks(self.request.task, tables)
+        chunks = self.target.progress.chunks(self.task, tables)
         held = [chunk.held.settled or chunk.held.position for chunk in chunks if chunk.held is not None]
         ahead = [position for position in held if not (start.is_same_log(position) and start.reaches(position))]
+        self._prove_lanes()
         found = self._log.resume(start, ahead)
         if found == start:
             return start, known.batch_end
@@ -58,15 +59,24 @@ class Resume:
                 "drop the task, empty its tables and start over",
             )
         self.target.progress.rebase(self.fence, start, found, chunks=is_other)
-        if self.request.delivery is Delivery.AT_MOST_ONCE:
-            self.moves.keep_batch(self.status.job_id, self.request.task, found.text, found.text)
+        if self.delivery is Delivery.AT_MOST_ONCE:
+            self.moves.keep_batch(self.status.job_id, self.task, found.text, found.text)
         self.status.remarks.append(f"the source was restarted or replaced: its log continues after {found}")
         end = None if is_other or known.batch_end is None else known.batch_end.of_log(found.log)
         return found, end
 
+    def _prove_lanes(self) -> None:
+        """Finds the positions of lanes that are ahead in the log that the source has now. LogLostError if they are not
+        proven to be in it.
+        """
+        for each in self.target.progress.lanes(self.task):
+            now = self._log.resume(each.applied)
+            if now != each.applied:
+                self.target.progress.rebase_lane(self.fence, each.lane, now)
+
     def _after_lost_batch(self, start: Position) -> Position:
         """At-most-once never applies a batch twice that an earlier mover began. It gives up that batch, no other."""
-        kept = self.moves.kept_batch(self.request.task)
+        kept = self.moves.kept_batch(self.task)
         if kept is None:
             return start
         after, upto = (None if text is None else Position(text) for text in kept)
@@ -81,13 +91,14 @@ class Resume:
             )
         self.status.remarks.append(f"changes from {start} to {upto} may be lost: at-most-once")
         self.target.record(self.fence, Merge((), start, upto))
+        self.target.progress.join_lanes(self.fence)
         return upto
 
     def keep_batch(self, after: Position, upto: Position) -> None:
         """Stores a batch before the target has it (at-most-once). A fenced-off mover stores nothing."""
         with self.target.progress.together(self.fence):
             # In the meta store first: the source can't repeat what it has let go.
-            self.moves.keep_batch(self.status.job_id, self.request.task, after.text, upto.text)
+            self.moves.keep_batch(self.status.job_id, self.task, after.text, upto.text)
             if self.source.keeps_position:
                 with suppress(BusyError):  # a later batch will confirm it
                     self._log.confirm(upto)

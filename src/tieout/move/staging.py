@@ -7,19 +7,22 @@ writes them to the table's `StageTable`. The result, `StagedLogBatch`, names the
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress
 from operator import itemgetter
 from secrets import token_hex
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 
 from tieout.connectors.protocols.change_log import ChangeLog
-from tieout.connectors.protocols.move import ChunkSource, Loader, StagedChanges, StageTable, TextOf
+from tieout.connectors.protocols.move import ChunkSource, Loader, ShareRows, StagedChanges, StageTable, TextOf
 from tieout.connectors.sql import copy_text
 from tieout.errors import UnsupportedError, WriteError
 from tieout.failpoints import reach
@@ -61,6 +64,7 @@ class StageLogBatch:
     same_engine: bool
     after: Position
     upto: Position
+    shares: Mapping[TableName, int] = field(default_factory=dict)
     _before: Position = field(init=False)
 
     def run(self) -> Iterator[StagedLogBatch | TableProblem | Cells]:
@@ -97,6 +101,7 @@ class StageLogBatch:
                 writer,
                 self.loader,
                 self.same_engine,
+                self.shares.get(name, 1),
             )
             for number, (name, stage) in enumerate(self.stages.items())
         }
@@ -190,12 +195,14 @@ class TableStager:
     writer: BackgroundWriter
     loader: Loader
     same_engine: bool
+    shares: int = 1
     seen: int = 0
     _staged: int = 0
     _writing: Future[int] | None = None
     _bytes: int = 0
     _pieces: int = 0
-    _existing: int = 0
+    _rows: Counter[int] = field(default_factory=Counter)
+    _existing: Counter[int] = field(default_factory=Counter)
     _before: set[int] | None = field(default_factory=set)
     _repeats: bool = False
     _settled: bool = True
@@ -261,7 +268,7 @@ class TableStager:
                 "drop the task and start over",
             )
         self._changes.clear()
-        self._emptied, self._existing = True, 0
+        self._emptied = True
         if self._pieces:
             raise UnsupportedError(f"{self.stage.transfer.source.name} was truncated in a large transaction")
 
@@ -274,8 +281,11 @@ class TableStager:
         # It is unknown whether rows that a filter removes were there before.
         filtered = (shape := self.stage.transfer.shape) is not None and shape.where is not None
         # A key that several pieces have was counted in each of them.
-        existing = self._existing if self._settled and not filtered and not self._repeats else None
-        return StagedChanges(self.stage, self._staged, existing, self._repeats, frozenset(self._kept), self._emptied)
+        counted = self._settled and not filtered and not self._repeats
+        shares = tuple(
+            ShareRows(self._rows[share], self._existing[share] if counted else None) for share in range(self.shares)
+        )
+        return StagedChanges(self.stage, shares, self._repeats, frozenset(self._kept), self._emptied)
 
     def _in_order(self, changes: Rows) -> Rows:
         """The images with the transfer's columns, in its order."""
@@ -321,8 +331,7 @@ class TableStager:
         else:
             # A transform may make different rows equal.
             self._repeats = self._pieces > 0 or self.stage.transfer.shape is not None
-        compacted, existing = self._changes.take()
-        self._existing += existing
+        compacted = self._changes.take()
         if not compacted.images:
             return
         columns = self._columns(compacted)
@@ -367,8 +376,18 @@ class TableStager:
         columns = [list(map(itemgetter(place), images)) for place in range(len(images[0]))]
         kept = pa.nulls(len(images), pa.large_string()) if compacted.whole else self._left_out(columns)
         texts = [text(values) for text, values in zip(self._texts, columns, strict=True)]
+        shares = self._shares(texts)
+        self._rows.update(shares)
+        self._existing.update(compress(shares, compacted.existed))
         numbers = compacted.kinds, [self._pieces] * len(images), compacted.copies
-        return [*texts, *map(_numbers, numbers), kept]
+        return [*texts, *map(_numbers, numbers), kept, _numbers(shares), _numbers(compacted.existed)]
+
+    def _shares(self, texts: Sequence[pa.Array]) -> list[int]:
+        """The share of each row: its key's for as long as the mover lives, and for the next mover, too."""
+        if self.shares == 1:
+            return [0] * len(texts[0])
+        keys = zip(*(texts[place].to_pylist() for place in self._reads.key), strict=True)
+        return [crc32("\t".join(key).encode()) % self.shares for key in keys]
 
     def _left_out(self, columns: list[list[Any]]) -> pa.Array:
         """For each row the column indexes of values that the log left out; replaces those values by NULL."""

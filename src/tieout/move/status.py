@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from tieout.connectors.protocols.change_log import LogLag
 from tieout.meta.positions import Moves
 from tieout.model.documents import move_status_document
+from tieout.model.levels import Levels
 from tieout.model.move_status import MoveStatus, TableMoveStatus
 from tieout.model.moves import Chunk, StoppedTable, Transfer, Version
 from tieout.model.preflight import Retention
@@ -44,6 +45,7 @@ class StatusKeeper:
     moves: Moves
     job_id: str
     request: MoveRequest
+    levels: Levels
     state: str = "starting"
     message: str | None = None
     tables: dict[str, TableStatus] = field(default_factory=dict)
@@ -181,7 +183,9 @@ class StatusKeeper:
             task=self.request.task,
             state=self.state,
             message=self._words(),
-            delivery=self.request.delivery.value,
+            delivery=self.levels.delivery.value,
+            consistency=self.levels.consistency.value,
+            chosen=self.levels.reasons,
             position=self.position,
             consistent_from=self.consistent_from,
             changes=self.changes,

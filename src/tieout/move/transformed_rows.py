@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from tieout.connectors.protocols.move import STAGE_COLUMNS, Loader, StageTable
+from tieout.connectors.protocols.move import STAGE_COLUMNS, Loader, ShareRows, StageTable
 from tieout.connectors.sql import copy_text
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.errors import SparkFailure, TieoutError, WriteError
@@ -137,7 +137,11 @@ class StageTransformed:
         changes = []
         for each in log_batch.changes:
             number = numbers.get(each.stage.transfer.source.name)
-            changes.append(each if number is None else replace(each, stage=stages[number], rows=staged[number]))
+            if number is not None:
+                # Without a key, rows that do not pass the filter are not staged.
+                shares = each.shares if each.stage.transfer.key else (ShareRows(staged[number]),)
+                each = replace(each, stage=stages[number], shares=shares)
+            changes.append(each)
         return replace(log_batch, changes=tuple(changes))
 
 

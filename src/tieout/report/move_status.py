@@ -32,7 +32,7 @@ def write_status(status: MoveStatus, format: OutputFormat, stream: TextIO, *, de
         return
     stream.write("\n")
     write_listing(_TABLES, [_table_values(status, index) for index in range(len(status.tables))], format, stream)
-    for remark in status.remarks:
+    for remark in (*status.chosen, *status.remarks):
         stream.write(f"{remark}\n")
 
 
@@ -84,7 +84,7 @@ def _left_behind(control: MoveControl) -> Iterator[str]:
 
 def _values(status: MoveStatus) -> dict[str, object]:
     """The fields that describe the whole task, as people read them."""
-    values = {name: value for name, value in asdict(status).items() if name not in ("tables", "remarks")}
+    values = {name: value for name, value in asdict(status).items() if name not in ("tables", "remarks", "chosen")}
     del values["newest_commit"]
     return values | {"newest_commit": _moment(status.newest_commit), "updated_at": status.updated_at}
 

@@ -143,8 +143,9 @@ _STATES = {
 
 def move_lines(move: MoveForecast) -> Iterator[Text]:
     yield Text(f"delivery: {move.delivery} (the pair can give {_listed(move.deliveries)})")
-    levels = _listed(move.source_levels)
-    yield Text(f"consistency: {move.consistency} (the source's log shows what belongs to one {levels})")
+    yield Text(f"consistency: {move.consistency} (the pair can give {_listed(move.consistencies)})")
+    for reason in move.reasons:
+        yield Text(f"chosen: {reason}")
     kept = move.log_kept_bytes
     keeps = "" if kept is None else f"the source keeps {size(kept)} for this task; "
     yield Text(f"log: {keeps}{move.log_limit}")

@@ -19,17 +19,18 @@ _THERE, _GONE = int(ChangeKind.INSERT), int(ChangeKind.DELETE)
 class Compacted:
     """Rows to stage: what is to be done with each, and how many of it. Deleted ones may hold their key alone.
 
-    `whole`: no image holds KEPT.
+    `existed`: 1 for rows whose key was there before its first change. `whole`: no image holds KEPT.
     """
 
     kinds: list[int]
     images: list[Image]
     copies: list[int]
+    existed: list[int]
     whole: bool
 
 
 class KeyedChanges:
-    """The last image of each key. `existing` counts the keys that were there before the first change of all."""
+    """The last image of each key."""
 
     def __init__(self, table: TableName, width: int, key: Sequence[int]) -> None:
         self._table = table
@@ -104,17 +105,18 @@ class KeyedChanges:
         self._born.clear()
         self._whole = True
 
-    def take(self) -> tuple[Compacted, int]:
-        """All rows, and how many of their keys were there; empty afterwards."""
+    def take(self) -> Compacted:
+        """All rows; empty afterwards."""
         kinds, images = [_THERE] * len(self._last), list(self._last.values())
         if None in images:
             for place, (key, row) in enumerate(self._last.items()):
                 if row is None:
                     kinds[place], images[place] = _GONE, self._of_key(key)
-        compacted = Compacted(kinds, cast(list[Image], images), [1] * len(kinds), self._whole)
-        existing = len(self._last) - len(self._born)
+        born = self._born
+        existed = [int(key not in born) for key in self._last] if born else [1] * len(kinds)
+        compacted = Compacted(kinds, cast(list[Image], images), [1] * len(kinds), existed, self._whole)
         self.clear()
-        return compacted, existing
+        return compacted
 
     def _of_key(self, key: Any) -> Image:
         row: list[Any] = [None] * self._width
@@ -150,8 +152,9 @@ class CopiedChanges:
     def clear(self) -> None:
         self._net.clear()
 
-    def take(self) -> tuple[Compacted, int]:
+    def take(self) -> Compacted:
         changed = [(row, copies) for row, copies in self._net.items() if copies]
         self.clear()
         kinds = [_THERE if copies > 0 else _GONE for _, copies in changed]
-        return Compacted(kinds, [row for row, _ in changed], [abs(copies) for _, copies in changed], whole=False), 0
+        images, copies = [row for row, _ in changed], [abs(copies) for _, copies in changed]
+        return Compacted(kinds, images, copies, [0] * len(changed), whole=False)

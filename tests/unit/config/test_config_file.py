@@ -27,7 +27,7 @@ tasks:
     tables:
       - {from: shop.orders, to: public.orders, where: "region = 'eu'", columns: {total: "price * qty"}, key: [id]}
       - {from: "shop.*", exclude: [shop.audit]}
-    delivery: exactly-once             # at-least-once (the default) | at-most-once | exactly-once
+    delivery: exactly-once             # at-least-once | at-most-once | exactly-once
     consistency: table                 # row | table | transaction
 """
 

@@ -13,7 +13,7 @@ from tieout.errors import ConfigError
 ENVIRONMENT = {"OLD_PASSWORD": "hunter2-hunter2"}
 ENDPOINTS = "endpoints: {old: {url: 'sqlite:///a'}, new: {url: 'sqlite:///b'}}\n"
 TASK = ENDPOINTS + "tasks:\n  shop:\n    source: old\n    target: new\n"
-UNKNOWN = "unknown key (known: source, target, tables, delivery, consistency, move, options)"
+UNKNOWN = "unknown key (known: source, target, tables, delivery, consistency, target_level, move, options)"
 MISWRITTEN = 'move.poll_seconds: "30x" is not a duration (write 500ms, 10s, 30m, 2h or 1d)'
 
 

@@ -58,11 +58,12 @@ def test_a_mover_that_was_taken_over_writes_nothing(progress: ProgressTables) ->
 def test_progress_goes_on_from_where_a_batch_began_alone(progress: ProgressTables) -> None:
     fence = progress.take("shop", "one")
     progress.begin_at(fence, lambda: lsn(1))
-    progress.advance("shop", lsn(1), lsn(2), {})
+    progress.advance("shop", Merge((), lsn(1), lsn(2)))
     with pytest.raises(UnreachableError, match="is no longer at 0/1"):
-        progress.advance("shop", lsn(1), lsn(3), {})
-    with pytest.raises(UnreachableError, match="is no longer at 0/1"), progress.together(fence):
-        progress.require("shop", lsn(1))
+        progress.advance("shop", Merge((), lsn(1), lsn(3)))
+    for alone in (True, False):
+        with pytest.raises(UnreachableError, match="is no longer at 0/1"), progress.together(fence):
+            progress.require("shop", lsn(1), alone=alone)
     known = progress.read("shop")
     assert known is not None
     assert known.reached == lsn(2)

@@ -9,7 +9,6 @@ import pytest
 
 from tieout.meta.ownership import HEARTBEAT_SECONDS, STALE_AFTER
 from tieout.model import defaults
-from tieout.model.moves import DEFAULT_DELIVERY
 from tieout.model.truncated import BEGINNING, LONGEST_KEPT
 from tieout.repair.from_differences.execute import BATCH
 from tieout.report.junit import FIRST_DIFFERENCES
@@ -32,7 +31,6 @@ TOLD = [
     ("explanation/how-verification-works.md", f"`--recheck-after` ({AFTER} s)"),
     ("explanation/how-verification-works.md", f"`--recheck-times` ({TIMES})"),
     ("explanation/how-moving-works.md", f"chunks of about {defaults.COPY_CHUNK_ROWS:,} rows"),
-    ("explanation/how-moving-works.md", f"| `{DEFAULT_DELIVERY}` (the default) |"),
     ("how-to/verify-while-writes-go-on.md", f"Tieout waits {AFTER} seconds"),
     ("how-to/verify-while-writes-go-on.md", f"up to {TIMES} times"),
     ("how-to/check-a-database.md", f"another's lock for {defaults.CHECK_LOCK_SECONDS} seconds"),
@@ -43,7 +41,6 @@ TOLD = [
     ("reference/json.md", f"a value of more than {LONGEST_KEPT:,} bytes"),
     ("reference/json.md", f"it keeps {BEGINNING:,} characters"),
     ("reference/json.md", f"exceed {KEPT_BYTES >> 20} MB"),
-    ("../README.md", f"`{DEFAULT_DELIVERY}` is the default"),
 ]
 
 

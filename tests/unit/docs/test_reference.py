@@ -27,6 +27,7 @@ from tieout.model.documents import (
     repair_plan_document,
     verification_document,
 )
+from tieout.model.levels import TargetLevel
 from tieout.model.move_status import DroppedTask, MoveControl
 from tieout.report.json import summary_document
 
@@ -68,7 +69,7 @@ def test_no_two_errors_share_a_code() -> None:
     assert len(codes) == len(set(codes))
 
 
-@pytest.mark.parametrize("name", ["configuration.md", "urls.md"])
+@pytest.mark.parametrize("name", ["configuration.md", "urls.md", "levels.md"])
 def test_generated_tables_are_up_to_date(docs: Path, reference: ModuleType, name: str) -> None:
     text = (docs / "reference" / name).read_text()
     assert reference.refreshed(text) == text, "run tools/reference.py"
@@ -128,9 +129,9 @@ def _documents() -> Iterator[dict[str, Any]]:
     facts = preflight.EndpointFacts("a", "1")
     problem = preflight.Problem(preflight.Severity.NOTE, "m", "f")
     yield forecast_document(preflight.Forecast("a", "b", (ahead,)))
-    levels = tuple(preflight.TargetLevel)
+    levels = tuple(TargetLevel)
     moved = preflight.MoveTableForecast("t", "t", preflight.TableState.THERE, ("id",), levels, levels[0], "all")
-    move = preflight.MoveForecast(moves.Delivery.EXACTLY_ONCE, (), moves.Consistency.ROW, (), (moved,))
+    move = preflight.MoveForecast(moves.Delivery.EXACTLY_ONCE, (), moves.Consistency.ROW, (), (), (moved,))
     yield preflight_document(preflight.Preflight(facts, facts, (problem,), (ahead,), move))
     yield repair_plan_document(repair.RepairSummary("p", "j", "a", "b", unrepaired=(repair.Unrepaired("t", 1, "why"),)))
     yield repair_document(repair.RepairResult("p", "j", "apply", 1, 0, 0, 0, (changed,)))

@@ -18,6 +18,8 @@ TOLD: dict[str, Any] = {
     "state": "following",
     "message": None,
     "delivery": "at-least-once",
+    "consistency": "table",
+    "chosen": ["consistency table: the strongest that the source can give"],
     "position": "bin.1:4",
     "consistent_from": None,
     "changes": 7,

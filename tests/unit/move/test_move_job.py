@@ -13,8 +13,12 @@ from tieout import api
 from tieout.config.urls import parse_url
 from tieout.errors import MetaStoreError, SparkFailure, WriteError
 from tieout.meta import JobState, MetaStore, open_store
+from tieout.model.levels import Levels
+from tieout.model.moves import Consistency, Delivery
 from tieout.model.requests import MoveRequest
 from tieout.move.job import MoveJob
+
+LEVELS = Levels(Delivery.EXACTLY_ONCE, Consistency.TRANSACTION)
 
 
 @pytest.fixture
@@ -34,7 +38,9 @@ def job(store: MetaStore, tmp_path: Path) -> MoveJob:
     url = f"sqlite:///{tmp_path}/target.db"
     sides: Any = (None, None)
     source: Any = None
-    return MoveJob(store, MoveRequest("shop", url, url), sides, source, parse_url(url), ("a", "b"), lambda status: None)
+    return MoveJob(
+        store, MoveRequest("shop", url, url), LEVELS, sides, source, parse_url(url), ("a", "b"), lambda status: None
+    )
 
 
 class Panic(BaseException):

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from tieout.connectors.protocols.change_log import LogLag
-from tieout.model.moves import StoppedTable, Version
+from tieout.model.levels import Levels
+from tieout.model.moves import Consistency, Delivery, StoppedTable, Version
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.move import status as module
 from tieout.move.status import StatusKeeper, TableStatus
+
+LEVELS = Levels(Delivery.EXACTLY_ONCE, Consistency.TRANSACTION)
 
 
 class Clock:
@@ -37,7 +40,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def keeper(clock: Clock) -> StatusKeeper:
-    return StatusKeeper(Told(), "m-1", MoveRequest("t", "", ""), state="following")  # type: ignore[arg-type]
+    return StatusKeeper(Told(), "m-1", MoveRequest("t", "", ""), LEVELS, state="following")  # type: ignore[arg-type]
 
 
 def test_lag_is_not_known_before_it_was_looked_for(keeper: StatusKeeper) -> None:
@@ -112,7 +115,7 @@ def test_what_changed_a_stopped_table_last_is_told(keeper: StatusKeeper) -> None
 
 def test_no_value_is_quoted_of_why_a_table_is_stopped(clock: Clock) -> None:
     request = MoveRequest("t", "", "", redact_values=True)
-    keeper = StatusKeeper(Told(), "m-1", request, state="following")  # type: ignore[arg-type]
+    keeper = StatusKeeper(Told(), "m-1", request, LEVELS, state="following")  # type: ignore[arg-type]
     reason = "a.b: Incorrect value: '4929 1234'"
     keeper.stopped_before([StoppedTable("a.b", "a.b", reason, ())])
     keeper.tables["a.c"] = TableStatus("a.c", "a.c")

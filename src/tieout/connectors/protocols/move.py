@@ -19,9 +19,10 @@ from tieout.connectors.sql.progress import ProgressTables
 from tieout.errors import MissingObjectError, UnreachableError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key, KeyRange
-from tieout.model.moves import Chunk, Consistency, Fence, Held, Transfer, Version
+from tieout.model.levels import TargetLevel
+from tieout.model.moves import Chunk, Consistency, Fence, Held, Lane, Transfer, Version
 from tieout.model.positions import Position
-from tieout.model.preflight import Problem, Retention, TargetLevel
+from tieout.model.preflight import Problem, Retention
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
 
@@ -81,10 +82,20 @@ def missing_stage_is_transient() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class StagedChanges:
-    """The changes that wait in a stage.
+class ShareRows:
+    """How many rows a share (Lane) has in a stage.
 
-    `existing`: how many of its keys the target should already have; None if unknown.
+    `existing`: how many of their keys the target should already have; None if unknown.
+    """
+
+    rows: int
+    existing: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChanges:
+    """The changes that wait in a stage, counted for each share; one share is the whole table.
+
     `overlap`: the stage was written in several pieces; if two have the same key, the later piece counts. Without a key,
     the same row may be inserted and deleted again.
     `kept`: the places of columns for which the log has no values in some rows; those keep the target's values.
@@ -92,21 +103,47 @@ class StagedChanges:
     """
 
     stage: StageTable
-    rows: int
-    existing: int | None
+    shares: tuple[ShareRows, ...]
     overlap: bool = False
     kept: frozenset[int] = frozenset()
     emptied: bool = False
 
+    @property
+    def rows(self) -> int:
+        return sum(share.rows for share in self.shares)
+
+    def of(self, share: int | None) -> ShareRows:
+        """The rows of one share; None: of all."""
+        if share is not None:
+            return self.shares[share]
+        known = [each.existing for each in self.shares if each.existing is not None]
+        return ShareRows(self.rows, sum(known) if len(known) == len(self.shares) else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Takes a target from the position that it has reached to a later one. `versions` are by target table."""
+    """Takes a target from the position that it has reached to a later one. `versions` are by target table.
+
+    `committed`: when the source committed what lies before `upto`, in microseconds since 1970; None if unknown.
+    """
 
     changes: Sequence[StagedChanges]
     after: Position
     upto: Position
     versions: Mapping[TableName, Version] = field(default_factory=dict)
+    committed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStep:
+    """One step of a lane: it merges its rows of the batch with this number.
+
+    `before` is the position that the lane has stored, None if it has stored none since the mover began to follow.
+    """
+
+    lane: Lane
+    batch: int
+    before: Position | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +175,17 @@ class Loader(Protocol):
         """Appends lines to a stage and returns their number. `new`: creates the stage first."""
 
 
-STAGE_COLUMNS = ("_tieout_kind", "_tieout_piece", "_tieout_copies", "_tieout_kept")
-"""Columns of a stage: ChangeKind (INSERT or DELETE), number of the piece, copies of the row, places without values."""
+STAGE_COLUMNS = (
+    "_tieout_kind",
+    "_tieout_piece",
+    "_tieout_copies",
+    "_tieout_kept",
+    "_tieout_share",
+    "_tieout_existed",
+)
+"""Columns of a stage: ChangeKind (INSERT or DELETE), number of the piece, copies of the row, places without values,
+the row's share (Lane), and 1 if its key was there before its first change.
+"""
 
 
 def clashing_names(names: Iterable[str]) -> list[str]:
@@ -200,15 +246,25 @@ class Source(Protocol):
 class Target(Protocol):
     """A target of moves, on the driver: stores progress, creates stages, merges. Two threads must not share one.
 
-    `level`: how safely it can apply changes. Methods with a `fence` raise FencedError, and change nothing, if another
-    mover has taken the task over.
+    `writers`: how many connections can write at the same time; None: many.
+    Methods with a `fence` raise FencedError, and change nothing, if another mover has taken the task over.
     """
 
     progress: ProgressTables
-    level: TargetLevel
+    writers: int | None
+
+    def level_of(self, table: Table | None) -> TargetLevel:
+        """Returns how safely changes can be applied to a table; None: to one that the mover creates."""
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
         """Returns everything that prevents writing to these tables, each with its fix. Changes nothing."""
+
+    def joined_keys(self, transfers: Sequence[Transfer]) -> dict[TableName, str]:
+        """Returns the target tables whose rows can't be merged in shares (Lane), and why.
+
+        Rows of different keys would get in each other's way: by another unique index, or by a key of which the server
+        considers different values equal.
+        """
 
     def is_prepared(self) -> bool:
         """Returns whether the progress tables exist."""
@@ -240,15 +296,25 @@ class Target(Protocol):
     def drop_stages(self, stages: Sequence[StageTable]) -> None:
         """Drops these stages, if they exist."""
 
-    def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
+    def settle(self, changes: StagedChanges) -> StagedChanges:
+        """Leaves one row of each key in a stage, the last one, and returns the changes that are left.
+
+        Does nothing if no key is staged twice. Call it before several lanes merge from the stage.
+        """
+
+    def merge_beside_others(self) -> None:
+        """Prepares this connection to merge while others merge other lanes."""
+
+    def merge(self, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()) -> list[str]:
         """Applies the staged changes in one transaction, together with the progress if `with_progress`.
 
+        With `steps`, only those lanes: of one that is a share, only its rows. Other lanes may merge at the same time.
         Returns what was unexpected, in words. UnreachableError, and nothing is applied, if the target is not at the
         position where the merge starts, or the staged rows no longer exist.
         """
 
-    def record(self, fence: Fence, merge: Merge) -> None:
-        """Records the progress of a merge on its own."""
+    def record(self, fence: Fence, merge: Merge, *, batch: int | None = None) -> None:
+        """Records the progress of a merge on its own. `batch`: its number, if lanes have merged it."""
 
     def restored_tables(
         self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]

@@ -6,7 +6,7 @@ from tieout.model.tables import TableName
 
 PREFIX = "tieout_"
 STAGE = f"{PREFIX}stage_"
-PROGRESS = ("last_rows", "chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
+PROGRESS = ("last_rows", "chunks", "columns", "stopped", "tables", "versions", "lanes", "progress", "fence")
 VERSION = "version"
 """The table that holds the version of the progress tables."""
 CAPTURE = ("changes", "shapes", "readers", "wanted", "replaced", "seen", "log")

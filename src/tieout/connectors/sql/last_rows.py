@@ -45,13 +45,14 @@ class LastRows:
     progress: ProgressTables
     tables: Tables
 
-    def keep(self, task: str, changes: StagedChanges, stays: str) -> None:
+    def keep(self, task: str, changes: StagedChanges, stays: str, share: str) -> None:
         """Remembers rows, at the end of the transaction that applied the changes. `stays` is SQL that is true for
-        staged rows that the target has now.
+        staged rows that the target has now, `share` for those that the transaction applied.
         """
         transfer, kept = changes.stage.transfer, {}
         if changes.rows:
-            staged = f"(SELECT * FROM {self.session.table(changes.stage.name)} WHERE {stays} LIMIT {_KEPT:d}) s"
+            table = self.session.table(changes.stage.name)
+            staged = f"(SELECT * FROM {table} WHERE {stays} AND {share} LIMIT {_KEPT:d}) s"
             columns = [column.name for column in transfer.target_columns]
             if transfer.key:  # the target's version: a trigger may have changed them
                 target = self.session.table(transfer.target.name)
@@ -61,7 +62,7 @@ class LastRows:
                 kept = {"columns": columns, "there": self._hashes(columns, staged, "s")}
             if not kept["there"] and transfer.key:
                 keys = [transfer.target_columns[place].name for place in transfer.key]
-                staged = f"(SELECT * FROM {self.session.table(changes.stage.name)} LIMIT {_KEPT:d}) s"
+                staged = f"(SELECT * FROM {table} WHERE {share} LIMIT {_KEPT:d}) s"
                 kept = {"columns": keys, "gone": self._hashes(keys, staged, "s")}
         self._write(task, transfer.target.name, "applied", json.dumps(kept))
 

@@ -6,15 +6,19 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
 from tieout.connectors.sql.session import SqlSession
 from tieout.errors import EndpointError, FencedError, UnreachableError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange
-from tieout.model.moves import Chunk, Fence, Held, Version
+from tieout.model.moves import Chunk, Fence, Held, Lane, LaneProgress, Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
+
+if TYPE_CHECKING:
+    from tieout.connectors.protocols.move import LaneStep, Merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,21 @@ class TaskProgress:
         return self.applied or self.began
 
 
-LAYOUT = 3
+LAYOUT = 4
 """The version of the tables. 1: positions did not name their log, and the end of a batch was not stored.
 
-2: what was applied last was not stored.
+2: what was applied last was not stored. 3: there were no lanes, and no view of the tables' positions.
 """
+_ADDED = {
+    "progress": {
+        "batch_end": "{long_text}",
+        "shown": "{long_text}",
+        "committed": "BIGINT",
+        "batch": "BIGINT NOT NULL DEFAULT 0",
+    },
+    "columns": {"target_table": "{long_text}", "follows": "INT NOT NULL DEFAULT 0"},
+}
+"""Columns that tables of an older version may lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +88,13 @@ class ProgressTables:
             (
                 "progress",
                 f"{name}, heard BIGINT NOT NULL, began {long_text}, applied {long_text}, batch_end {long_text}, "
-                "PRIMARY KEY (task)",
+                f"shown {long_text}, committed BIGINT, batch BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (task)",
+            ),
+            (
+                "lanes",
+                f"{name}, lane {text} NOT NULL, target_tables {long_text} NOT NULL, share INT, shares INT NOT NULL, "
+                f"applied {long_text} NOT NULL, shown {long_text} NOT NULL, committed BIGINT, batch BIGINT NOT NULL, "
+                "PRIMARY KEY (task, lane)",
             ),
             (
                 "versions",
@@ -92,7 +112,8 @@ class ProgressTables:
             ),
             (
                 "columns",
-                f"{name}, source_table {text} NOT NULL, planned {long_text} NOT NULL, PRIMARY KEY (task, source_table)",
+                f"{name}, source_table {text} NOT NULL, planned {long_text} NOT NULL, target_table {long_text}, "
+                "follows INT NOT NULL DEFAULT 0, PRIMARY KEY (task, source_table)",
             ),
             (
                 "chunks",
@@ -108,8 +129,11 @@ class ProgressTables:
             (VERSION, "version INT NOT NULL"),
         ):
             self.session.execute(f"CREATE TABLE IF NOT EXISTS {self.table(table)} ({columns})")
-        if version == 1 and not self._has_batch_end():
-            self.session.execute(f"ALTER TABLE {self.table('progress')} ADD COLUMN batch_end {long_text}")
+        for table, added in _ADDED.items() if version is not None else ():
+            for column, kind in added.items():
+                if not self._has_column(table, column):
+                    line = f"ADD COLUMN {column} {kind.format(long_text=long_text)}"
+                    self.session.execute(f"ALTER TABLE {self.table(table)} {line}")
         self.session.execute(f"DELETE FROM {self.table(VERSION)}")
         self.session.execute(f"INSERT INTO {self.table(VERSION)} (version) VALUES ({LAYOUT:d})")
 
@@ -128,10 +152,10 @@ class ProgressTables:
             )
         return version
 
-    def _has_batch_end(self) -> bool:
-        """True if an interrupted upgrade has added the column already."""
+    def _has_column(self, table: str, column: str) -> bool:
+        """True if the table was created by this version, or an interrupted upgrade has added the column already."""
         try:
-            self.session.rows(f"SELECT batch_end FROM {self.table('progress')} WHERE 1 = 0")
+            self.session.rows(f"SELECT {column} FROM {self.table(table)} WHERE 1 = 0")
         except EndpointError as error:
             if error.transient:
                 raise
@@ -273,11 +297,17 @@ class ProgressTables:
         with self.together(fence):
             self._move(fence.task, after, "batch_end = %s", [end.text])
 
-    def require(self, task: str, after: Position) -> None:
-        """Raises UnreachableError unless the rows are where the batch begins."""
-        self._move(task, after, f"heard = {self.clock}", [])
+    def require(self, task: str, after: Position, *, alone: bool) -> None:
+        """Raises UnreachableError unless the rows are where the batch begins. `alone`: no other lane merges now."""
+        if alone:
+            self._move(task, after, f"heard = {self.clock}", [])
+        elif not self.session.rows(
+            f"SELECT 1 FROM {self.table('progress')} WHERE task = %s AND COALESCE(applied, began) = %s",
+            [task, after.text],
+        ):
+            raise _moved_on(task, after)
 
-    def _move(self, task: str, after: Position, settings: str, values: Sequence[str]) -> None:
+    def _move(self, task: str, after: Position, settings: str, values: Sequence[object]) -> None:
         """Moves on only from where the batch begins: an earlier try may have been committed although its answer was
         lost, and a restored target is not there yet.
         """
@@ -286,14 +316,23 @@ class ProgressTables:
             [*values, task, after.text],
         )
         if not changed:
-            raise UnreachableError(
-                f"the progress of the task {task} is no longer at {after}",
-                "an earlier try was committed after all, or the target was restored: the mover goes on from there",
-            )
+            raise _moved_on(task, after)
 
-    def advance(self, task: str, after: Position, upto: Position, versions: Mapping[TableName, Version]) -> None:
-        """Moves from where the batch begins to where it ends; UnreachableError if the progress is not there."""
-        self._move(task, after, f"applied = %s, batch_end = NULL, heard = {self.clock}", [upto.text])
+    def advance(self, task: str, merge: Merge, *, batch: int | None = None) -> None:
+        """Moves from where the batch begins to where it ends; UnreachableError if the progress is not there.
+
+        `batch`: its number, if lanes have merged it.
+        """
+        self._move(
+            task,
+            merge.after,
+            "applied = %s, shown = %s, committed = COALESCE(%s, committed), batch = COALESCE(%s, batch), "
+            f"batch_end = NULL, heard = {self.clock}",
+            [merge.upto.text, merge.upto.shown, merge.committed, batch],
+        )
+        self._write_versions(task, merge.versions)
+
+    def _write_versions(self, task: str, versions: Mapping[TableName, Version]) -> None:
         for table, version in versions.items():
             values = [version.transaction, version.at, task, str(table)]
             changed = self.session.execute(
@@ -307,6 +346,64 @@ class ProgressTables:
                     "VALUES (%s, %s, %s, %s)",
                     values,
                 )
+
+    # ------------------------------------------------------------------------------------------- the lanes
+
+    def advance_lane(self, task: str, merge: Merge, step: LaneStep) -> None:
+        """Moves one lane to where the batch ends; UnreachableError if it is not where the step begins.
+
+        Of a lane that is a share, other lanes may write the same tables: their versions come with `advance`.
+        """
+        where, of_lane = "WHERE task = %s AND lane = %s", [task, step.lane.name]
+        found = self.session.rows(f"SELECT applied FROM {self.table('lanes')} {where}", of_lane)
+        if (found[0][0] if found else None) != (None if step.before is None else step.before.text):
+            raise _moved_on(task, step.before or merge.after)
+        values = [merge.upto.text, merge.upto.shown, merge.committed, step.batch]
+        if found:
+            self.session.execute(
+                f"UPDATE {self.table('lanes')} SET applied = %s, shown = %s, committed = %s, batch = %s {where}",
+                [*values, *of_lane],
+            )
+        else:
+            self.session.execute(
+                f"INSERT INTO {self.table('lanes')} (applied, shown, committed, batch, task, lane, target_tables, "
+                "share, shares) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                [*values, *of_lane, json.dumps(step.lane.tables), step.lane.share, step.lane.shares],
+            )
+        if step.lane.share is None:
+            own = {table: version for table, version in merge.versions.items() if str(table) in step.lane.tables}
+            self._write_versions(task, own)
+
+    def lanes(self, task: str) -> list[LaneProgress]:
+        """The lanes that are ahead of the task: they have merged more batches than all have."""
+        rows = self.session.rows(
+            f"SELECT l.target_tables, l.share, l.shares, l.applied, l.batch FROM {self.table('lanes')} l "
+            f"JOIN {self.table('progress')} p ON p.task = l.task WHERE l.task = %s AND l.batch > p.batch ORDER BY 1, 2",
+            [task],
+        )
+        return [
+            LaneProgress(
+                Lane(tuple(json.loads(tables)), None if share is None else int(share), int(of)),
+                Position(at),
+                int(batch),
+            )
+            for tables, share, of, at, batch in rows
+        ]
+
+    def join_lanes(self, fence: Fence) -> int:
+        """Forgets all lanes: they are where the task is. Returns the number of the last batch that lanes merged."""
+        with self.together(fence):
+            self.session.execute(f"DELETE FROM {self.table('lanes')} WHERE task = %s", [fence.task])
+            ((batch,),) = self.session.rows(f"SELECT batch FROM {self.table('progress')} WHERE task = %s", [fence.task])
+        return int(batch)
+
+    def rebase_lane(self, fence: Fence, lane: Lane, now: Position) -> None:
+        """Records the position of a lane in the log that the source has now."""
+        with self.together(fence):
+            self.session.execute(
+                f"UPDATE {self.table('lanes')} SET applied = %s, shown = %s WHERE task = %s AND lane = %s",
+                [now.text, now.shown, fence.task, lane.name],
+            )
 
     def versions(self, task: str) -> dict[str, Version]:
         rows = self.session.rows(
@@ -437,6 +534,13 @@ class ProgressTables:
             for table in (*PROGRESS, VERSION):
                 self.session.execute(f"DROP TABLE {self.table(table)}")
         return not others
+
+
+def _moved_on(task: str, after: Position) -> UnreachableError:
+    return UnreachableError(
+        f"the progress of the task {task} is no longer at {after}",
+        "an earlier try was committed after all, or the target was restored: the mover goes on from there",
+    )
 
 
 def _position(text: str | None) -> Position | None:

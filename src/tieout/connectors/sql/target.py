@@ -6,14 +6,17 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from hashlib import blake2s
 from typing import ClassVar
 
 from tieout.connectors.protocols.move import (
     STAGE_COLUMNS,
     Destination,
+    LaneStep,
     Loader,
     Merge,
+    ShareRows,
     StagedChanges,
     StageTable,
     missing_stage_is_transient,
@@ -25,13 +28,17 @@ from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.session import SqlSession
 from tieout.errors import AccessError, UnreachableError, WriteError
 from tieout.failpoints import reach
+from tieout.model.levels import TargetLevel
 from tieout.model.moves import Chunk, Fence, Transfer
-from tieout.model.preflight import Problem, TargetLevel
+from tieout.model.preflight import Problem
 from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
 
-KIND, PIECE, COPIES, KEPT = STAGE_COLUMNS
+KIND, PIECE, COPIES, KEPT, SHARE, EXISTED = STAGE_COLUMNS
 STAYS = f"{KIND} <> {ChangeKind.DELETE:d}"
+_EXACT_KEYS = {TypeName.BOOLEAN, TypeName.INTEGER, TypeName.UUID, TypeName.DATE}
+"""Types whose values are equal only if their texts are. A collation, or -0, makes different texts equal."""
 _STAGE_NAME = re.compile(r"(\d+)_[0-9a-f]{12}(?:_[0-9a-z]+)?")
 GOES = f"{KIND} = {ChangeKind.DELETE:d}"
 
@@ -45,8 +52,9 @@ class SqlTarget(ABC):
 
     overriding: ClassVar[str] = ""
     """The words in an INSERT that let it write columns that the server numbers by itself."""
-    # The transaction that writes rows writes progress, too, and a batch ends where a transaction of the source ends.
-    level: ClassVar[TargetLevel] = TargetLevel.TRANSACTION
+    writers: ClassVar[int | None] = None
+    shared_lock: ClassVar[str] = ""
+    """The SQL behind a SELECT that lets many sessions read the fence at once, and keeps all from changing it."""
 
     def __init__(self, connect: Callable[[], SqlSession], schema: str, clock: str, turn: str = "") -> None:
         self._connect = connect
@@ -59,6 +67,10 @@ class SqlTarget(ABC):
         self.session = self._connect()
         self.progress = ProgressTables(self.session, self.schema, self._clock, self._turn)
         self._last_rows = self.last_rows()
+
+    def level_of(self, table: Table | None) -> TargetLevel:
+        # The transaction that writes rows writes progress, too, and a batch ends where one of the source ends.
+        return TargetLevel.TRANSACTION
 
     def reconnect(self) -> None:
         self.session.close()
@@ -92,28 +104,35 @@ class SqlTarget(ABC):
             names = ", ".join(self.session.table(stage.name) for stage in stages)
             self.session.execute(f"DROP TABLE IF EXISTS {names}")
 
-    def merge(self, fence: Fence, merge: Merge, *, with_progress: bool) -> list[str]:
-        staged = [(changes, self._settle(changes)) for changes in merge.changes]
-        with self.progress.together(fence):
-            for changes, rows in staged:
-                self._require_staged(changes, rows)
-            remarks = [remark for changes in merge.changes for remark in self._apply(changes)]
+    def merge(self, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()) -> list[str]:
+        share = steps[0].lane.share if len(steps) == 1 else None
+        settled = [self.settle(changes) for changes in merge.changes]
+        with self.progress.together(fence, self.shared_lock if steps else "FOR UPDATE"):
+            for changes in settled:
+                self._require_staged(changes, share)
+            remarks = [remark for changes in settled for remark in self._apply(changes, share)]
             if self._last_rows:
-                for changes in merge.changes:
-                    self._last_rows.keep(fence.task, changes, STAYS)
+                for changes in (each for each in settled if each.of(share).rows or each.emptied):
+                    self._last_rows.keep(fence.task, changes, STAYS, of_share(share))
             # Last, because the mover's heartbeat writes to the same row of the progress.
-            if with_progress:
-                self.progress.advance(fence.task, merge.after, merge.upto, merge.versions)
-            else:
-                self.progress.require(fence.task, merge.after)
+            self._move_on(fence.task, merge, steps, with_progress=with_progress)
             reach("before-commit")
         return remarks
 
-    def _settle(self, changes: StagedChanges) -> int:
-        """Returns how many rows are left to merge. Runs before the transaction: nobody else uses this try's stage."""
+    def _move_on(self, task: str, merge: Merge, steps: Sequence[LaneStep], *, with_progress: bool) -> None:
+        if not steps and with_progress:
+            self.progress.advance(task, merge)
+        elif not with_progress:
+            self.progress.require(task, merge.after, alone=not steps)
+        else:
+            for step in steps:
+                self.progress.advance_lane(task, merge, step)
+
+    def settle(self, changes: StagedChanges) -> StagedChanges:
+        # Before the transaction: nobody else uses this attempt's stage.
         if not changes.overlap or not changes.rows:
-            return changes.rows
-        self._require_staged(changes, changes.rows)
+            return changes
+        self._require_staged(changes, None)
         if changes.stage.transfer.key:
             with self.indexed(changes.stage):
                 if changes.kept:
@@ -121,18 +140,25 @@ class SqlTarget(ABC):
                 self.session.execute(self.drop_earlier(changes.stage))
         else:
             self.add_up_copies(changes.stage)
-        return self._staged(changes)
+        counts = self.session.rows(
+            f"SELECT {SHARE}, COUNT(*) FROM {self.session.table(changes.stage.name)} GROUP BY {SHARE}"
+        )
+        found = {int(share or 0): int(rows) for share, rows in counts}
+        left = tuple(ShareRows(found.get(share, 0)) for share in range(len(changes.shares)))
+        return replace(changes, shares=left, overlap=False)
 
-    def _staged(self, changes: StagedChanges) -> int:
+    def _staged(self, changes: StagedChanges, share: int | None) -> int:
         if not changes.rows:
             return 0  # and no stage: the table was emptied
         with missing_stage_is_transient():
-            ((staged,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)}")
+            ((staged,),) = self.session.rows(
+                f"SELECT COUNT(*) FROM {self.session.table(changes.stage.name)} WHERE {of_share(share)}"
+            )
         return int(staged)
 
-    def _require_staged(self, changes: StagedChanges, rows: int) -> None:
+    def _require_staged(self, changes: StagedChanges, share: int | None) -> None:
         """A server that crashed meanwhile has emptied the stage: a merge would then lose the changes."""
-        staged = self._staged(changes)
+        staged, rows = self._staged(changes, share), changes.of(share).rows
         if staged != rows:
             raise UnreachableError(f"of {rows:,} staged rows only {staged:,} are left", "the mover stages them again")
 
@@ -146,6 +172,29 @@ class SqlTarget(ABC):
                 self.session.execute(self.hand_on(stage, place, piece))
             self.session.execute(self.drop_earlier(stage, piece))
 
+    def merge_beside_others(self) -> None:
+        return None
+
+    def joined_keys(self, transfers: Sequence[Transfer]) -> dict[TableName, str]:
+        found = {}
+        for transfer in transfers:
+            if (reason := self._joined(transfer)) is not None:
+                found[transfer.target.name] = reason
+        return found
+
+    def _joined(self, transfer: Transfer) -> str | None:
+        if not transfer.key:
+            return "it has no key"
+        for place in transfer.key:
+            for column in transfer.columns[place]:
+                if column.type.name not in _EXACT_KEYS:
+                    return f"different values of its key column {column.name} may be equal for the server"
+        key = {transfer.target_columns[place].name for place in transfer.key}
+        for index, columns in self.unique_indexes(transfer.target.name).items():
+            if not key <= set(columns):
+                return f"its unique index {index} joins rows of different keys"
+        return None
+
     def restored_tables(
         self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]
     ) -> dict[TableName, str]:
@@ -155,36 +204,36 @@ class SqlTarget(ABC):
         if self._last_rows:
             self._last_rows.mark_altered(fence, transfers)
 
-    def record(self, fence: Fence, merge: Merge) -> None:
+    def record(self, fence: Fence, merge: Merge, *, batch: int | None = None) -> None:
         with self.progress.together(fence):
-            self.progress.advance(fence.task, merge.after, merge.upto, merge.versions)
+            self.progress.advance(fence.task, merge, batch=batch)
 
-    def _apply(self, changes: StagedChanges) -> list[str]:
+    def _apply(self, changes: StagedChanges, share: int | None) -> list[str]:
         if changes.emptied:
             self.session.execute(f"DELETE FROM {self.session.table(changes.stage.transfer.target.name)}")
-        if not changes.rows:
+        if not changes.of(share).rows:
             return []
-        return self._apply_keyed(changes) if changes.stage.transfer.key else self._apply_copies(changes)
+        return self._apply_keyed(changes, share) if changes.stage.transfer.key else self._apply_copies(changes)
 
-    def _apply_keyed(self, changes: StagedChanges) -> list[str]:
-        stage = changes.stage
+    def _apply_keyed(self, changes: StagedChanges, share: int | None) -> list[str]:
+        stage, existing = changes.stage, changes.of(share).existing
         for place in sorted(changes.kept):
-            self._fill_kept(stage, place)
-        found = self.session.execute(self.take_away(stage))
+            self._fill_kept(stage, place, share)
+        found = self.session.execute(self.take_away(stage, share))
         columns = self.columns(stage.transfer)
         self.session.execute(
             f"INSERT INTO {self.session.table(stage.transfer.target.name)} ({columns}) {self.overriding}"
-            f"SELECT {columns} FROM {self.session.table(stage.name)} WHERE {STAYS}"
+            f"SELECT {columns} FROM {self.session.table(stage.name)} WHERE {STAYS} AND {of_share(share)}"
         )
-        if changes.existing is None or found == changes.existing or changes.emptied:
+        if existing is None or found == existing or changes.emptied:
             return []
-        name = stage.transfer.target.name
-        return [f"{name}: {changes.existing:,} rows to change or delete, but only {found:,} were found"]
+        return [f"{stage.transfer.target.name}: {existing:,} rows to change or delete, but only {found:,} were found"]
 
-    def _fill_kept(self, stage: StageTable, place: int) -> None:
-        filled = self.session.execute(self.fill_kept(stage, place))
+    def _fill_kept(self, stage: StageTable, place: int, share: int | None) -> None:
+        filled = self.session.execute(self.fill_kept(stage, place, share))
         ((wanted,),) = self.session.rows(
-            f"SELECT COUNT(*) FROM {self.session.table(stage.name)} s WHERE {self.is_kept(place)}"
+            f"SELECT COUNT(*) FROM {self.session.table(stage.name)} s WHERE {self.is_kept(place)} "
+            f"AND {of_share(share, 's')}"
         )
         if filled != wanted:
             transfer = stage.transfer
@@ -260,6 +309,10 @@ class SqlTarget(ABC):
     def built(self, table: TableName) -> Built: ...
 
     @abstractmethod
+    def unique_indexes(self, table: TableName) -> dict[str, list[str]]:
+        """The names of all indexes and constraints that keep two rows of a table apart, with their plain columns."""
+
+    @abstractmethod
     def load_problem(self) -> Problem | None: ...
 
     @abstractmethod
@@ -297,9 +350,9 @@ class SqlTarget(ABC):
         kind = f"CASE WHEN {net} > 0 THEN {ChangeKind.INSERT:d} ELSE {ChangeKind.DELETE:d} END"
         ((last,),) = self.session.rows(f"SELECT MAX({PIECE}) FROM {table}")
         self.session.execute(
-            f"INSERT INTO {table} ({columns}, {KIND}, {PIECE}, {COPIES}) "
+            f"INSERT INTO {table} ({columns}, {KIND}, {PIECE}, {COPIES}, {SHARE}) "
             f"SELECT {', '.join(self.any_of(column) for column in stage.transfer.target_columns)}, "
-            f"{kind}, {int(last) + 1:d}, ABS({net}) FROM {table} "
+            f"{kind}, {int(last) + 1:d}, ABS({net}), 0 FROM {table} "
             f"GROUP BY {', '.join(self.exactly(column) for column in stage.transfer.target_columns)} HAVING {net} <> 0"
         )
         self.session.execute(f"DELETE FROM {table} WHERE {PIECE} <= {int(last):d}")
@@ -317,12 +370,12 @@ class SqlTarget(ABC):
         """SQL that is true if the log left a column out of a staged row; NULL if it left nothing out."""
 
     @abstractmethod
-    def fill_kept(self, stage: StageTable, place: int) -> str:
-        """Copies the target's value into staged rows, in a column that the log left out."""
+    def fill_kept(self, stage: StageTable, place: int, share: int | None) -> str:
+        """Copies the target's value into staged rows of a share, in a column that the log left out."""
 
     @abstractmethod
-    def take_away(self, stage: StageTable) -> str:
-        """Deletes the target's rows whose key is staged."""
+    def take_away(self, stage: StageTable, share: int | None) -> str:
+        """Deletes the target's rows whose key is staged, in a share."""
 
     @abstractmethod
     def take_copies(self, stage: StageTable) -> int:
@@ -331,6 +384,12 @@ class SqlTarget(ABC):
     @abstractmethod
     def tables_like(self, prefix: str) -> list[str]:
         """The tables of the schema whose names begin with the prefix."""
+
+
+def of_share(share: int | None, row: str | None = None) -> str:
+    """SQL that is true for the staged rows of a share; None: of all."""
+    prefix = f"{row}." if row else ""
+    return "1 = 1" if share is None else f"{prefix}{SHARE} = {share:d}"
 
 
 def comes_later(than: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.move.ddl_from_other_engine import structure_of
@@ -15,7 +16,19 @@ from tieout.connectors.sql.ddl import TABLE, Built, Structure, UnsupportedColumn
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.session import Purpose
-from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
+from tieout.connectors.sql.target import (
+    COPIES,
+    EXISTED,
+    GOES,
+    KEPT,
+    KIND,
+    PIECE,
+    SHARE,
+    STAYS,
+    SqlTarget,
+    comes_later,
+    of_share,
+)
 from tieout.errors import UnsupportedError
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
@@ -29,6 +42,9 @@ _BY_BYTES = {TypeName.TEXT, TypeName.CHAR, TypeName.JSON, TypeName.ENUM, TypeNam
 _INDEXES = "SELECT index_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s"
 _MADE = "SELECT table_name, create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _RUNNING = "SHOW GLOBAL STATUS WHERE variable_name IN ('Threads_running', 'Slaves_connected')"
+_UNIQUE = """
+SELECT index_name, column_name FROM information_schema.statistics
+WHERE table_schema = %s AND table_name = %s AND non_unique = 0"""
 _CONSTRAINTS = """
 SELECT constraint_name FROM information_schema.table_constraints WHERE table_schema = %s AND table_name = %s"""
 
@@ -38,6 +54,8 @@ def open_target(url: EndpointUrl) -> MySQLTarget:
 
 
 class MySQLTarget(SqlTarget):
+    shared_lock: ClassVar[str] = "LOCK IN SHARE MODE"
+
     def __init__(self, url: EndpointUrl) -> None:
         super().__init__(lambda: MySQLSession(url, Purpose.MOVE), url.database or "", CLOCK)
         self.url = url
@@ -59,6 +77,18 @@ class MySQLTarget(SqlTarget):
         wanted = [table.schema, table.name]
         indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
         return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
+
+    def unique_indexes(self, table: TableName) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for index, column in self.session.rows(_UNIQUE, [table.schema, table.name]):
+            found.setdefault(index, []).append(column)
+        return found
+
+    def merge_beside_others(self) -> None:
+        """Keeps a merge from locking the gaps between rows, into which other lanes insert theirs."""
+        ((format_,),) = self.session.rows("SELECT @@SESSION.binlog_format")
+        if format_ != "STATEMENT":  # with that, the server refuses writes at this level
+            self.session.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 
     def load_problem(self) -> None:
         """Any user may read the server's status."""
@@ -100,7 +130,8 @@ class MySQLTarget(SqlTarget):
         # After a crash, the mover reads the log again, so a stage needs no engine that survives one.
         self.session.execute(
             f"CREATE TABLE {table} ({KIND} TINYINT, {PIECE} INT, {COPIES} BIGINT, "
-            f"{KEPT} {_LONG}, {_ROW} BIGINT AUTO_INCREMENT PRIMARY KEY) ENGINE = Aria TRANSACTIONAL = 0 "
+            f"{KEPT} {_LONG}, {SHARE} SMALLINT, {EXISTED} TINYINT, "
+            f"{_ROW} BIGINT AUTO_INCREMENT PRIMARY KEY) ENGINE = Aria TRANSACTIONAL = 0 "
             f"AS SELECT {self.columns(transfer)} FROM {self.session.table(transfer.target.name)} LIMIT 0"
         )
         types = {
@@ -145,19 +176,20 @@ class MySQLTarget(SqlTarget):
     def is_kept(self, place: int, row: str = "s") -> str:
         return f"FIND_IN_SET({place:d}, {row}.{KEPT})"
 
-    def fill_kept(self, stage: StageTable, place: int) -> str:
+    def fill_kept(self, stage: StageTable, place: int, share: int | None) -> str:
         name = self.session.quote(stage.transfer.target_columns[place].name)
         return (
             f"UPDATE {self.session.table(stage.name)} s JOIN {self.session.table(stage.transfer.target.name)} t "
             f"ON {self.same_key(stage.transfer, 't', 's')} SET s.{name} = t.{name} "
-            f"WHERE {self.is_kept(place)}"
+            f"WHERE {self.is_kept(place)} AND {of_share(share, 's')}"
         )
 
-    def take_away(self, stage: StageTable) -> str:
+    def take_away(self, stage: StageTable, share: int | None) -> str:
         # In this order: a stage has no index, and looking for each row of the target in it would take for ever.
         return (
             f"DELETE t FROM {self.session.table(stage.name)} s STRAIGHT_JOIN "
-            f"{self.session.table(stage.transfer.target.name)} t ON {self.same_key(stage.transfer, 't', 's')}"
+            f"{self.session.table(stage.transfer.target.name)} t ON {self.same_key(stage.transfer, 't', 's')} "
+            f"WHERE {of_share(share, 's')}"
         )
 
     def take_copies(self, stage: StageTable) -> int:

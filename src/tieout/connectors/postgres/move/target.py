@@ -18,7 +18,19 @@ from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wirin
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.session import SqlSession
-from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, STAYS, SqlTarget, comes_later
+from tieout.connectors.sql.target import (
+    COPIES,
+    EXISTED,
+    GOES,
+    KEPT,
+    KIND,
+    PIECE,
+    SHARE,
+    STAYS,
+    SqlTarget,
+    comes_later,
+    of_share,
+)
 from tieout.errors import AccessError
 from tieout.model.moves import Transfer
 from tieout.model.preflight import Problem, Severity
@@ -55,6 +67,14 @@ WHERE NOT r.rolsuper AND r.oid NOT IN (SELECT oid FROM own)"""
 
 _INDEXES = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
+# Those of its partitions, too. A column is NULL where an index has an expression.
+_UNIQUE = """
+SELECT c.relname, array_agg(a.attname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k(attnum, place)
+LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+WHERE (i.indisunique OR i.indisexclusion) AND k.place <= i.indnkeyatts
+  AND i.indrelid IN (SELECT %s::regclass UNION SELECT relid FROM pg_partition_tree(%s::regclass))
+GROUP BY c.relname, i.indexrelid"""
 _CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"
 
 
@@ -68,6 +88,7 @@ def open_target(url: EndpointUrl) -> PostgresTarget:
 class PostgresTarget(SqlTarget):
     # For columns that are GENERATED ALWAYS AS IDENTITY, too.
     overriding: ClassVar[str] = "OVERRIDING SYSTEM VALUE "
+    shared_lock: ClassVar[str] = "FOR SHARE"
 
     def __init__(self, url: EndpointUrl) -> None:
         super().__init__(lambda: mover_session(url), SCHEMA, CLOCK, _TURN)
@@ -103,6 +124,10 @@ class PostgresTarget(SqlTarget):
         wanted = [self.session.table(table)]
         indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
         return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
+
+    def unique_indexes(self, table: TableName) -> dict[str, list[str]]:
+        name = self.session.table(table)
+        return dict(self.session.rows(_UNIQUE, [name, name]))
 
     def load_problem(self) -> Problem | None:
         return _load_problem(self.session)
@@ -143,7 +168,7 @@ class PostgresTarget(SqlTarget):
         self.session.execute(
             f"CREATE UNLOGGED TABLE {self.session.table(stage.name)} AS "
             f"SELECT {columns}, 0::smallint AS {KIND}, 0 AS {PIECE}, 0::bigint AS {COPIES}, "
-            f"''::text AS {KEPT} FROM {target} LIMIT 0"
+            f"''::text AS {KEPT}, 0::smallint AS {SHARE}, 0::smallint AS {EXISTED} FROM {target} LIMIT 0"
         )
 
     def drop_stages(self, stages: Sequence[StageTable]) -> None:
@@ -183,18 +208,18 @@ class PostgresTarget(SqlTarget):
     def is_kept(self, place: int, row: str = "s") -> str:
         return f"{quoting.text(str(place))} = ANY(string_to_array({row}.{KEPT}, ','))"
 
-    def fill_kept(self, stage: StageTable, place: int) -> str:
+    def fill_kept(self, stage: StageTable, place: int, share: int | None) -> str:
         name = self.session.quote(stage.transfer.target_columns[place].name)
         return (
             f"UPDATE {self.session.table(stage.name)} s SET {name} = t.{name} "
             f"FROM {self.session.table(stage.transfer.target.name)} t "
-            f"WHERE {self.same_key(stage.transfer, 't', 's')} AND {self.is_kept(place)}"
+            f"WHERE {self.same_key(stage.transfer, 't', 's')} AND {self.is_kept(place)} AND {of_share(share, 's')}"
         )
 
-    def take_away(self, stage: StageTable) -> str:
+    def take_away(self, stage: StageTable, share: int | None) -> str:
         return (
             f"DELETE FROM {self.session.table(stage.transfer.target.name)} t USING {self.session.table(stage.name)} s "
-            f"WHERE {self.same_key(stage.transfer, 't', 's')}"
+            f"WHERE {self.same_key(stage.transfer, 't', 's')} AND {of_share(share, 's')}"
         )
 
     def take_copies(self, stage: StageTable) -> int:

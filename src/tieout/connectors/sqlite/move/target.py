@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
-from tieout.connectors.sql.target import COPIES, GOES, KEPT, KIND, PIECE, SqlTarget, comes_later
+from tieout.connectors.sql.target import (
+    COPIES,
+    EXISTED,
+    GOES,
+    KEPT,
+    KIND,
+    PIECE,
+    SHARE,
+    SqlTarget,
+    comes_later,
+    of_share,
+)
 from tieout.connectors.sqlite.capture.triggers import rowid_of
 from tieout.connectors.sqlite.move.loader import CLOCK, SCHEMA, SQLiteLoader, create_like, refuse_triggers
 from tieout.connectors.sqlite.session import mover_session
@@ -26,6 +38,8 @@ def open_target(url: EndpointUrl) -> SQLiteTarget:
 
 
 class SQLiteTarget(SqlTarget):
+    writers: ClassVar[int | None] = 1
+
     def __init__(self, url: EndpointUrl) -> None:
         super().__init__(lambda: mover_session(url), SCHEMA, CLOCK)
         self.url = url
@@ -53,6 +67,9 @@ class SQLiteTarget(SqlTarget):
                 found.append(Problem(Severity.PREVENTS, error.message, error.hint, table=str(destination.name)))
         return found
 
+    def unique_indexes(self, table: TableName) -> dict[str, list[str]]:
+        return {"": []}  # shares would wait for each other: a file has one writer
+
     def load_problem(self) -> Problem:
         message = "SQLite has no server load that could be measured (max_load)"
         return Problem(Severity.PREVENTS, message, "leave max_load out; max_rows_per_second limits the rate")
@@ -78,7 +95,7 @@ class SQLiteTarget(SqlTarget):
         target = stage.transfer.target.name
         refuse_triggers(self.session, target)
         names = [column.name for column in stage.transfer.target_columns]
-        own = [f"0 AS {KIND}", f"0 AS {PIECE}", f"0 AS {COPIES}", f"'' AS {KEPT}"]
+        own = [f"0 AS {KIND}", f"0 AS {PIECE}", f"0 AS {COPIES}", f"'' AS {KEPT}", f"0 AS {SHARE}", f"0 AS {EXISTED}"]
         create_like(self.session, stage.name, target, names, own)
 
     def drop_stages(self, stages: Sequence[StageTable]) -> None:
@@ -119,14 +136,14 @@ class SQLiteTarget(SqlTarget):
     def is_kept(self, place: int, row: str = "s") -> str:
         return "0"
 
-    def fill_kept(self, stage: StageTable, place: int) -> str:
+    def fill_kept(self, stage: StageTable, place: int, share: int | None) -> str:
         raise _left_out(stage)
 
-    def take_away(self, stage: StageTable) -> str:
+    def take_away(self, stage: StageTable, share: int | None) -> str:
         key = self._key(stage.transfer)
         return (
             f"DELETE FROM {self.session.table(stage.transfer.target.name)} WHERE ({key}) IN "
-            f"(SELECT {key} FROM {self.session.table(stage.name)})"
+            f"(SELECT {key} FROM {self.session.table(stage.name)} WHERE {of_share(share)})"
         )
 
     def take_copies(self, stage: StageTable) -> int:
