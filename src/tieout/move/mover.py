@@ -149,6 +149,7 @@ class Mover:
         self.status.consistent_from = str(_highest(self.target.progress.chunks(self.request.task, self._names)))
         self.status.remarks += creator.finish(self.transfers)
         self.target.mark_altered(self.fence, self.transfers)
+        self.target.progress.mark_following(self.fence, self._names)
 
     def _start(self) -> tuple[Position, Position | None]:
         return self._resume.start(self._names)
@@ -294,7 +295,8 @@ class Mover:
             try:
                 adapted = adapter.adapted(transfer, problem.columns, problem.defaults)
                 self.transfers = [adapted if t is transfer else t for t in self.transfers]
-                self.target.progress.plan_columns(self.fence, problem.table, adapted.source.column_names)
+                columns = adapted.source.column_names
+                self.target.progress.plan_columns(self.fence, problem.table, columns, adapted.target.name)
                 self.target.mark_altered(self.fence, [adapted])
                 return
             except Incompatible as error:

@@ -47,9 +47,9 @@ class Planner:
         refuse_unmakable(found)
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
         self.creator.create_missing(found, {table.name: table for _, table in pairs})
-        for _, table in pairs:
+        for route, table in pairs:
             if str(table.name) not in planned:
-                progress.plan_columns(self.fence, table.name, table.column_names)
+                progress.plan_columns(self.fence, table.name, table.column_names, route.target)
         return self._fitted(pairs)
 
     def _stop_late(self, routed: Sequence[Route], planned: Mapping[str, object]) -> None:

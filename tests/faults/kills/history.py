@@ -17,6 +17,7 @@ from tests.faults.kills.watcher import Watcher
 from tests.faults.kills.writer import TABLES, Writer
 
 DELIVERIES = ("exactly-once", "at-least-once", "at-most-once")
+CONSISTENCIES = ("row", "table", "transaction")
 A_MOMENT = "a moment"
 """Where a mover was killed that was not killed at a named place."""
 
@@ -42,6 +43,7 @@ class Plan:
     chunk_rows: int = 100
     made: bool = True
     wal: bool = False
+    consistency: str = "transaction"
 
     @classmethod
     def of(cls, seed: int, pairs: tuple[str, ...] = tuple(PAIRS), deliveries: tuple[str, ...] = DELIVERIES) -> Plan:
@@ -56,6 +58,7 @@ class Plan:
             chance.choice((50, 100, 300)),
             chance.random() < 0.5,
             chance.random() < 0.5,
+            chance.choice(CONSISTENCIES),
         )
 
     @property
@@ -135,6 +138,7 @@ def play(plan: Plan, servers: Servers, movers: Movers, directory: Path) -> Outco
             "meta": f"sqlite:///{directory}/meta.db",
             "tables": list(TABLES),
             "delivery": plan.delivery,
+            "consistency": plan.consistency,
             "options": {"chunk_rows": plan.chunk_rows, "batch_bytes": plan.batch_bytes, "poll_seconds": 0.05},
         }
         ends: list[Ended] = []

@@ -100,6 +100,7 @@ def _move(asked: dict[str, Any]) -> dict[str, Any]:
         asked["target"],
         tuple(map(TableRequest, asked["tables"])),
         Delivery(asked["delivery"]),
+        asked["consistency"],
         options=MoveOptions(**asked["options"]),
     )
     status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])

@@ -41,9 +41,11 @@ class Case:
     times: int
     seed: int = 1
     batch_bytes: int = 200_000
+    consistency: str = "transaction"
 
     def __str__(self) -> str:
-        return f"{self.pair}-{self.delivery}-{self.place}"
+        level = "" if self.consistency == "transaction" else f"-{self.consistency}"
+        return f"{self.pair}-{self.delivery}-{self.place}{level}"
 
 
 def is_reached(place: str, delivery: str, pair: str) -> bool:
@@ -54,24 +56,38 @@ def is_reached(place: str, delivery: str, pair: str) -> bool:
     return place != "after-batch-planned" or delivery == "at-least-once"
 
 
+IN_LANES = {"after-stage": 3, "before-merge": 3, "before-commit": 5, "after-lane": 5, "after-merge": 4}
+"""Places at which lanes have merged different parts of the log."""
+
 ALL = [
-    Case(pair, delivery, place, times, seed)
-    for seed, (place, times) in enumerate(PLACES.items())
-    for delivery in DELIVERIES
-    for pair in PAIRS
-    if is_reached(place, delivery, pair)
+    *(
+        Case(pair, delivery, place, times, seed)
+        for seed, (place, times) in enumerate(PLACES.items())
+        for delivery in DELIVERIES
+        for pair in PAIRS
+        if is_reached(place, delivery, pair)
+    ),
+    *(
+        Case(pair, delivery, place, times, seed, batch_bytes=20_000, consistency=consistency)
+        for seed, (place, times) in enumerate(IN_LANES.items())
+        for delivery in DELIVERIES
+        for pair in PAIRS
+        for consistency in ("row", "table")
+    ),
 ]
 
 FEW = [
     case
     for case in ALL
-    if (case.pair, case.delivery, case.place)
+    if (case.pair, case.delivery, case.place, case.consistency)
     in {
-        ("mariadb-postgres", "exactly-once", "before-commit"),
-        ("postgres-mariadb", "exactly-once", "chunk-after-commit"),
-        ("mariadb-mariadb", "at-least-once", "log-rotation"),
-        ("postgres-postgres", "at-most-once", "answer-lost"),
-        ("sqlite-sqlite", "at-least-once", "after-batch-planned"),
+        ("mariadb-postgres", "exactly-once", "before-commit", "transaction"),
+        ("postgres-mariadb", "exactly-once", "chunk-after-commit", "transaction"),
+        ("mariadb-mariadb", "at-least-once", "log-rotation", "transaction"),
+        ("postgres-postgres", "at-most-once", "answer-lost", "transaction"),
+        ("sqlite-sqlite", "at-least-once", "after-batch-planned", "transaction"),
+        ("mariadb-postgres", "exactly-once", "after-lane", "row"),
+        ("postgres-mariadb", "exactly-once", "before-commit", "table"),
     }
 ]
-"""Each pair once, and each delivery."""
+"""Each pair, delivery and consistency."""

@@ -82,7 +82,7 @@ def mover(pair: tuple[Database, Database], spark: SparkSession, tmp_path: Path) 
     source, target = pair
     task, meta = f"killed-{uuid.uuid4().hex[:8]}", f"sqlite:///{tmp_path}/meta.db"
 
-    def make(delivery: str, **options: Any) -> Mover:
+    def make(delivery: str, consistency: str = "transaction", **options: Any) -> Mover:
         asked = {
             "task": task,
             "source": source.url,
@@ -90,6 +90,7 @@ def mover(pair: tuple[Database, Database], spark: SparkSession, tmp_path: Path) 
             "meta": meta,
             "tables": list(workload.TABLES),
             "delivery": delivery,
+            "consistency": consistency,
             "options": {"chunk_rows": 300, "poll_seconds": 0.05, **options},
         }
         return Mover(spark, tmp_path, asked)

@@ -45,7 +45,7 @@ if asked.get("stopped"):
     getattr(stopped, asked["stopped"])()
 request = MoveRequest(
     asked["task"], asked["source"], asked["target"], tuple(map(TableRequest, asked["tables"])),
-    Delivery(asked["delivery"]), options=MoveOptions(**asked["options"]),
+    Delivery(asked["delivery"]), asked.get("consistency"), options=MoveOptions(**asked["options"]),
 )
 try:
     status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])

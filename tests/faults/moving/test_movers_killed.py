@@ -13,6 +13,7 @@ from tests.faults.kills.movers import failpoints
 from tests.faults.moving import workload
 from tests.faults.moving.cases import ALL, DELIVERIES, FEW, PAIRS, Case
 from tests.faults.moving.mover import Mover
+from tieout.model.moves import Consistency
 
 if TYPE_CHECKING:
     from tests.servers.server import Database
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def test_killed(case: Case, pair: tuple[Database, Database], mover: Callable[..., Mover]) -> None:
     source, target = pair
-    task = mover(case.delivery, batch_bytes=case.batch_bytes)
+    task = mover(case.delivery, case.consistency, batch_bytes=case.batch_bytes)
     with workload.writing(source, seed=case.seed):
         killed = task.run((case.place, case.times), until_caught_up=False)
         assert killed.killed, killed.words
@@ -45,3 +46,4 @@ def test_no_place_is_left_out() -> None:
     assert sorted({case.place for case in ALL}) == failpoints()
     assert {case.pair for case in FEW} == {case.pair for case in ALL} == set(PAIRS)
     assert {case.delivery for case in FEW} == set(DELIVERIES)
+    assert {case.consistency for case in FEW} == set(Consistency)

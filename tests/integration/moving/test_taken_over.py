@@ -37,7 +37,7 @@ def test_it_leaves_stages_and_progress_alone(accounts: Moving) -> None:
         with pytest.raises(FencedError):
             old.target.progress.stop_table(old.fence, name, "nonsense")
         with pytest.raises(FencedError):
-            old.target.progress.plan_columns(old.fence, name, ["nonsense"])
+            old.target.progress.plan_columns(old.fence, name, ["nonsense"], name)
         with pytest.raises(FencedError):
             old.target.progress.plan_chunks(old.fence, [Chunk(name, 1, EVERYTHING)])
         with pytest.raises(FencedError):

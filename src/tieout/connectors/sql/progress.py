@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
 from tieout.connectors.sql.session import SqlSession
+from tieout.connectors.sql.table_versions import drop_view
 from tieout.errors import EndpointError, FencedError, UnreachableError, UnsupportedError
 from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange
@@ -432,14 +433,30 @@ class ProgressTables:
                 [step, fence.task, str(source)],
             )
 
-    def plan_columns(self, fence: Fence, source: TableName, columns: Sequence[str]) -> None:
-        """Stores the columns that the source's table has at the point to which the log was read."""
+    def plan_columns(self, fence: Fence, source: TableName, columns: Sequence[str], target: TableName) -> None:
+        """Stores the columns that the source's table has at the point to which the log was read, and where it goes."""
         with self.together(fence):
-            self._unplan_columns(fence, source)
-            self.session.execute(
-                f"INSERT INTO {self.table('columns')} VALUES (%s, %s, %s)",
-                [fence.task, str(source), json.dumps(columns)],
+            values = [json.dumps(columns), str(target), fence.task, str(source)]
+            changed = self.session.execute(
+                f"UPDATE {self.table('columns')} SET planned = %s, target_table = %s "
+                "WHERE task = %s AND source_table = %s",
+                values,
             )
+            if not changed:
+                self.session.execute(
+                    f"INSERT INTO {self.table('columns')} (planned, target_table, task, source_table) "
+                    "VALUES (%s, %s, %s, %s)",
+                    values,
+                )
+
+    def mark_following(self, fence: Fence, sources: Sequence[TableName]) -> None:
+        """Records that all rows of these tables are at the task's position, or at their lane's, from now on."""
+        with self.together(fence):
+            for source in sources:
+                self.session.execute(
+                    f"UPDATE {self.table('columns')} SET follows = 1 WHERE task = %s AND source_table = %s",
+                    [fence.task, str(source)],
+                )
 
     def unplan_columns(self, fence: Fence, source: TableName) -> None:
         """Forgets the columns of a table that no longer belongs to the task."""
@@ -531,6 +548,7 @@ class ProgressTables:
             self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [task])
         ((others,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.table('fence')}")
         if not others:
+            drop_view(self.session, self.schema)
             for table in (*PROGRESS, VERSION):
                 self.session.execute(f"DROP TABLE {self.table(table)}")
         return not others

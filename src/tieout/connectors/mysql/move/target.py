@@ -16,6 +16,7 @@ from tieout.connectors.sql.ddl import TABLE, Built, Structure, UnsupportedColumn
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.session import Purpose
+from tieout.connectors.sql.table_versions import create_view
 from tieout.connectors.sql.target import (
     COPIES,
     EXISTED,
@@ -62,6 +63,8 @@ class MySQLTarget(SqlTarget):
 
     def prepare(self) -> None:
         self.progress.create(_NAME, _LONG, self.tables_like(PREFIX))
+        # In UTC, whatever the zone of the reader's session is.
+        create_view(self.session, self.schema, lambda at: f"TIMESTAMPADD(MICROSECOND, {at}, '1970-01-01')")
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
         with closing(MySQLSession(self.url, Purpose.MOVE)) as session:

@@ -18,6 +18,7 @@ from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wirin
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.session import SqlSession
+from tieout.connectors.sql.table_versions import create_view
 from tieout.connectors.sql.target import (
     COPIES,
     EXISTED,
@@ -78,6 +79,7 @@ GROUP BY c.relname, i.indexrelid"""
 _CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"
 
 
+_MAY_READ = f"GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC; GRANT SELECT ON {{view}} TO PUBLIC"
 _DIALECT = PostgresDialect()
 
 
@@ -101,6 +103,7 @@ class PostgresTarget(SqlTarget):
         self.session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         self._require_own_schema()
         self.progress.create("text", "text", self.tables_like(PREFIX))
+        create_view(self.session, SCHEMA, lambda at: f"to_timestamp(({at}) / 1e6)", _MAY_READ)
 
     def _require_own_schema(self) -> None:
         """The owner of a table can make writes to it run functions, with the rights of the writer."""
