@@ -68,7 +68,7 @@ ALL = [
         if is_reached(place, delivery, pair)
     ),
     *(
-        Case(pair, delivery, place, times, seed, batch_bytes=20_000, consistency=consistency)
+        Case(pair, delivery, place, times, seed, consistency=consistency)
         for seed, (place, times) in enumerate(IN_LANES.items())
         for delivery in DELIVERIES
         for pair in PAIRS
