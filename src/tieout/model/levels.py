@@ -62,7 +62,7 @@ def deliveries_of(targets: Iterable[TargetLevel]) -> tuple[Delivery, ...]:
     applied can promise only one.
     """
     if all(level in (TargetLevel.LOGICAL_CLOCK, TargetLevel.TRANSACTION) for level in targets):
-        return (Delivery.AT_MOST_ONCE, Delivery.AT_LEAST_ONCE, Delivery.EXACTLY_ONCE)
+        return tuple(Delivery)
     return (Delivery.AT_LEAST_ONCE,)
 
 

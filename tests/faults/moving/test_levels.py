@@ -167,8 +167,7 @@ def followed(
                     time.sleep(0.3)
                 finally:
                     process.kill()
-                    ended = task.ended(process)
-                    print(ended.words)
+                    task.ended(process)
         last = task.run()
         assert last.code == 0, last.words
         for table in TABLES:

@@ -35,11 +35,13 @@ def test_what_the_pair_can_give(ahead: Ahead) -> None:
     if ahead.source.server.scheme == "postgresql":
         ahead.source.execute("ALTER TABLE loose REPLICA IDENTITY FULL")
     ahead.target.execute("CREATE TABLE loose (a INT)")
-    found = ahead.look("keyed", "loose", delivery=Delivery.EXACTLY_ONCE)
+    found = ahead.look("keyed", "loose")
     assert (found.exit_code, prevents(found)) == (0, {})
     assert found.move is not None
     assert found.move.deliveries == tuple(Delivery)
-    assert found.move.source_levels == tuple(Consistency)
+    assert found.move.source_levels == found.move.consistencies == tuple(Consistency)
+    assert (found.move.delivery, found.move.consistency) == (Delivery.EXACTLY_ONCE, Consistency.TRANSACTION)
+    assert "delivery exactly-once: the strongest that the target can give" in found.move.reasons
     keyed, loose = found.move.tables
     assert (keyed.state, loose.state) == (TableState.MISSING, TableState.THERE)
     assert keyed.target_levels == tuple(TargetLevel)
@@ -47,7 +49,7 @@ def test_what_the_pair_can_give(ahead: Ahead) -> None:
     assert (keyed.target_level, loose.target_level) == (TargetLevel.TRANSACTION, TargetLevel.TRANSACTION)
     assert [table.source_table for table in found.tables] == [loose.source_table], "what is there can be verified"
     _nothing_was_made(ahead)
-    found = ahead.look("keyed", "loose")
+    found = ahead.look("keyed", "loose", delivery=Delivery.AT_LEAST_ONCE)
     assert found.move is not None
     assert [table.target_level for table in found.move.tables] == [TargetLevel.UNIQUE_KEY, TargetLevel.PRIMITIVE]
     assert "may arrive twice" in notes(found)
@@ -59,10 +61,21 @@ def test_a_mover_was_killed_while_it_made_its_tables(ahead: Ahead) -> None:
     ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     with closing(open_target(parse_url(ahead.target.url))) as target:
         target.prepare()
-        names = ("version", "last_rows", "chunks", "columns", "stopped", "tables", "versions", "progress", "fence")
-        for name in names:  # the one that is made last goes first
+        names = (
+            "table_versions",
+            "version",
+            "last_rows",
+            "chunks",
+            "columns",
+            "stopped",
+            "tables",
+            "versions",
+            "lanes",
+        )
+        for name in (*names, "progress", "fence"):  # the one that is made last goes first
             assert prevents(ahead.look("t")) == {}
-            ahead.target.execute(f"DROP TABLE {target.progress.table(name)}")
+            kind = "VIEW" if name == "table_versions" else "TABLE"
+            ahead.target.execute(f"DROP {kind} {target.progress.table(name)}")
             assert prevents(ahead.look("t")) == {}, f"{name} and those behind it are missing"
         assert target.tables_like("tieout_") == [], "all of them were dropped"
         target.prepare()
