@@ -13,7 +13,7 @@ from tieout.api.checks import (
 )
 from tieout.api.failures import judge_failure, list_failures, show_failure
 from tieout.api.jobs import JobDetails, JobTableStatus, cancel_job, list_jobs, pause_job, resumable_job, show_job
-from tieout.api.moves import control_move, drop_move, move_status, move_statuses, run_move
+from tieout.api.moves import control_move, drop_move, move_status, move_statuses, restart_table, run_move
 from tieout.api.repairs import (
     PlanDetails,
     apply_check_repair,
@@ -63,6 +63,7 @@ __all__ = [
     "preflight",
     "repair_plan",
     "repairable_job",
+    "restart_table",
     "resumable_check",
     "resumable_job",
     "resume_check",

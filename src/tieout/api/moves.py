@@ -14,8 +14,8 @@ from tieout.config.urls import parse_url
 from tieout.errors import TieoutError, UsageError
 from tieout.meta import DEFAULT_URL, JobKind, JobState, MetaStore, Wanted, open_store
 from tieout.model.documents import move_status_from
-from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus
-from tieout.model.moves import ENDED, FAILED, INTERRUPTED
+from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable
+from tieout.model.moves import ENDED, FAILED, INTERRUPTED, joining_task
 from tieout.model.nearest import chosen
 from tieout.model.requests import MoveRequest
 
@@ -144,6 +144,38 @@ def control_move(task: str, wanted: Wanted | str | None, meta: str = DEFAULT_URL
     )
 
 
+def restart_table(request: MoveRequest, table: str, meta: str = DEFAULT_URL) -> RestartedTable:
+    """Asks the mover of a task, which runs or will run, to empty one table and to copy it again while the others go on.
+
+    `table` is a table of the source, by its name or schema.name. UsageError if the task has no such table, or if it
+    can't be restarted alone.
+    """
+    from tieout.connectors.registry import open_endpoint, open_target
+    from tieout.tasks.routing import cannot_restart, routes
+
+    urls = parse_url(request.source), parse_url(request.target)
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store(meta))
+        source, there = (stack.enter_context(closing(open_endpoint(url))) for url in urls)
+        target = stack.enter_context(closing(open_target(urls[1])))
+        found = routes(source, there, request)
+        named = [route for route in found if table in (str(route.source), route.source.name)]
+        if len(named) != 1:
+            known = ", ".join(str(route.source) for route in named or found)
+            raise UsageError(f"the task {request.task} has no one table {table}", f"it has {known}")
+        (route,) = named
+        if (reason := cannot_restart(str(route.source), route, found)) is not None:
+            raise UsageError(reason, f"drop the task and start over: tieout task drop {request.task}")
+        if not target.is_prepared() or target.progress.read(request.task) is None:
+            raise UsageError(f"the task {request.task} has not begun", f"start it: tieout run {request.task}")
+        if str(route.source) in target.progress.planned_columns(joining_task(request.task)):
+            raise UsageError(f"{route.source} is being copied already", f"see: tieout status {request.task}")
+        target.prepare()
+        target.progress.request_restart(request.task, str(route.source))
+        running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task, kind=JobKind.MOVE)
+    return RestartedTable(request.task, str(route.source), str(route.target), bool(running))
+
+
 def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> DroppedTask:
     """Removes what a task left on both sides and in the meta store; its target tables stay."""
     from tieout.connectors.registry import open_source, open_target
@@ -154,7 +186,9 @@ def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> DroppedTask:
         if running:
             raise UsageError(f"task {request.task} is running", f"stop it first: tieout stop {request.task}")
         target.prepare()
-        target.drop_task(take_task(target, request.task))
-        open_source(parse_url(request.source)).drop_task(request.task)
+        fences = [take_task(target, name) for name in (request.task, joining_task(request.task))]
+        for fence in reversed(fences):  # the tables that join go first: they are the task's until it is gone
+            target.drop_task(fence)
+            open_source(parse_url(request.source)).drop_task(fence.task)
         store.moves.forget(request.task)
     return DroppedTask(request.task)

@@ -1,6 +1,8 @@
-"""tieout task: lists and drops tasks."""
+"""tieout task: lists and drops tasks, and restarts their tables."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
@@ -9,7 +11,7 @@ from tieout.cli._support.context import load_context
 from tieout.cli._support.output import result_stream
 from tieout.report.render import OutputFormat
 
-app = typer.Typer(help="List and drop tasks.")
+app = typer.Typer(help="List and drop tasks, and restart their tables.")
 
 
 @app.command("list")
@@ -55,3 +57,26 @@ def drop(
     dropped = api.drop_move(context.settings.move_request(task), context.meta)
     with result_stream() as stream:
         write_dropped(dropped, output, stream)
+
+
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="A table of the source, by its name or schema.name.")]
+
+
+@app.command("restart")
+def restart(
+    task: common.MovingTask,
+    table: Table,
+    meta: common.Meta = None,
+    output: common.Output = OutputFormat.TEXT,
+    config: common.Config = None,
+    quiet: common.Quiet = False,
+    verbose: common.Verbose = False,
+) -> None:
+    """Copy one table of a task again while the others go on, for example one that was stopped."""
+    from tieout import api
+    from tieout.report.move_status import write_restarted
+
+    context = load_context(config, meta, required=True)
+    restarted = api.restart_table(context.settings.move_request(task), table, context.meta)
+    with result_stream() as stream:
+        write_restarted(restarted, output, stream)

@@ -18,7 +18,7 @@ from tieout.model.check_statements import Family
 from tieout.model.constraints import Enforcement
 from tieout.model.differences import Difference
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, KeptFailure, Status
-from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, TableMoveStatus
+from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable, TableMoveStatus
 from tieout.model.preflight import EndpointFacts, Forecast, Guarantee, MoveForecast, Preflight, Problem, TableForecast
 from tieout.model.repair import CheckRepairSummary, RepairResult, RepairSummary
 from tieout.model.repair_choices import advice_on
@@ -250,6 +250,10 @@ def control_document(control: MoveControl) -> dict[str, Any]:
 
 def dropped_document(dropped: DroppedTask) -> dict[str, Any]:
     return {"kind": "dropped task", **asdict(dropped)}
+
+
+def restarted_document(restarted: RestartedTable) -> dict[str, Any]:
+    return {"kind": "restarted table", **asdict(restarted)}
 
 
 def forecast_document(forecast: Forecast) -> dict[str, Any]:

@@ -92,3 +92,13 @@ class DroppedTask:
     """A dropped task: only the tables of its target are left."""
 
     task: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartedTable:
+    """A table that is to be copied again. `is_running`: by the mover that runs; otherwise by the next one."""
+
+    task: str
+    source: str
+    target: str
+    is_running: bool

@@ -115,6 +115,11 @@ class Version:
     at: int
 
 
+def joining_task(task: str) -> str:
+    """The name of the task that tables have which join this one, until they have joined."""
+    return f"{task}+joining"
+
+
 SCHEMA_NAME, TABLE_NAME = "_schema", "_table"
 """The names for the schema and the name of the source's table in expressions: they distinguish merged tables."""
 

@@ -20,9 +20,10 @@ from tieout.model.redaction import values_hidden
 from tieout.model.requests import MoveRequest
 from tieout.move.mover import Mover
 from tieout.move.status import StatusKeeper
+from tieout.move.table_mover import TableMover
 from tieout.runtime.control import HoldingControl
 from tieout.runtime.job import Interrupted, running
-from tieout.runtime.lease import task_lease
+from tieout.runtime.lease import owner, task_lease
 from tieout.runtime.throttle import Throttle
 
 
@@ -84,7 +85,7 @@ class MoveJob:
             self.store.jobs, self.status.job_id, throttle.reason, lambda: self.status.state, self.status.become
         )
         with task_lease(target, self.target_url, self.request.task) as fence:
-            mover = Mover(
+            tables = TableMover(
                 self.request,
                 self.levels,
                 self.endpoints,
@@ -98,4 +99,5 @@ class MoveJob:
                 throttle,
                 self.show,
             )
+            mover = Mover(tables, owner(), tables.open_target)
             mover.run(session, until_caught_up=until_caught_up)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint
@@ -14,19 +14,24 @@ from tieout.move.create_tables import Step, TableCreator
 from tieout.move.schema_changes import as_planned
 from tieout.tasks.routing import Route, refuse_unmakable, routes, transfer_of
 
-_LATE = "it was created after the task began, and the task's log does not include it: give it a task of its own"
 _AWAY = (
     "earlier movers moved it, and the task no longer has it: it was dropped, renamed, left out, or is hidden from "
     "the user"
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Planner:
+    """`only`: the tables of the source to plan; None: all of the task. Those that were created after the task began are
+    left to a planner of their own: `late`.
+    """
+
     request: MoveRequest
     endpoints: tuple[Endpoint, Endpoint]
     creator: TableCreator
     fence: Fence
+    only: frozenset[TableName] | None = None
+    late: list[TableName] = field(init=False, default_factory=list)
 
     def transfers(self) -> list[Transfer]:
         """The tables to move, without those that were stopped. UnsupportedError if something does not fit, before it
@@ -34,11 +39,14 @@ class Planner:
         """
         progress, task = self.creator.target.progress, self.request.task
         planned = progress.planned_columns(task)
-        routed = routes(*self.endpoints, self.request)
-        self._stop_late(routed, planned)
+        routed = self._routes()
         self._stop_away(routed, planned)
         stopped = progress.stopped(task)
-        found = [route for route in routed if str(route.source) not in stopped]
+        known = progress.read(task)
+        if known is not None and known.began is not None:
+            names = [route.source for route in routed if str(route.source) not in planned]
+            self.late = [name for name in names if str(name) not in stopped]
+        found = [route for route in routed if str(route.source) not in stopped and route.source not in self.late]
         sources = self.endpoints[0].describe([route.source for route in found])
         pairs = [
             (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
@@ -52,16 +60,9 @@ class Planner:
                 progress.plan_columns(self.fence, table.name, table.column_names, route.target)
         return self._fitted(pairs)
 
-    def _stop_late(self, routed: Sequence[Route], planned: Mapping[str, object]) -> None:
-        """Stops tables that were created after the task began, if the log has only the tables that it was made for."""
-        progress = self.creator.target.progress
-        known = progress.read(self.request.task)
-        if known is None or known.began is None or self.creator.source.logs_all_tables:
-            return
-        stopped = progress.stopped(self.request.task)
-        for route in routed:
-            if str(route.source) not in planned and str(route.source) not in stopped:
-                progress.stop_table(self.fence, route.source, _LATE)
+    def _routes(self) -> list[Route]:
+        found = routes(*self.endpoints, self.request)
+        return found if self.only is None else [route for route in found if route.source in self.only]
 
     def _stop_away(self, routed: Sequence[Route], planned: Mapping[str, object]) -> None:
         """Stops tables that are gone. Movers read on without them: if one came back, it would lack changes."""
@@ -81,7 +82,7 @@ class Planner:
         stopped = progress.stopped(task)
         if not stopped:
             return []
-        found = {str(route.source): route for route in routes(*self.endpoints, self.request)}
+        found = {str(route.source): route for route in self._routes()}
         chunks = progress.chunks(task, [route.source for name, route in found.items() if name in stopped])
         return [
             StoppedTable(

@@ -24,7 +24,7 @@ from tieout.model.levels import (
     promise_of,
     weaker,
 )
-from tieout.model.moves import Delivery, Fence, Transfer
+from tieout.model.moves import Delivery, Fence, Transfer, joining_task
 from tieout.model.preflight import MoveForecast, MoveTableForecast, Preflight, Problem, Severity, TableState
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
@@ -154,7 +154,8 @@ class MovePreflight:
         """The tables whose rows the task has copied, and those that it has stopped."""
         if not self.target.is_prepared():
             return set(), set()
-        chunks = self.target.progress.chunks(self.request.task, tables)
+        tasks = (self.request.task, joining_task(self.request.task))
+        chunks = [chunk for task in tasks for chunk in self.target.progress.chunks(task, tables)]
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         return copied, set(self.target.progress.stopped(self.request.task))
 

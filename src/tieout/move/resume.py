@@ -69,7 +69,10 @@ class Resume:
         """Finds the positions of lanes that are ahead in the log that the source has now. LogLostError if they are not
         proven to be in it.
         """
-        for each in self.target.progress.lanes(self.task):
+        ahead = self.target.progress.lanes(self.task)
+        if ahead:
+            self.target.progress.keep_lanes(self.fence, ahead)
+        for each in ahead:
             now = self._log.resume(each.applied)
             if now != each.applied:
                 self.target.progress.rebase_lane(self.fence, each.lane, now)

@@ -10,9 +10,11 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import ChunkReader, ChunkSource, Loader, key_scan
+from tieout.errors import TieoutError
 from tieout.model.defaults import COPY_CHUNK_ROWS
 from tieout.model.keys import EVERYTHING, Key, ranges_between
 from tieout.model.moves import Chunk, Fence, Transfer
+from tieout.model.tables import TableName
 from tieout.rate_limit import rate_limited
 from tieout.runtime.dispatch import slots
 from tieout.runtime.ranges import sampled_bounds
@@ -77,16 +79,27 @@ def run_plain(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
 
 
 def copy_chunks(
-    spark: SparkSession, work: Sequence[CopyChunk], run: Runner, report: Callable[[CopyChunk, ChunkCopied], None]
+    spark: SparkSession,
+    work: Sequence[CopyChunk],
+    run: Runner,
+    report: Callable[[CopyChunk, ChunkCopied], None],
+    failed: Callable[[CopyChunk, TieoutError], bool],
 ) -> None:
-    """Copies chunks in waves. An error ends it; copied chunks stay copied. `report` gets each copied chunk."""
+    """Copies chunks in waves. An error ends it; copied chunks stay copied. `report` gets each copied chunk.
+
+    `failed` returns whether to go on without the table of a chunk that can't be copied.
+    """
+    given_up: set[TableName] = set()
     # At the end of each wave some tasks wait for the last; between two waves the mover can pause.
     size = slots(spark) * _A_WAVE
     for start in range(0, len(work), size):
-        wave = work[start : start + size]
-        outcomes = run(spark, wave)
+        wave = [piece for piece in work[start : start + size] if piece.chunk.table not in given_up]
+        outcomes = run(spark, wave) if wave else []
         for piece, outcome in zip(wave, outcomes, strict=True):
             if outcome.error is None:
                 report(piece, outcome.only())
-        for outcome in outcomes:
-            outcome.only()
+        for piece, outcome in zip(wave, outcomes, strict=True):
+            if outcome.error is not None and piece.chunk.table not in given_up:
+                if not failed(piece, outcome.error):
+                    raise outcome.error
+                given_up.add(piece.chunk.table)

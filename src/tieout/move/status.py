@@ -66,7 +66,7 @@ class StatusKeeper:
         self.state, self.message = state, message
         if state == "waiting":  # nobody reads the log meanwhile
             self.lag, self._lags = None, []
-        self._store(now=True)
+        self.store(now=True)
 
     def changed_before(self, versions: Mapping[str, Version]) -> None:
         """What earlier movers applied last to each target table: valid until the next change."""
@@ -97,11 +97,11 @@ class StatusKeeper:
         table.chunks_done += 1
         table.rows_copied += rows
         self._count(rows)
-        self._store()
+        self.store()
 
     def stopped(self, table: TableName, reason: str) -> None:
         self.tables[str(table)].stopped = self._shown(reason)
-        self._store(now=True)
+        self.store(now=True)
 
     def _shown(self, reason: str) -> str:
         return without_values(reason) if self.request.redact_values else reason
@@ -121,7 +121,7 @@ class StatusKeeper:
                 if table.target == str(name) and table.stopped is None:
                     table.transaction, table.committed_at = version.transaction, version.at
         self.remarks = [*self.remarks, *remarks][-_REMARKS:]
-        self._store()
+        self.store()
 
     def set_lag(self, lag: LogLag) -> None:
         """How far the target is behind the log at this moment."""
@@ -129,12 +129,12 @@ class StatusKeeper:
         self._lags = [*self._lags, (time.monotonic(), lag.behind)][-_LAGS:]
         if not lag.behind:
             self._caught_up_at = time.time()
-        self._store()
+        self.store()
 
     def set_retention(self, retention: Retention) -> None:
         """What the task keeps at its source, and how long the source keeps its log."""
         self.retention = retention
-        self._store()
+        self.store()
 
     @property
     def log_kept_bytes(self) -> int | None:
@@ -216,7 +216,7 @@ class StatusKeeper:
         self._rates = [rate for rate in self._rates if at - rate[0] < 10.0]
         self._rates.append((at, rows))
 
-    def _store(self, *, now: bool = False) -> None:
+    def store(self, *, now: bool = False) -> None:
         if now or time.monotonic() - self._stored_at > _EVERY:
             self.moves.set_status(self.job_id, self.request.task, move_status_document(self.status()))
             self._stored_at = time.monotonic()

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TextIO
 
-from tieout.model.documents import control_document, dropped_document, move_status_document
-from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus
+from tieout.model.documents import control_document, dropped_document, move_status_document, restarted_document
+from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable
 from tieout.report.listing import write_listing, write_record
 from tieout.report.render import OutputFormat
 from tieout.wording import plural, size
@@ -55,6 +55,14 @@ def write_dropped(dropped: DroppedTask, format: OutputFormat, stream: TextIO) ->
         write_record(dropped_document(dropped), format, stream)
     else:
         stream.write(f"{dropped.task} is dropped; its target tables stay\n")
+
+
+def write_restarted(restarted: RestartedTable, format: OutputFormat, stream: TextIO) -> None:
+    if format is not OutputFormat.TEXT:
+        write_record(restarted_document(restarted), format, stream)
+        return
+    by = "by the mover that runs" if restarted.is_running else f"by the next mover: tieout run {restarted.task}"
+    stream.write(f"{restarted.source} will be emptied on the target and copied again, {by}\n")
 
 
 def progress_line(status: MoveStatus) -> str:

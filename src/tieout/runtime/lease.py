@@ -74,7 +74,12 @@ def take_task(target: Target, task: str) -> Fence:
             f"another mover runs the task {task}: {known.owner}, last heartbeat {known.silent_for:.0f} s ago",
             "stop that mover first",
         )
-    return target.progress.take(task, f"process {os.getpid()} on {socket.gethostname()}")
+    return target.progress.take(task, owner())
+
+
+def owner() -> str:
+    """How this process is named to others that want its task."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def _require_own(target: Target, fence: Fence) -> None:

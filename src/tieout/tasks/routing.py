@@ -67,6 +67,16 @@ def _one_by_one(names: Names, request: TableRequest) -> list[TableRequest]:
     return [replace(request, source=str(table)) for table in matching_tables(names, request)]
 
 
+def cannot_restart(name: str, route: Route | None, routed: Sequence[Route]) -> str | None:
+    """Why a table can't be copied again alone, if it can't. `route` is its own, if it has one."""
+    if route is None:
+        return f"{name} can't be copied again: the task does not have it, or it is gone"
+    others = [each.source for each in routed if each.target == route.target and each is not route]
+    if others:
+        return f"{name} can't be copied again alone: {route.target} holds rows of {others[0]}, too"
+    return None
+
+
 def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
     """Refuses request fields that a move ignores today: it would move other rows than the user asked for."""
     for request in requests:

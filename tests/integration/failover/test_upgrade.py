@@ -11,6 +11,7 @@ import pytest
 from tests.integration.failover import own_servers as own
 from tests.integration.failover.cases import goes_on, is_lost
 from tests.integration.failover.tasks import DATABASE, Task
+from tieout.connectors.sql.progress import LAYOUT
 from tieout.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ AS_IT_WAS = r"""
 UPDATE _tieout.tieout_progress SET
   began = regexp_replace(began, '[#~!].*$', ''), applied = regexp_replace(applied, '[#~!].*$', '');
 UPDATE _tieout.tieout_chunks SET held = regexp_replace(held, '[#~!].*$', '');
-ALTER TABLE _tieout.tieout_progress DROP COLUMN batch_end;
+DROP VIEW _tieout.tieout_table_versions;
+DROP TABLE _tieout.tieout_lanes, _tieout.tieout_restarts;
+ALTER TABLE _tieout.tieout_progress DROP COLUMN batch_end, DROP COLUMN shown, DROP COLUMN committed, DROP COLUMN batch;
+ALTER TABLE _tieout.tieout_columns DROP COLUMN target_table, DROP COLUMN follows;
 DROP TABLE _tieout.tieout_version"""
 """The first layout, with positions as they were kept then."""
 
@@ -47,7 +51,7 @@ def test_it_is_upgraded_where_the_log_proves_it(task: Task) -> None:
     task.target.execute(DATABASE, AS_IT_WAS)
     task.write(range(20, 30))
     goes_on(task)
-    assert layout(task) == 3
+    assert layout(task) == LAYOUT
     ((applied,),) = task.target.rows(DATABASE, "SELECT applied FROM _tieout.tieout_progress")
     assert "#" in applied
     goes_on(task)
@@ -57,7 +61,7 @@ def test_an_upgrade_that_was_interrupted_goes_on(task: Task) -> None:
     task.target.execute(DATABASE, "DROP TABLE _tieout.tieout_version")
     task.write(range(20, 30))
     goes_on(task)
-    assert layout(task) == 3
+    assert layout(task) == LAYOUT
 
 
 def test_the_second_layout_is_upgraded(task: Task) -> None:
@@ -67,7 +71,7 @@ def test_the_second_layout_is_upgraded(task: Task) -> None:
     goes_on(task)
     task.target.execute(DATABASE, "VACUUM FULL keyed")
     goes_on(task)
-    assert layout(task) == 3
+    assert layout(task) == LAYOUT
 
 
 def test_it_is_refused_where_nothing_proves_it(spark: SparkSession, postgres: Server, tmp_path: Path) -> None:
@@ -83,8 +87,8 @@ def test_it_is_refused_where_nothing_proves_it(spark: SparkSession, postgres: Se
 
 
 def test_a_newer_layout_is_left_alone(task: Task) -> None:
-    task.target.execute(DATABASE, "UPDATE _tieout.tieout_version SET version = 4")
+    task.target.execute(DATABASE, f"UPDATE _tieout.tieout_version SET version = {LAYOUT + 1}")
     with pytest.raises(UnsupportedError, match="newer version of Tieout"):
         task.run()
-    assert layout(task) == 4
-    task.target.execute(DATABASE, "UPDATE _tieout.tieout_version SET version = 3")
+    assert layout(task) == LAYOUT + 1
+    task.target.execute(DATABASE, f"UPDATE _tieout.tieout_version SET version = {LAYOUT}")

@@ -61,17 +61,8 @@ def test_a_mover_was_killed_while_it_made_its_tables(ahead: Ahead) -> None:
     ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     with closing(open_target(parse_url(ahead.target.url))) as target:
         target.prepare()
-        names = (
-            "table_versions",
-            "version",
-            "last_rows",
-            "chunks",
-            "columns",
-            "stopped",
-            "tables",
-            "versions",
-            "lanes",
-        )
+        records = ("last_rows", "chunks", "columns", "stopped", "tables", "versions", "lanes", "restarts")
+        names = ("table_versions", "version", *records)
         for name in (*names, "progress", "fence"):  # the one that is made last goes first
             assert prevents(ahead.look("t")) == {}
             kind = "VIEW" if name == "table_versions" else "TABLE"
@@ -334,12 +325,12 @@ def test_the_command(ahead: Ahead, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert run("moved", "-o", "json") == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["kind"], told["ready"], told["problems"], told["tables"]) == ("preflight", True, [], [])
-    assert told["move"]["delivery"] == "at-least-once"
+    assert told["move"]["delivery"] == "exactly-once"
     (table,) = told["move"]["tables"]
-    assert (table["state"], table["key"], table["target_level"]) == ("missing", ["id"], "unique-key")
+    assert (table["state"], table["key"], table["target_level"]) == ("missing", ["id"], "transaction")
     assert run("moved") == 0
     text = capsys.readouterr().out
-    assert "ready: 1 table to move, at-least-once" in text
+    assert "ready: 1 table to move, exactly-once" in text
     assert f"{ahead.source.name}.t → public.t: will be created" in text
     assert run("verified", "-o", "json") == 0
     told = json.loads(capsys.readouterr().out)

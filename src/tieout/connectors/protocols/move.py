@@ -236,6 +236,11 @@ class Source(Protocol):
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         """Makes the source retain the log of these tables. Returns the position from which on it does."""
 
+    def add_tables(self, task: str, tables: Sequence[TableName]) -> None:
+        """Makes a log that has begun have the changes of these tables, too. A log that begins later lacks none that
+        this one has not.
+        """
+
     def log(self, task: str) -> ChangeLog:
         """Returns the task's change log for executors."""
 

@@ -91,6 +91,7 @@ class ProgressTables:
                 f"{name}, heard BIGINT NOT NULL, began {long_text}, applied {long_text}, batch_end {long_text}, "
                 f"shown {long_text}, committed BIGINT, batch BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (task)",
             ),
+            ("restarts", f"{name}, source_table {text} NOT NULL, PRIMARY KEY (task, source_table)"),
             (
                 "lanes",
                 f"{name}, lane {text} NOT NULL, target_tables {long_text} NOT NULL, share INT, shares INT NOT NULL, "
@@ -376,13 +377,15 @@ class ProgressTables:
             self._write_versions(task, own)
 
     def lanes(self, task: str) -> list[LaneProgress]:
-        """The lanes that are ahead of the task: they have merged more batches than all have."""
+        """The lanes that are ahead of the task: they have merged more of the log than all have."""
+        known = self.read(task)
+        low = None if known is None else known.reached
         rows = self.session.rows(
-            f"SELECT l.target_tables, l.share, l.shares, l.applied, l.batch FROM {self.table('lanes')} l "
-            f"JOIN {self.table('progress')} p ON p.task = l.task WHERE l.task = %s AND l.batch > p.batch ORDER BY 1, 2",
+            f"SELECT target_tables, share, shares, applied, batch FROM {self.table('lanes')} WHERE task = %s "
+            "ORDER BY batch, lane",
             [task],
         )
-        return [
+        found = [
             LaneProgress(
                 Lane(tuple(json.loads(tables)), None if share is None else int(share), int(of)),
                 Position(at),
@@ -390,12 +393,28 @@ class ProgressTables:
             )
             for tables, share, of, at, batch in rows
         ]
+        # One of another log was proven to be in the log that the source has now; the task's own position is next.
+        return [
+            each for each in found if low is None or not (low.is_same_log(each.applied) and low.reaches(each.applied))
+        ]
+
+    def keep_lanes(self, fence: Fence, ahead: Sequence[LaneProgress]) -> None:
+        """Forgets all lanes but these."""
+        names = {each.lane.name for each in ahead}
+        with self.together(fence):
+            rows = self.session.rows(f"SELECT lane FROM {self.table('lanes')} WHERE task = %s", [fence.task])
+            for (name,) in rows:
+                if name not in names:
+                    self.session.execute(
+                        f"DELETE FROM {self.table('lanes')} WHERE task = %s AND lane = %s", [fence.task, name]
+                    )
 
     def join_lanes(self, fence: Fence) -> int:
         """Forgets all lanes: they are where the task is. Returns the number of the last batch that lanes merged."""
-        with self.together(fence):
-            self.session.execute(f"DELETE FROM {self.table('lanes')} WHERE task = %s", [fence.task])
-            ((batch,),) = self.session.rows(f"SELECT batch FROM {self.table('progress')} WHERE task = %s", [fence.task])
+        if self.session.rows(f"SELECT 1 FROM {self.table('lanes')} WHERE task = %s LIMIT 1", [fence.task]):
+            with self.together(fence):
+                self.session.execute(f"DELETE FROM {self.table('lanes')} WHERE task = %s", [fence.task])
+        ((batch,),) = self.session.rows(f"SELECT batch FROM {self.table('progress')} WHERE task = %s", [fence.task])
         return int(batch)
 
     def rebase_lane(self, fence: Fence, lane: Lane, now: Position) -> None:
@@ -541,6 +560,47 @@ class ProgressTables:
             for name, ordinal, low, high, held, snapshot, count in rows
             if name in names
         ]
+
+    # ---------------------------------------------------------------------------- tables that come and start over
+
+    def request_restart(self, task: str, source: str) -> None:
+        """Asks the task's mover, now or later, to copy a table of the source again."""
+        if source not in self.restarts(task):
+            self.session.execute(f"INSERT INTO {self.table('restarts')} VALUES (%s, %s)", [task, source])
+
+    def restarts(self, task: str) -> set[str]:
+        """The source tables that are to be copied again."""
+        rows = self.session.rows(f"SELECT source_table FROM {self.table('restarts')} WHERE task = %s", [task])
+        return {str(name) for (name,) in rows}
+
+    def cancel_restart(self, fence: Fence, source: str) -> None:
+        with self.together(fence):
+            self.session.execute(
+                f"DELETE FROM {self.table('restarts')} WHERE task = %s AND source_table = %s", [fence.task, source]
+            )
+
+    def forget_table(self, fence: Fence, source: str, target: TableName | None) -> None:
+        """Forgets a table of the source and what was asked for it, as if the task had never had it."""
+        with self.together(fence):
+            for table in ("chunks", "columns", "stopped", "tables", "restarts"):
+                self.session.execute(
+                    f"DELETE FROM {self.table(table)} WHERE task = %s AND source_table = %s", [fence.task, source]
+                )
+            for table in ("last_rows", "versions") if target is not None else ():
+                self.session.execute(
+                    f"DELETE FROM {self.table(table)} WHERE task = %s AND target_table = %s", [fence.task, str(target)]
+                )
+
+    def hand_over(self, fence: Fence, joining: Fence) -> None:
+        """Gives the tables of a task to another one, which is at the same position, and forgets the first."""
+        with self.together(fence):
+            self.check(joining)
+            for table in ("chunks", "columns", "stopped", "tables", "last_rows", "versions"):
+                self.session.execute(
+                    f"UPDATE {self.table(table)} SET task = %s WHERE task = %s", [fence.task, joining.task]
+                )
+            for table in ("lanes", "restarts", "progress", "fence"):
+                self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [joining.task])
 
     def forget(self, task: str) -> bool:
         """Removes the task. Returns True if it was the last one, and then the tables are gone, too."""

@@ -94,7 +94,7 @@ class SqlTarget(ABC):
     def _drop_stages(self, task: str, upto: int | None = None) -> None:
         """Drops the stages of this mover and of earlier ones: another mover may have taken over since."""
         prefix = stage_prefix(task)
-        for name in self.tables_like(prefix):
+        for name in sorted(self.tables_like(prefix)):
             found = _STAGE_NAME.fullmatch(name.removeprefix(prefix))
             if found is not None and (upto is None or int(found[1]) <= upto):
                 self.session.execute(f"DROP TABLE IF EXISTS {self.session.table(TableName(self.schema, name))}")

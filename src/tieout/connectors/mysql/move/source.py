@@ -100,6 +100,9 @@ class MySQLSource:
             return proven(self.url, begin)
         return begin
 
+    def add_tables(self, task: str, tables: Sequence[TableName]) -> None:
+        """Does nothing: the log has the changes of all tables."""
+
     def log(self, task: str) -> BinlogLog:
         return BinlogLog(self.url)
 

@@ -84,6 +84,10 @@ class PostgresSource:
         slot.drop(self.url, name, name)
         return slot.create(self.url, name, name, tables)
 
+    def add_tables(self, task: str, tables: Sequence[TableName]) -> None:
+        # Whoever creates a slot afterwards waits for the transactions that were open before.
+        slot.add_tables(self.url, _name(task), tables)
+
     def log(self, task: str) -> PostgresLog:
         return PostgresLog(self.url, _name(task), _name(task))
 

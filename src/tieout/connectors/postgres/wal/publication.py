@@ -85,6 +85,22 @@ def publish(connection: Any, publication: str, tables: Sequence[TableName]) -> N
         note(connection, publication)
 
 
+def publish_more(connection: Any, publication: str, tables: Sequence[TableName]) -> None:
+    """Makes the publication cover these tables, too, and records how they are now. The others stay as they were."""
+    _require_identities(connection, tables)
+    name = quoting.name(publication)
+    with connection.transaction():
+        published = _states(connection, publication)
+        for table in tables:
+            if table not in published:
+                connection.execute(f"ALTER PUBLICATION {name} ADD TABLE {quoting.table(table)}")
+        row = connection.execute(_NOTED, [publication]).fetchone()
+        noted: dict[str, _State] = json.loads((row and row[0]) or "{}")
+        now = _states(connection, publication)
+        noted.update({str(table): now[table] for table in tables})
+        _note(connection, publication, noted)
+
+
 def unpublish(connection: Any, publication: str) -> None:
     connection.execute(f"DROP PUBLICATION IF EXISTS {quoting.name(publication)}")
 
@@ -137,8 +153,12 @@ _State = dict[str, Any]
 
 def note(connection: Any, publication: str) -> None:
     """Records the current definitions of the publication's tables."""
-    text = json.dumps({str(name): state for name, state in _states(connection, publication).items()})
-    connection.execute(f"COMMENT ON PUBLICATION {quoting.name(publication)} IS {quoting.text(text)}")
+    _note(connection, publication, {str(name): state for name, state in _states(connection, publication).items()})
+
+
+def _note(connection: Any, publication: str, states: dict[str, _State]) -> None:
+    text = quoting.text(json.dumps(states))
+    connection.execute(f"COMMENT ON PUBLICATION {quoting.name(publication)} IS {text}")
 
 
 def coverage(connection: Any, publication: str, tables: Sequence[TableName]) -> LogCoverage:

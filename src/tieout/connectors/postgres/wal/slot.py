@@ -23,7 +23,7 @@ from tieout.connectors.postgres.errors import (
     translated,
 )
 from tieout.connectors.postgres.wal import write_ahead_log
-from tieout.connectors.postgres.wal.publication import publish, unpublish
+from tieout.connectors.postgres.wal.publication import publish, publish_more, unpublish
 from tieout.connectors.postgres.wal.write_ahead_log import IDENTITY
 from tieout.errors import LogLostError, UsageError
 from tieout.model.positions import Position
@@ -99,6 +99,12 @@ def create(url: EndpointUrl, slot: str, publication: str, tables: Sequence[Table
         begin = slot_state(connection, url, slot).confirmed
         write_ahead_log.marked(connection)  # a first transaction, which identifies the log later
         return begin
+
+
+def add_tables(url: EndpointUrl, publication: str, tables: Sequence[TableName]) -> None:
+    """Publishes these tables, too, and records their present definitions."""
+    with _session(url) as connection:
+        publish_more(connection, publication, tables)
 
 
 def drop(url: EndpointUrl, slot: str, publication: str) -> None:

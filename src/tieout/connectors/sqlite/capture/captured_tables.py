@@ -26,14 +26,32 @@ def begin(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> Position:
         _forget(session, task)
         capture = _Capture(url, session)
         capture.adapt()
-        for name in wanted:
-            if not session.rows(f"SELECT 1 FROM {WANTED} WHERE source_table = ?", [name.name]):
-                capture.add(name.name)
-            session.execute(f"INSERT INTO {WANTED} VALUES (?, ?)", [task, name.name])
-        _note_schema(session)
+        _want(session, capture, task, wanted)
         begin = log_tables.end(session.rows)
         session.execute(f"INSERT INTO {READERS} VALUES (?, ?)", [task, begin.offset])
         return begin
+
+
+def add(url: EndpointUrl, task: str, wanted: Sequence[TableName]) -> None:
+    """Captures these tables, too, for a task whose capture has begun."""
+    with transaction(url) as session:
+        capture = _Capture(url, session)
+        for name in wanted:  # a table that was dropped took its triggers with it
+            if set(capture.kept_triggers(name.name)) != set(names(name.name)):
+                session.execute(f"DELETE FROM {WANTED} WHERE source_table = ?", [name.name])
+        capture.adapt()
+        _want(session, capture, task, wanted)
+
+
+def _want(session: SQLiteSession, capture: _Capture, task: str, wanted: Sequence[TableName]) -> None:
+    for name in wanted:
+        tasks = [task for (task,) in session.rows(f"SELECT task FROM {WANTED} WHERE source_table = ?", [name.name])]
+        if not tasks:
+            _drop_triggers(session, name.name)
+            capture.add(name.name)
+        if task not in tasks:
+            session.execute(f"INSERT INTO {WANTED} VALUES (?, ?)", [task, name.name])
+    _note_schema(session)
 
 
 def upgrade(url: EndpointUrl) -> None:
@@ -120,7 +138,7 @@ class _Capture:
 
     def _adapt(self, described: Table, shape: int, before: tuple[str, ...]) -> None:
         table = captured(described, self._session.rows)
-        kept = self._kept_triggers(table.name)
+        kept = self.kept_triggers(table.name)
         if kept.keys() != set(names(table.name)):
             raise LogLostError(
                 f"{self._url.redacted()}: {described.name} has lost its capture triggers; was the table dropped?",
@@ -138,7 +156,7 @@ class _Capture:
     def _describe(self, name: str) -> Table:
         return self._endpoint.describe([TableName("main", name)])[0]
 
-    def _kept_triggers(self, table: str) -> dict[str, str]:
+    def kept_triggers(self, table: str) -> dict[str, str]:
         found = self._session.rows(
             "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", [table]
         )

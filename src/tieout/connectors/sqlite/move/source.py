@@ -76,6 +76,9 @@ class SQLiteSource:
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         return captured_tables.begin(self.url, task, tables)
 
+    def add_tables(self, task: str, tables: Sequence[TableName]) -> None:
+        captured_tables.add(self.url, task, tables)
+
     def log(self, task: str) -> SQLiteLog:
         return SQLiteLog(self.url, task)
 

@@ -1,0 +1,424 @@
+"""Moves tables: plans, copies, creates indexes, follows. Whatever ends it, the next one resumes where the target is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.connectors.protocols.move import Source, StageTable, Target
+from tieout.errors import TieoutError, UnsupportedError, WriteError
+from tieout.failpoints import reach
+from tieout.meta.positions import Moves
+from tieout.model.levels import Levels
+from tieout.model.moves import Chunk, Consistency, Fence, Transfer
+from tieout.model.positions import Position
+from tieout.model.requests import MoveRequest
+from tieout.model.tables import TableName
+from tieout.model.types import TypeName
+from tieout.move.create_tables import TableCreator
+from tieout.move.follow import Follower, LogBatches
+from tieout.move.lanes import LanePlan
+from tieout.move.merger import Merger
+from tieout.move.plan import Planner
+from tieout.move.resume import START_OVER, Resume
+from tieout.move.retry import Retry
+from tieout.move.schema_changes import Adapter, Incompatible, TableProblem, TableProblemFound
+from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
+from tieout.move.snapshot_overlap import SnapshotOverlap
+from tieout.move.staging import StagedLogBatch
+from tieout.move.status import StatusKeeper
+from tieout.move.transformed_rows import run_transformed
+from tieout.runtime.control import HoldingControl
+from tieout.runtime.dispatch import rate_of_a_task, slots
+from tieout.runtime.throttle import Throttle
+
+_LAG_SECONDS = 2.0
+_RETENTION_SECONDS = 60.0
+_SOME_BATCHES = 8
+T = TypeVar("T")
+
+
+class AllStopped(UnsupportedError):
+    """No table is left to move."""
+
+
+class TablesChanged(Exception):
+    """The task has other tables than when the mover planned it: some were created, or are to be copied again."""
+
+
+@dataclass
+class TableMover:
+    """Copies and follows tables of a task, whose fence this mover has. `show` gets the status each time it changes.
+
+    `changed` returns whether the task has other tables by now. `only`: the tables of the source to move; None: all of
+    the task that have no other mover.
+    """
+
+    request: MoveRequest
+    levels: Levels
+    endpoints: tuple[Endpoint, Endpoint]
+    source: Source
+    target: Target
+    open_target: Callable[[], Target]
+    fence: Fence
+    moves: Moves
+    status: StatusKeeper
+    control: HoldingControl
+    throttle: Throttle
+    show: Callable[[StatusKeeper], None]
+    changed: Callable[[], bool] = lambda: False
+    only: frozenset[TableName] | None = None
+    transfers: list[Transfer] = field(init=False, default_factory=list)
+    late: frozenset[TableName] = field(init=False, default=frozenset())
+    """Tables that were created after the task began, or are copied again."""
+    _lag_read_at: float = field(init=False, default=0.0)
+    _retention_read_at: float = field(init=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        self._resume = Resume(
+            self.request.task, self.levels.delivery, self.source, self.target, self.fence, self.moves, self.status
+        )
+        self.creator = TableCreator(self.source, self.target, self.fence, self._same_engine)
+
+    def plan(self) -> None:
+        """Finds the tables, creates those that are missing, and begins their log. Can be called again."""
+        planner = Planner(self.request, self.endpoints, self.creator, self.fence, self.only)
+        self.transfers = planner.transfers()
+        self.late = frozenset(planner.late)
+        self.status.changed_before(self.target.progress.versions(self.request.task))
+        self.status.stopped_before(planner.stopped_before())
+        if not self.late:
+            self._refuse_if_all_stopped()
+        self._begin_log()
+        self.retried(self._start)  # raises for a lost log before a row is copied
+        self._read_retention()
+        self.status.planned(self.transfers, self._chunks())
+        self.retried(self._watch_targets)
+
+    def copy(self, spark: SparkSession) -> None:
+        """Copies all chunks that are left, and then creates indexes."""
+        self._copy_retried(spark)
+        reach("after-copy")
+        self.index(spark)
+
+    def index(self, spark: SparkSession) -> None:
+        # A connection that was idle while rows were copied may be gone by now.
+        self.retried(lambda: self.creator.index(spark, self.transfers))
+        self.retried(lambda: self.target.mark_altered(self.fence, self.transfers))
+
+    def copy_wave(self, spark: SparkSession) -> bool:
+        """Copies as many chunks as Spark has slots. Returns whether some are left."""
+        self._copy_retried(spark, slots(spark))
+        return any(chunk.held is None for chunk in self._chunks())
+
+    def catch_up(self, spark: SparkSession) -> None:
+        """Applies everything that is in the log at this moment."""
+        self.follow(spark, self.retried(self._log.now))
+
+    def finish(self) -> None:
+        """Adds constraints, and marks the tables as following: they are at one position."""
+        self.retried(self._finish)
+
+    def reached(self) -> Position:
+        """The position that all rows have reached."""
+        known = self.retried(lambda: self.target.progress.read(self.request.task))
+        assert known is not None
+        assert known.reached is not None
+        return known.reached
+
+    def next_ends(self, upto: Position) -> Position:
+        """Some batches after the position that is reached, but not beyond `upto`."""
+        ends = self.retried(lambda: self._log.ends(self.reached(), self.request.options.batch_bytes, _SOME_BATCHES))
+        return upto if not ends or ends[-1].reaches(upto) else ends[-1]
+
+    def highest_chunk(self) -> Position | None:
+        """From here on the tables show whole transactions; None without tables."""
+        chunks = self.target.progress.chunks(self.request.task, self._names)
+        return _highest(chunks) if chunks else None
+
+    @property
+    def _log(self) -> ChangeLog:
+        return self.source.log(self.request.task)
+
+    @property
+    def _names(self) -> list[TableName]:
+        return [transfer.source.name for transfer in self.transfers]
+
+    def _begin_log(self) -> None:
+        known = self.target.progress.read(self.request.task)
+        assert known is not None
+        if known.began is None:
+            self.target.progress.begin_at(self.fence, lambda: self.source.begin_log(self.request.task, self._names))
+
+    def _chunks(self) -> list[Chunk]:
+        known = self.target.progress.chunks(self.request.task, self._names)
+        planned = {chunk.table for chunk in known}
+        for transfer in self.transfers:
+            if transfer.source.name not in planned:
+                chunks = plan_chunks(self.endpoints[0], transfer, self.request.options.chunk_rows)
+                self.target.progress.plan_chunks(self.fence, chunks)
+        return self.target.progress.chunks(self.request.task, self._names)
+
+    def _refuse_if_all_stopped(self) -> None:
+        """UnsupportedError if earlier movers have stopped every table."""
+        if not self.transfers:
+            reason = self.status.stopped_tables[0].stopped
+            raise AllStopped(f"every table of the task {self.request.task} is stopped: {reason}", START_OVER)
+
+    def _copy_retried(self, spark: SparkSession, most: int | None = None) -> None:
+        """Copies, `most` chunks at most; after an outage, resumes with the chunks that are left."""
+        retry = Retry(self.target, self.status, self.control, self.show)
+        while True:
+            try:
+                chunks = self._chunks()
+                self.status.planned(self.transfers, chunks)
+                retry.reached(sum(chunk.held is not None for chunk in chunks))
+                return self._copy(spark, chunks, most)
+            except TieoutError as error:
+                retry.wait(error)
+
+    def retried(self, work: Callable[[], T]) -> T:
+        """Returns what the work returns, with retries; it must do no harm if it is done twice."""
+        retry = Retry(self.target, self.status, self.control, self.show)
+        while True:
+            try:
+                return work()
+            except TieoutError as error:
+                retry.wait(error)
+
+    def _finish(self) -> None:
+        if (highest := self.highest_chunk()) is not None:
+            self.status.consistent_from = str(highest)
+        self.status.remarks += self.creator.finish(self.transfers)
+        self.target.mark_altered(self.fence, self.transfers)
+        self.target.progress.mark_following(self.fence, self._names)
+
+    def _start(self) -> tuple[Position, Position | None]:
+        return self._resume.start(self._names)
+
+    def _copy(self, spark: SparkSession, chunks: Sequence[Chunk], most: int | None) -> None:
+        by_name = {transfer.source.name: transfer for transfer in self.transfers}
+        reader, loader = self.source.chunk_source(), self.target.loader()
+        rate = rate_of_a_task(spark, self.request.options.max_rows_per_second)
+        work = [
+            CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._same_engine, rate)
+            for chunk in chunks
+            if chunk.held is None
+        ][:most]
+        if not work:
+            return
+        self.status.become("copying")
+
+        def copied(piece: CopyChunk, result: ChunkCopied) -> None:
+            self.status.copied(piece.chunk, result.rows)
+            self.show(self.status)
+            self.control.hold()
+
+        def failed(piece: CopyChunk, error: TieoutError) -> bool:
+            """A table whose rows don't fit is stopped, and the others go on; the last one ends the move."""
+            is_last = len(self.transfers) == 1 and self.only is None
+            if is_last or not isinstance(error, WriteError | UnsupportedError):
+                return False
+            self._stop_table(piece.transfer, str(error))
+            return True
+
+        for run, wanted in ((run_plain, False), (run_transformed, True)):
+            pieces = [piece for piece in work if (piece.transfer.shape is not None) is wanted]
+            copy_chunks(spark, pieces, run, copied, failed)
+
+    @property
+    def _same_engine(self) -> bool:
+        return self.endpoints[0].capabilities.family == self.endpoints[1].capabilities.family
+
+    def follow(self, spark: SparkSession, goal: Position | None, *, exact: bool = False) -> bool:
+        """Follows the log until it reaches the goal; without one until it is stopped. Resumes where the target is.
+
+        If the source has another log by now, the end of that log is the goal. Returns False only if the goal is `exact`
+        (this very position) and the source has another log.
+        """
+        retry = Retry(self.target, self.status, self.control, self.show)
+        while True:
+            try:
+                start, batch_end = self._start()
+                self._watch_targets()
+                retry.reached(start)
+                if goal is not None and not start.is_same_log(goal):
+                    if exact:
+                        return False
+                    goal = self._log.now()
+                # Up to an exact position, a batch is applied in part: the rest of it is another batch.
+                problem = self._followed(spark, start, None if exact else batch_end, goal)
+                if problem is None:
+                    return True
+                self._adapt_or_stop_table(spark, problem)
+            except TieoutError as error:
+                retry.wait(error)
+
+    def _followed(
+        self, spark: SparkSession, start: Position, batch_end: Position | None, goal: Position | None
+    ) -> TableProblem | None:
+        """Returns the problem of a table that kept it from the goal, if any. `batch_end`: of a batch to apply again."""
+        stages = self.target.make_stages(self.fence, self.transfers)
+        try:
+            self._watch(start)
+            start = self._level_lanes(spark, start, stages)
+            batch = self.target.progress.join_lanes(self.fence)
+            plan = self._lane_plan()
+            if batch_end is not None and not start.reaches(batch_end):
+                with self._following(spark, start, stages, plan, batch) as follower:
+                    follower.replay(batch_end)
+                start = follower.merger.applied
+            with self._following(spark, start, stages, plan, batch) as follower:
+                if goal is None:
+                    follower.run(self._check_between_batches)
+                else:
+                    follower.catch_up(goal, self.control.hold)
+        except TableProblemFound as found:
+            return found.problem
+        return None
+
+    def _lane_plan(self) -> LanePlan:
+        options, consistency = self.request.options, self.levels.consistency
+        joined = self.target.joined_keys(self.transfers) if consistency is Consistency.ROW else {}
+        return LanePlan.of(consistency, self.transfers, joined, self._connections(options.merge_connections))
+
+    def _connections(self, wanted: int) -> int:
+        return wanted if self.target.writers is None else min(wanted, self.target.writers)
+
+    def _level_lanes(self, spark: SparkSession, start: Position, stages: dict[TableName, StageTable]) -> Position:
+        """Takes lanes that an earlier mover left behind to where the others are. Returns that position.
+
+        They merge what the lanes ahead have merged, in the same steps, and those merge nothing twice.
+        """
+        while ahead := self.target.progress.lanes(self.request.task):
+            nearest = min(ahead, key=lambda each: each.batch)
+            plan = LanePlan.as_stored(self.transfers, ahead)
+            with self._following(spark, start, stages, plan, nearest.batch - 1) as follower:
+                follower.replay(nearest.applied)
+            start = follower.merger.applied
+        return start
+
+    @contextmanager
+    def _following(
+        self, spark: SparkSession, start: Position, stages: dict[TableName, StageTable], plan: LanePlan, batch: int
+    ) -> Iterator[Follower]:
+        """A follower for the block, which has ended all of its merges when the block ends. `batch`: the last one."""
+        options = self.request.options
+        batches = LogBatches(
+            self._log,
+            start,
+            options.batch_bytes,
+            options.poll_seconds,
+            self.source.chunk_source(),
+            self.target.loader(),
+            self._overlaps(),
+            plan.shares,
+            self._same_engine,
+            stages,
+        )
+        merger = Merger(
+            self.target,
+            self.open_target,
+            self.fence,
+            self.levels.delivery,
+            plan,
+            self._connections(options.merge_connections),
+            start,
+            batch,
+            self._resume.keep_batch,
+            self._applied,
+        )
+        try:
+            yield Follower(spark, batches, merger, self.control.hold)
+        finally:
+            merger.close()
+
+    def _adapt_or_stop_table(self, spark: SparkSession, problem: TableProblem) -> None:
+        """Follows added columns from the position where they were added; any other problem stops its table."""
+        if problem.exact and not self.follow(spark, problem.before, exact=True):
+            return  # the source has another log, which reports it at another position
+        found = [transfer for transfer in self.transfers if transfer.source.name == problem.table]
+        if not found:
+            return  # another problem has stopped it on the way
+        (transfer,), reason = found, problem.reason
+        if problem.columns is not None:
+            adapter = Adapter(self.source, self.target, self.fence, self.endpoints, self._same_engine)
+            try:
+                adapted = adapter.adapted(transfer, problem.columns, problem.defaults)
+                self.transfers = [adapted if t is transfer else t for t in self.transfers]
+                columns = adapted.source.column_names
+                self.target.progress.plan_columns(self.fence, problem.table, columns, adapted.target.name)
+                self.target.mark_altered(self.fence, [adapted])
+                return
+            except Incompatible as error:
+                reason = f"{problem.reason}: {error}"
+        self._stop_table(transfer, reason)
+
+    def _stop_table(self, transfer: Transfer, reason: str) -> None:
+        self.target.progress.stop_table(self.fence, transfer.source.name, reason)
+        self.transfers.remove(transfer)
+        self.status.stopped(transfer.source.name, reason)
+        if not self.transfers:
+            raise AllStopped(reason, START_OVER)
+
+    def _watch_targets(self) -> None:
+        """Stops tables whose rows are older than the progress: they were restored without it."""
+        chunks = self.target.progress.chunks(self.request.task, self._names)
+        for table, reason in self.target.restored_tables(self.fence, self.transfers, chunks).items():
+            (transfer,) = (each for each in self.transfers if each.source.name == table)
+            self._stop_table(transfer, f"{reason}: it was restored or created again without the progress of the task")
+
+    def _overlaps(self) -> dict[TableName, SnapshotOverlap]:
+        chunks = self.target.progress.chunks(self.request.task, self._names)
+        found = {}
+        for transfer in self.transfers:
+            own = [chunk for chunk in chunks if chunk.table == transfer.source.name]
+            columns = [transfer.reads.source_columns[place] for place in transfer.reads.key]
+            integer = len(columns) == 1 and columns[0].type.name is TypeName.INTEGER
+            found[transfer.source.name] = SnapshotOverlap.of(own, integer=integer)
+        return found
+
+    def _check_between_batches(self, applied: Position) -> bool:
+        """Every few seconds, reads how far the log goes on. Stopped if another terminal wants that; never done."""
+        if time.monotonic() - self._lag_read_at > _LAG_SECONDS:
+            self._lag_read_at = time.monotonic()
+            if time.monotonic() - self._retention_read_at > _RETENTION_SECONDS:
+                self._read_retention()
+            with suppress(TieoutError):  # the next batch reports what is wrong with the source
+                self.status.set_lag(self._log.lag(applied))
+                self._watch(applied)
+                self.show(self.status)
+                if self.changed():
+                    raise TablesChanged
+        self.control.check()
+        return False
+
+    def _read_retention(self) -> None:
+        self._retention_read_at = time.monotonic()
+        with suppress(TieoutError):
+            self.status.set_retention(self.source.retention(self.request.task))
+
+    def _watch(self, applied: Position) -> None:
+        """TableProblemFound if a table has changed in a way that its log does not report."""
+        found = self._log.coverage(self._names)
+        for table, reason in found.reasons.items():
+            raise TableProblemFound(TableProblem(table, f"{table}: {reason}", applied))
+        self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]
+
+    def _applied(self, staged: StagedLogBatch, remarks: list[str]) -> None:
+        self.throttle.moved(staged.rows)
+        self.status.applied(staged, remarks)
+        self.show(self.status)
+
+
+def _highest(chunks: Sequence[Chunk]) -> Position:
+    """From here on the target shows whole transactions: every chunk was read at this position or an earlier one."""
+    held = [chunk.held for chunk in chunks if chunk.held is not None]
+    return max((each.settled or each.position for each in held), key=lambda position: position.place)
