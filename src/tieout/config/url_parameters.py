@@ -104,7 +104,8 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
         "debezium": {
             "key": Parameter("the columns that identify a row, by table: `orders:id,lines:order_id+number`", _keys),
             "unavailable_value": Parameter(
-                "what Debezium writes for a large value that did not change (its `unavailable.value.placeholder`)", _text
+                "what Debezium writes for a large value that did not change (its `unavailable.value.placeholder`)",
+                _text,
             ),
         },
         "lake": _COMMON

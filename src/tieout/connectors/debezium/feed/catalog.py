@@ -50,7 +50,9 @@ class FeedTable:
         gone = tuple(each.name for each in self.fields if each.name not in shape.names)
         new = [each for each in shape.fields if each.name not in self.types]
         changed = tuple(
-            each.name for each in shape.fields if each.name in self.types and not alike(self.types[each.name], each.type)
+            each.name
+            for each in shape.fields
+            if each.name in self.types and not alike(self.types[each.name], each.type)
         )
         return replace(
             self,

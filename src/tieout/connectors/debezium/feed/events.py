@@ -165,9 +165,7 @@ def _key(key: Any) -> tuple[str, ...] | None:
     if key is None:
         return None
     if not isinstance(key.get("schema"), dict) or "payload" not in key:
-        raise BadLine(
-            "its key has no schema", "set key.converter.schemas.enable=true, too, and write the events again"
-        )
+        raise BadLine("its key has no schema", "set key.converter.schemas.enable=true, too, and write the events again")
     return tuple(part["field"] for part in key["schema"].get("fields") or ())
 
 

@@ -62,12 +62,16 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the driver knows of a table, for executors. `added`: columns that events before `since` lack."""
+    """What the driver knows of a table, for executors.
+
+    `added`: columns that the table got within the feed, the first offset that has each, and what earlier rows got in
+    it. A column is left out if that is unknown: the mover notices that its events lack it, or got it.
+    """
 
     key: tuple[str, ...]
     told_key: tuple[str, ...] | None
     types: Mapping[str, LogicalType]
-    added: tuple[tuple[str, int, bool, Any], ...]
+    added: tuple[tuple[str, int, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -135,12 +139,9 @@ def log_of(url: EndpointUrl) -> DebeziumLog:
 
 
 def _known(table: FeedTable, key: tuple[str, ...]) -> _Known:
-    return _Known(key, table.key, table.types, tuple(map(_as_added, table.added)))
-
-
-def _as_added(added: Added) -> tuple[str, int, bool, Any]:
-    value, known = added_value(added)
-    return added.field.name, added.since, known, value
+    values = [(added, *added_value(added)) for added in table.added]
+    added = tuple((each.field.name, each.since, value) for each, value, known in values if known)
+    return _Known(key, table.key, table.types, added)
 
 
 def added_value(added: Added) -> tuple[Any, bool]:
@@ -279,15 +280,13 @@ class _Reading:
             table,
             shape.fields,
             tuple(each for each in shape.fields if each.name in key),
-            tuple(added[3] for added in missing),
+            tuple(added[2] for added in missing),
         )
-        plan.problem = _problem(event, shape, known, missing, key)
+        plan.problem = _problem(event, shape, known)
         return plan
 
 
-def _problem(
-    event: Event, shape: Shape, known: _Known | None, missing: Sequence[Any], key: tuple[str, ...]
-) -> Redefined | None:
+def _problem(event: Event, shape: Shape, known: _Known | None) -> Redefined | None:
     """Why events of a shape can't be followed: what their table was is another thing than what it is."""
     if known is None:
         return None
@@ -298,13 +297,9 @@ def _problem(
         return Redefined(event.table, changed=changed)
     if event.key and known.told_key and event.key != known.told_key:
         return Redefined(event.table, reason="the key of its events was changed")
-    lost = [name for name in key if name not in shape.names]
+    lost = [name for name in known.key if name not in shape.names]
     if lost:
         return Redefined(event.table, dropped=tuple(lost))
-    unknown = [added[0] for added in missing if not added[2]]
-    if unknown:
-        reason = f"its events do not tell what rows got in the column {unknown[0]}, which was added later"
-        return Redefined(event.table, reason=reason)
     return None
 
 
@@ -322,9 +317,7 @@ def _decoded(column: Field, value: Any) -> Any:
 
 def _of_key(plan: _Plan, row: Mapping[str, Any]) -> Image:
     """A deleted row. Nothing but its key is certain: what the source did not log comes as NULL, or as a zero."""
-    values = [
-        _decoded(column, row.get(column.name)) if column in plan.key else KEPT for column in plan.fields
-    ]
+    values = [_decoded(column, row.get(column.name)) if column in plan.key else KEPT for column in plan.fields]
     return (*values, *(KEPT for _ in plan.added))
 
 
