@@ -219,10 +219,13 @@ class FeedDatabase:
             return connection.execute(sql).fetchall()
 
     def _publish(self, connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE IF NOT EXISTS _events (number INTEGER PRIMARY KEY, t, op, before, after)")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS _events (number INTEGER PRIMARY KEY AUTOINCREMENT, t, op, before, after)"
+        )
         lines = []
-        for table, op, before, after in connection.execute("SELECT t, op, before, after FROM _events ORDER BY number"):
+        for number, table, op, before, after in connection.execute("SELECT * FROM _events ORDER BY number"):
             topic = self._topic(connection, table)
+            topic.number = number  # each change a transaction: a feed does not tell them anyway
             old, new = (None if row is None else json.loads(row) for row in (before, after))
             if op == "INSERT":
                 lines += topic.created(new)
@@ -233,7 +236,7 @@ class FeedDatabase:
             else:
                 lines += topic.updated(new)
         connection.execute("DELETE FROM _events")
-        made = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '_events' "
+        made = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('_events', 'sqlite_sequence') "
         made += "AND name NOT IN (SELECT tbl_name FROM sqlite_master WHERE type = 'trigger')"
         for (table,) in connection.execute(made).fetchall():
             self._watch(connection, table)

@@ -276,7 +276,10 @@ def _quoted(feeding: Feeding, name: str) -> str:
         (Topic("orders", {"id": INT, "name": TEXT}), "no longer has a column total"),
         (Topic("orders", {**ORDERS.columns, "name": INT}, optional=["total"]), "its column name was changed"),
         (Topic("orders", ORDERS.columns, ("id", "name"), optional=["total"]), "the key of its events was changed"),
-        (ORDERS.with_column("seen", named("int64", "io.debezium.time.Timestamp")), "got a column seen: shop.orders: its events do not tell what rows got"),
+        (
+            ORDERS.with_column("seen", named("int64", "io.debezium.time.Timestamp")),
+            "got a column seen: shop.orders: its events do not tell what rows got",
+        ),
     ],
     ids=["dropped", "retyped", "rekeyed", "unknown default"],
 )
