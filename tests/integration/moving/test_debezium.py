@@ -177,7 +177,7 @@ def test_a_key_from_the_url(to_postgres: Feeding) -> None:
     row = {"order_id": 1, "number": 1, "article": "a"}
     to_postgres.feed.append("lines.ndjson", lines.created(row, {**row, "number": 2}))
     asked = to_postgres.asking("lines")
-    with pytest.raises(UnsupportedError, match="have no key.*key=TABLE"):
+    with pytest.raises(UnsupportedError, match=r"have no key.*key=TABLE"):
         asked.run()
     asked = asked.asking("lines", source=f"{asked.feed.url}?key=lines:order_id+number")
     asked.run()

@@ -1,4 +1,4 @@
-"""Days and moments since 1970 as text, in the proleptic Gregorian calendar and for any year, as PostgreSQL writes them."""
+"""Days and moments since 1970 as text, as PostgreSQL writes them: for any year, in the proleptic Gregorian calendar."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ io.debezium.time.Date counts days. Numbers never pass through a float.
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -46,10 +47,9 @@ def field_type(schema: Mapping[str, Any]) -> tuple[LogicalType, Decode]:
     if (kind, name) in _NAMED:
         meant, precision, decode = _NAMED[kind, name]
         return LogicalType(meant, _short(name), precision), decode
-    if not name or (kind == "string" and name not in _NOT_EXACT):
-        if kind in _PLAIN:
-            meant, precision, decode = _PLAIN[kind]
-            return LogicalType(meant, _short(name) or kind, precision), decode
+    if kind in _PLAIN and (not name or kind == "string"):
+        meant, precision, decode = _PLAIN[kind]
+        return LogicalType(meant, _short(name) or kind, precision), decode
     return LogicalType(TypeName.UNKNOWN, _short(name) or kind), json_text
 
 
@@ -147,8 +147,6 @@ def json_text(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    import json
-
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -221,5 +219,3 @@ _NAMED: Mapping[tuple[str, str], tuple[TypeName, int | None, Decode]] = {
     ("struct", f"{_DATA}VariableScaleDecimal"): (TypeName.DECIMAL, None, _variable_decimal),
 }
 """By type and name. io.debezium.time.MicroDuration is missing on purpose: it counts a month as 30.4375 days."""
-
-_NOT_EXACT = frozenset({f"{_TIME}MicroDuration", f"{_TIME}NanoDuration"})

@@ -90,7 +90,10 @@ def given_keys(url: EndpointUrl) -> dict[str, tuple[str, ...]]:
 
 @dataclass
 class Catalog:
-    """What was found so far; `look` reads what was added since. `bad`: lines that are no events, file:line and why."""
+    """What was found so far; `look` reads what was added since.
+
+    `bad`: lines that are not events, each as file:line and why. `schema`: that of the first event.
+    """
 
     url: EndpointUrl
     tables: dict[TableName, FeedTable] = field(default_factory=dict)

@@ -29,7 +29,7 @@ _loads: Callable[[str], Any] = json.JSONDecoder(parse_float=Decimal, parse_const
 
 
 class BadLine(Exception):
-    """A line that is no event; the message says why, without a value. `fix`: what to do."""
+    """A line that is not an event; the message says why, without a value. `fix`: what to do."""
 
     def __init__(self, reason: str, fix: str = "take the line out, or write it again") -> None:
         super().__init__(reason)
@@ -117,7 +117,7 @@ class LineParser:
         before, after = payload.get("before"), payload.get("after")
         if op in _ROWS and not isinstance(before if op == DELETED else after, dict):
             missing = "before" if op == DELETED else "after"
-            raise BadLine(f"it has no row in `{missing}`", "REPLICA IDENTITY has to tell the key of deleted rows")
+            raise BadLine(f"it has no {missing} row", "REPLICA IDENTITY has to tell the key of deleted rows")
         shape = self._shape(schema) if op in _ROWS else None
         return Event(
             TableName(place, source["table"]),

@@ -156,7 +156,7 @@ class Walk:
 
     @property
     def proof(self) -> str:
-        """Of the lines that were taken so far."""
+        """What proves the position, which is behind the lines that were taken so far."""
         if not self.offset:
             return ""
         return (self._names() + self._chain + _hash(self._chain, self._rest)).hex()

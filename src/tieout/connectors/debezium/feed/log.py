@@ -92,7 +92,8 @@ class DebeziumLog:
     def ends(self, after: Position, most_bytes: int, most: int) -> list[Position]:
         """Each begins where a table is emptied, too: what was staged before need not be taken back."""
         feed = feed_of(self.url)
-        end, found = feed.end(), []
+        end = feed.end()
+        found: list[Position] = []
         if end <= after.offset:
             return []
         with translated(self.url):
@@ -198,7 +199,7 @@ class _Reading:
             event = self._parser.parse(line) if line.strip() else None
         except BadLine as bad:
             yield from self.flush()
-            raise ReadError(f"{self.where(begin)}: the line is no event: {bad.reason}", bad.fix) from None
+            raise ReadError(f"{self.where(begin)}: the line is not an event: {bad.reason}", bad.fix) from None
         if event is None or event.table not in self.tables:
             return
         if event.op == TRUNCATED:
@@ -244,7 +245,7 @@ class _Reading:
 
     def _image(self, plan: _Plan, row: Mapping[str, Any], *, literal: bool) -> Image:
         """`literal`: a row that was read as a whole, in which a text that stands for others is a text."""
-        values = []
+        values: list[Any] = []
         for column in plan.fields:
             value = row.get(column.name, column)
             if value is None:

@@ -72,7 +72,7 @@ class DebeziumSource:
             message = f"{self.url.redacted()} has no events yet, so its tables are unknown"
             yield Problem(Severity.PREVENTS, message, "files of events end in .json, .jsonl or .ndjson")
         for place, bad in catalog.bad:
-            yield Problem(Severity.PREVENTS, f"{place}: the line is no event: {bad.reason}", bad.fix)
+            yield Problem(Severity.PREVENTS, f"{place}: the line is not an event: {bad.reason}", bad.fix)
 
     def retention(self, task: str) -> Retention:
         return Retention(None, None, "the files have to stay as they are as long as the task exists")
@@ -112,7 +112,7 @@ def _notes(table: FeedTable) -> Iterator[Problem]:
     if replaced:
         yield Problem(
             Severity.NOTE,
-            f"{', '.join(replaced)} may be NULL and has a default: Kafka Connect's converter writes it in place of NULL",
+            f"{', '.join(replaced)} may be NULL and has a default, which Kafka Connect writes in place of NULL",
             "unless value.converter.replace.null.with.default=false was set, verify with the database itself",
             table=name,
         )
