@@ -46,6 +46,7 @@ if asked.get("stopped"):
 request = MoveRequest(
     asked["task"], asked["source"], asked["target"], tuple(map(TableRequest, asked["tables"])),
     Delivery(asked["delivery"]), options=MoveOptions(**asked["options"]),
+    **({"consistency": asked["consistency"]} if "consistency" in asked else {}),
 )
 try:
     status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])

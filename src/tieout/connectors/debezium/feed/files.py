@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -80,8 +80,7 @@ class Feed:
             raise LogLostError(f"{self.url.redacted()}: {after} was read, and it ends at {self.end()}", START_OVER)
         walk = Walk(self)
         with translated(self.url):
-            for _ in walk.lines(after.offset):
-                pass
+            walk.skip(after.offset)
         if after.tail and walk.proof != after.tail:
             raise LogLostError(
                 f"{self.url.redacted()}: what was read before {after} is not there any more as it was: a file was "
@@ -133,8 +132,7 @@ class Walk:
         if not self.after.offset:
             return
         if not self.after.tail:
-            for _ in self.lines(self.after.offset):
-                pass
+            self.skip(self.after.offset)
             return
         names, chain, last = (bytes.fromhex(self.after.tail[at : at + 2 * _SIZE]) for at in range(0, 48, 2 * _SIZE))
         self.offset, self._chain = self.after.offset, chain
@@ -165,32 +163,47 @@ class Walk:
     def position(self) -> Position:
         return Position(str(self.offset)).of_log("", tail=self.proof)
 
-    def lines(self, upto: int, *, until: re.Pattern[bytes] | None = None) -> Iterator[bytes]:
-        """Yields the lines up to an offset. Ends before a line with the pattern, unless that is the first one."""
+    def lines(self, upto: int, *, until: Callable[[bytes], bool] = lambda line: False) -> Iterator[bytes]:
+        """Yields the lines up to an offset. Ends before one for which `until` is true, unless it is the first."""
         first = True
         while self.offset < upto:
-            if self._file < 0 or self.offset == self.feed.files[self._file].end:
-                self._next_file()
-            file = self.feed.files[self._file]
-            with file.path.open("rb") as opened:
-                opened.seek(self.offset - file.start)
-                for line in _lines(opened, min(upto, file.end) - self.offset):
-                    if until is not None and not first and until.search(line):
+            with self._opened() as (opened, end):
+                while self.offset < min(upto, end):
+                    line = opened.readline(min(upto, end) - self.offset)
+                    if not first and until(line):
                         return
                     first = False
                     self._take(line)
                     yield line
-            if self.offset < min(upto, file.end):
-                raise UnreachableError(f"{file.path} became shorter while it was read", "the mover reads it again")
+
+    def skip(self, upto: int) -> None:
+        """Takes everything up to an offset."""
+        while self.offset < upto:
+            with self._opened() as (opened, end):
+                while self.offset < min(upto, end):
+                    self._take(opened.read(min(BLOCK, upto - self.offset, end - self.offset)))
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[BinaryIO, int]]:
+        """The file of the next byte, opened there, and the offset at which it ends."""
+        if self._file < 0 or self.offset == self.feed.files[self._file].end:
+            self._next_file()
+        file = self.feed.files[self._file]
+        with file.path.open("rb") as opened:
+            opened.seek(self.offset - file.start)
+            yield opened, file.end
 
     def _next_file(self) -> None:
         self._file += 1
         name = self.feed.files[self._file].path.name
         self._chain, self._rest = _hash(_hash(self._chain, self._rest), name.encode()), bytearray()
 
-    def _take(self, line: bytes) -> None:
-        self.offset += len(line)
-        self._rest += line
+    def _take(self, data: bytes) -> None:
+        if not data:
+            path = self.feed.files[self._file].path
+            raise UnreachableError(f"{path} became shorter while it was read", "the mover reads it again")
+        self.offset += len(data)
+        self._rest += data
         if len(self._rest) >= BLOCK:
             whole = len(self._rest) - len(self._rest) % BLOCK
             for at in range(0, whole, BLOCK):
@@ -200,15 +213,6 @@ class Walk:
     def _names(self) -> bytes:
         before = [f"{file.path.name}/{file.size}" for file in self.feed.files[: self._file]]
         return _hash(_NOTHING, "\n".join([*before, self.feed.files[self._file].path.name]).encode())
-
-
-def _lines(opened: BinaryIO, size: int) -> Iterator[bytes]:
-    while size > 0:
-        line = opened.readline(size)
-        if not line:
-            return
-        size -= len(line)
-        yield line
 
 
 def _hash(chain: bytes, data: bytes | bytearray) -> bytes:

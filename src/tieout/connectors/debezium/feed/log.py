@@ -100,7 +100,7 @@ class DebeziumLog:
             walk = Walk(feed, after)
             while walk.offset < end and len(found) < most:
                 goal = min(walk.offset + most_bytes, end)
-                for _ in walk.lines(end, until=_TRUNCATE):
+                for _ in walk.lines(end, until=_empties):
                     if walk.offset >= goal:
                         break
                 found.append(walk.position)
@@ -132,6 +132,11 @@ class DebeziumLog:
 
     def confirm(self, position: Position) -> None:
         """Nothing: the files belong to whoever writes them."""
+
+
+def _empties(line: bytes) -> bool:
+    """Whether a line may be an event that empties a table. If it is another, a batch ends early."""
+    return (b'"t"' in line or b'\\"t\\"' in line) and _TRUNCATE.search(line) is not None
 
 
 def log_of(url: EndpointUrl) -> DebeziumLog:
