@@ -18,7 +18,8 @@ from tieout.errors import LogLostError, ReadError, UnsupportedError
 from tieout.meta import Wanted
 from tieout.model.documents import move_status_document
 from tieout.model.moves import Consistency, Delivery
-from tieout.model.requests import MoveRequest, TableRequest
+from tieout.model.preflight import Severity
+from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -385,3 +386,39 @@ def test_a_line_that_is_no_event_ends_the_mover(to_postgres: Feeding) -> None:
     to_postgres.feed.append("a.jsonl", ['{"op":"c","after":{"id":1},"source":{}}'])
     with pytest.raises((ReadError, UnsupportedError), match=r"a\.jsonl:3|no schema"):
         to_postgres.run()
+
+
+def test_preflight_says_what_is_promised(to_postgres: Feeding) -> None:
+    """All that is wrong at once; what is right is ready, and a note says that a feed can't verify it."""
+    lines = Topic("lines", {"id": INT}, (), keyed=False)
+    to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *lines.created({"id": 1}), "{"])
+    asked = to_postgres.asking("orders", "lines")
+    verify = VerifyRequest(asked.request.source, asked.request.target, asked.request.tables)
+    found = api.preflight(verify, asked.meta, move=asked.request)
+    prevents = [problem.message for problem in found.problems if problem.severity is Severity.PREVENTS]
+    assert len(prevents) == 2
+    assert "a.jsonl:3: the line is not an event" in prevents[0]
+    assert "have no key" in prevents[1]
+    path = asked.feed.directory / "a.jsonl"
+    path.write_bytes(path.read_bytes().removesuffix(b"{\n"))
+    asked = to_postgres.asking("orders")
+    verify = VerifyRequest(asked.request.source, asked.request.target, asked.request.tables)
+    found = api.preflight(verify, asked.meta, move=asked.request)
+    assert [problem.severity for problem in found.problems] == [Severity.NOTE]
+    assert found.move is not None
+    assert found.move.source_levels == (Consistency.ROW,)
+
+
+def test_more_than_rows_is_refused(to_postgres: Feeding) -> None:
+    to_postgres.feed.append("a.jsonl", ORDERS.read(order(1)))
+    with pytest.raises(UnsupportedError, match="consistency"):
+        to_postgres.asking("orders", consistency=Consistency.TABLE).run()
+
+
+def test_a_feed_is_not_verified(to_postgres: Feeding) -> None:
+    to_postgres.feed.append("a.jsonl", ORDERS.read(order(1)))
+    to_postgres.run()
+    with pytest.raises(UnsupportedError, match="has no rows to compare"):
+        api.verify(
+            to_postgres.feed.url, to_postgres.target.url, "orders", spark=to_postgres.spark, meta=to_postgres.meta
+        )

@@ -27,7 +27,7 @@ class DebeziumEndpoint:
     url: EndpointUrl
     round_trip: float
     version = "Debezium change events, format 1"
-    capabilities = Capabilities(family="debezium")
+    capabilities = Capabilities(family="debezium", rows=False)
 
     names_schema = False
 
