@@ -41,6 +41,8 @@ def began(database, source, names):
         database.execute(f"DELETE FROM {name}")
     task = f"contract_{next(_NUMBERS)}"
     position = source.begin_log(task, names)
+    if not position.offset:
+        position = source.log(task).now()  # the log of a feed begins with its first event, in earlier tests
     yield task, position
     source.drop_task(task)
 

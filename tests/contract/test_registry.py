@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.engines import CHECK, ENGINES, MOVE, ROWS, VERIFY
+from tests.contract.engines import CHECK, DESCRIBE, ENGINES, FOLLOW, READ, ROWS, TARGET
 from tieout.config.urls import parse_url
 from tieout.connectors import registry
 from tieout.errors import UnsupportedError
 
+
+def open_reader(url):
+    return registry.open_endpoint(url).reader()
+
+
 PARTS = {
-    registry.open_endpoint: VERIFY,
+    registry.open_endpoint: DESCRIBE,
+    open_reader: READ,
     registry.open_writer: ROWS,
     registry.open_checker: CHECK,
     registry.open_repairer: CHECK,
-    registry.open_source: MOVE,
-    registry.open_target: MOVE,
+    registry.open_source: FOLLOW,
+    registry.open_target: TARGET,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,18 @@ from tieout.config.urls import EndpointUrl, parse_url
 from tieout.meta import DEFAULT_URL, open_store
 from tieout.model.defaults import CONNECTIONS, LISTED_DIFFERENCES
 from tieout.model.documents import request_document
-from tieout.model.preflight import Forecast, Preflight
+from tieout.model.preflight import Forecast, Preflight, Problem, Severity
 from tieout.model.progress_events import Listener, Progress, silence
 from tieout.model.redaction import values_hidden
 from tieout.model.requests import MoveRequest, TableRequest, VerifyOptions, VerifyRequest, table_requests
 from tieout.model.results import VerificationResult
+
+_NO_ROWS = Problem(
+    Severity.NOTE,
+    "it has no rows to compare, so what is moved from it can't be verified with it",
+    "verify the database that the events come from",
+    "source",
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -150,4 +158,14 @@ def preflight(
         moved = preflight_move(move, urls, meta)
         if moved.move is None:
             return moved
+        if not _has_rows(urls[0]):
+            return replace(moved, problems=(*moved.problems, _NO_ROWS))
         return moved.then(preflight_verification(request, urls, meta, partial(session_of, spark)))
+
+
+def _has_rows(url: EndpointUrl) -> bool:
+    """Whether what was moved from there can be verified; the endpoint was reached before."""
+    from tieout.connectors.registry import open_endpoint
+
+    with closing(open_endpoint(url)) as endpoint:
+        return endpoint.capabilities.rows

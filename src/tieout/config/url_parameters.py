@@ -50,6 +50,15 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return check
 
 
+_KEY = re.compile(r"[^:,+]+:[^:,+]+(?:\+[^:,+]+)*")
+
+
+def _keys(value: str) -> str:
+    if not all(map(_KEY.fullmatch, value.split(","))):
+        raise ValueError("should be like orders:id,lines:order_id+number")
+    return value
+
+
 _COMMON = {
     "connections": Parameter(f"the most connections that a verification opens at once (default: {CONNECTIONS})", _count)
 }
@@ -92,6 +101,13 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
         },
         "sqlite": _COMMON,
         "duckdb": _COMMON,
+        "debezium": {
+            "key": Parameter("the columns that identify a row, by table: `orders:id,lines:order_id+number`", _keys),
+            "unavailable_value": Parameter(
+                "what Debezium writes for a large value that did not change (its `unavailable.value.placeholder`)",
+                _text,
+            ),
+        },
         "lake": _COMMON
         | {"format": Parameter("parquet, delta, iceberg or orc", _one_of("parquet", "delta", "iceberg", "orc"))},
         "spark": _COMMON,
@@ -104,6 +120,7 @@ _NOT_YET: Mapping[str, frozenset[str]] = {
     "postgresql": frozenset({"read_timeout"}),
     "sqlite": _TIME_OUTS,
     "duckdb": _TIME_OUTS,
+    "debezium": _TIME_OUTS,
     "lake": _TIME_OUTS,
     "spark": _TIME_OUTS,
 }

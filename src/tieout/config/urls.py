@@ -19,8 +19,8 @@ from tieout.model.nearest import nearest
 DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "postgresql": 5432}
 """The schemes that name a server, and its default port."""
 
-FILES = ("sqlite", "duckdb")
-"""The schemes that name a file: three slashes, and the path behind them."""
+FILES = ("sqlite", "duckdb", "debezium")
+"""The schemes that name a file, or a directory of files: three slashes, and the path behind them."""
 
 OBJECT_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """Spark understands a path that begins like this (s3a://bucket) as a whole."""
@@ -33,7 +33,7 @@ _GUARDS: Mapping[str, float] = {"lock_timeout": CHECK_LOCK_SECONDS, "statement_t
 class EndpointUrl:
     """A parsed endpoint URL. Its text never shows a secret, except the text of `reveal`.
 
-    A server (mysql, postgresql) has host, port and perhaps database; sqlite, duckdb, lake and kv have a path; spark has
+    A server (mysql, postgresql) has host, port and perhaps database; files, lake and kv have a path; spark has
     `database`: catalog and schema of the session. None: not given. `schema` is PostgreSQL's, and not in `params`.
     Time-outs in `params` are plain seconds. `read_only` is not part of the text: such sessions change nothing, and
     don't wait long for locks unless `params` says so.
@@ -138,7 +138,7 @@ class EndpointUrl:
 
 __all__ = ["ALIASES", "NOT_YET_SCHEMES", "SCHEMES", "EndpointUrl", "parse_url"]
 
-SCHEMES = ("mysql", "postgresql", "sqlite", "duckdb", "lake", "spark", "kv")
+SCHEMES = ("mysql", "postgresql", "sqlite", "duckdb", "debezium", "lake", "spark", "kv")
 NOT_YET_SCHEMES = frozenset({"kv"})
 """Parsed only so that an error can say that nothing opens them yet."""
 ALIASES = {"mariadb": "mysql", "postgres": "postgresql"}

@@ -19,6 +19,7 @@ CONNECTORS = {
     "postgresql": "tieout.connectors.postgres",
     "sqlite": "tieout.connectors.sqlite",
     "duckdb": "tieout.connectors.duckdb",
+    "debezium": "tieout.connectors.debezium",
 }
 
 
@@ -29,7 +30,7 @@ def open_endpoint(url: EndpointUrl) -> Endpoint:
 
 def open_writer(url: EndpointUrl) -> Writer:
     """Connects to change rows. Raises an EndpointError that says what to do if it can't."""
-    return cast(Writer, import_module(f"{_folder(url)}.writer").open_writer(url))
+    return cast(Writer, _part(url, "", "writer", "changed").open_writer(url))
 
 
 def open_checker(url: EndpointUrl) -> Checker:
@@ -55,17 +56,17 @@ def open_source(url: EndpointUrl) -> Source:
 
 
 def open_target(url: EndpointUrl) -> Target:
-    """Connects to the target of a move. UnsupportedError if the connector has no `move` folder."""
+    """Connects to the target of a move. UnsupportedError if the connector has no `move/target.py`."""
     return cast(Target, _part(url, "move", "target", "moved").open_target(url))
 
 
 def _part(url: EndpointUrl, package: str, part: str, done: str) -> ModuleType:
-    """Imports a module of an optional folder of a connector."""
-    folder = f"{_folder(url)}.{package}"
+    """Imports an optional module of a connector, which may lack its folder, too."""
+    folder = f"{_folder(url)}.{package}".rstrip(".")
     try:
         return import_module(f"{folder}.{part}")
     except ModuleNotFoundError as error:
-        if error.name != folder:
+        if error.name not in (folder, f"{folder}.{part}"):
             raise
         raise UnsupportedError(f"rows can't be {done} with {url.scheme}://") from None
 

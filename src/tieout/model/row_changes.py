@@ -101,12 +101,13 @@ class Begin:
     """The start of a transaction: `position` lies before its end, and not before the end of those before it.
 
     `late`: its changes may have become visible some time after that position (XA), so it is unknown which later
-    snapshots contain them.
+    snapshots contain them. `repeats`: the log may have had its changes before, so it is unknown which rows they find.
     """
 
     position: Position
     transaction: str
     late: bool = False
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,7 +229,7 @@ class TableStager:
                 f"XA transaction {transaction.transaction} changed {changes.table.name} while it was copied",
                 "drop the task and start over while no XA transaction changes the table",
             )
-        self._settled = self._settled and overlap.are_settled(transaction)
+        self._settled = self._settled and not transaction.repeats and overlap.are_settled(transaction)
         try:
             changes = self._in_order(changes)
         except ColumnsChanged as changed:

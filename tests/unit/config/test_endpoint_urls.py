@@ -123,7 +123,7 @@ def test_a_url_travels_to_executors() -> None:
         ("jdbc:postgresql://h/d", 'unknown kind of endpoint "jdbc:postgresql" (did you mean "postgresql"?)'),
         (
             "oracle://h/d",
-            'unknown kind of endpoint "oracle" (known: mysql, postgresql, sqlite, duckdb, lake, spark, kv)',
+            'unknown kind of endpoint "oracle" (known: mysql, postgresql, sqlite, duckdb, debezium, lake, spark, kv)',
         ),
         (
             "shop",

@@ -20,7 +20,7 @@ DOUBLED = {("'", "''"), ('"', '""'), ("`", "``"), ("%", "%%")}
 
 QUOTING = {
     # The modules that do it.
-    *(f"connectors/{engine}/quoting.py" for engine in ("duckdb", "mysql", "postgres", "sqlite")),
+    *(f"connectors/{engine}/quoting.py" for engine in ("debezium", "duckdb", "mysql", "postgres", "sqlite")),
     "connectors/sql/placeholders.py",
     "connectors/mysql/show_create.py",
     "spark/frames/values.py",

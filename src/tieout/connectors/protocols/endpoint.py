@@ -38,6 +38,7 @@ class Capabilities:
     Two endpoints with the same name send equal values of one type as equal bytes.
     `writable`: the connector has a `Writer`.
     `moves_only_within`: rows can move only between endpoints of this family.
+    `rows`: it has rows to compare; a feed of changes has none.
     `untested`: names a dialect that no test runs on.
     """
 
@@ -49,6 +50,7 @@ class Capabilities:
     raw_row_format: str | None = None
     writable: bool = False
     moves_only_within: bool = False
+    rows: bool = True
     untested: str | None = None
 
 

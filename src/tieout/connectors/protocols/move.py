@@ -198,13 +198,11 @@ class Source(Protocol):
 
     `keeps_position`: the source remembers the position that was confirmed.
     `logs_generated_columns`: its log has the values of generated columns.
-    `logs_all_tables`: its log has changes of every table, including tables created after `begin_log`.
     `level`: the largest unit whose changes the log keeps together.
     """
 
     keeps_position: bool
     logs_generated_columns: bool
-    logs_all_tables: bool
     level: Consistency
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:

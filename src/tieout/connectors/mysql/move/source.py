@@ -39,7 +39,6 @@ def open_source(url: EndpointUrl) -> MySQLSource:
 class MySQLSource:
     keeps_position: ClassVar[bool] = False
     logs_generated_columns: ClassVar[bool] = True
-    logs_all_tables: ClassVar[bool] = True
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl

@@ -64,7 +64,9 @@ class MySQLTarget(SqlTarget):
     def prepare(self) -> None:
         self.progress.create(_NAME, _LONG, self.tables_like(PREFIX))
         # In UTC, whatever the zone of the reader's session is.
-        create_view(self.session, self.schema, lambda at: f"TIMESTAMPADD(MICROSECOND, {at}, TIMESTAMP'1970-01-01 00:00:00')")
+        create_view(
+            self.session, self.schema, lambda at: f"TIMESTAMPADD(MICROSECOND, {at}, TIMESTAMP'1970-01-01 00:00:00')"
+        )
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
         with closing(MySQLSession(self.url, Purpose.MOVE)) as session:

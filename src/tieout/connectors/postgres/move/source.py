@@ -40,7 +40,6 @@ def open_source(url: EndpointUrl) -> PostgresSource:
 class PostgresSource:
     keeps_position: ClassVar[bool] = True
     logs_generated_columns: ClassVar[bool] = False
-    logs_all_tables: ClassVar[bool] = False
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 
     url: EndpointUrl

@@ -31,7 +31,6 @@ def open_source(url: EndpointUrl) -> SQLiteSource:
 class SQLiteSource:
     keeps_position: ClassVar[bool] = True
     logs_generated_columns: ClassVar[bool] = False
-    logs_all_tables: ClassVar[bool] = False
     # What lies between two reads of the file is whole transactions, applied as one.
     level: ClassVar[Consistency] = Consistency.TRANSACTION
 

@@ -1,0 +1,1 @@
+"""A feed as the source of a move."""
