@@ -174,7 +174,8 @@ class DigestStage:
         if unit.lane.side is LaneSide.BOTH:
             return DigestRange(side, unit.keys, unit.run.plan.hash, pace, unit.run.plan.as_sent)
         if side.is_frame:
-            return DigestFrame(unit.run.plan, unit.lane.side is LaneSide.SOURCE)
+            is_source = unit.lane.side is LaneSide.SOURCE
+            return DigestFrame(unit.run.plan, is_source, self._options.chunk_rows, rate)
         return DigestBuckets(side, unit.keys, unit.run.plan.buckets, pace)
 
     def _walked(self, run: TableRun, lane: Lane, asked: int, outcome: Outcome) -> None:

@@ -35,6 +35,7 @@ from tieout.spark.frames.values import selected, wired
 from tieout.verification.bucket_rows import Sent, loose_rows
 from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import fields_of
+from tieout.verification.transformed import is_transformed, transformed_count, transformed_digests
 from tieout.verification.work import BucketDigests, CountRange, bucket_digests
 
 if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
@@ -72,11 +73,16 @@ class DigestFrame(DriverWork):
 
     plan: TablePlan
     is_source: bool
+    chunk_rows: int | None = None
+    rows_per_second: float | None = None
 
     def run_on(self, spark: SparkSession) -> BucketDigests:
         started = time.monotonic()
         plan = self.plan
         side, other = (plan.source, plan.target) if self.is_source else (plan.target, plan.source)
+        if is_transformed(side):
+            found = transformed_digests(spark, side, plan.buckets, self.chunk_rows, self.rows_per_second)
+            return BucketDigests(sum(found.values(), EMPTY), pack_buckets(found), time.monotonic() - started)
         with _faults(side):
             if is_native_pair(plan):
                 assert plan.hash is not None
@@ -104,6 +110,8 @@ class CountFrame(DriverWork):
     side: Side
 
     def run_on(self, spark: SparkSession) -> int:
+        if is_transformed(self.side):
+            return transformed_count(spark, self.side)
         with _faults(self.side):
             return rows_of(spark, self.side).count()
 

@@ -15,11 +15,20 @@ from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import pending, resumable, run_all
 from tieout.spark.executor_work import interruptible, job_errors, map_batches, run_work, work_frame
-from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets
+from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets, Suspects
 from tieout.verification.frames import SendRows, bucket_rows, is_native_pair, native_suspects, rows_of
-from tieout.verification.localise import CompareRange, Localised, Rechecking, shape_of
+from tieout.verification.localise import (
+    MOST_SUSPECTS,
+    CompareRange,
+    Localised,
+    Rechecking,
+    shape_of,
+    written,
+)
 from tieout.verification.plan import Side
+from tieout.verification.recheck_transformed import TransformedRecheck
 from tieout.verification.table_state import Ledger, Suspect, TableRun
+from tieout.verification.transformed import can_look_up, is_transformed, transformed_rows
 
 KEPT_PER_RANGE = 20_000
 """Differences that a range or bucket sends to the driver; more are counted, not listed."""
@@ -77,7 +86,9 @@ class RowStage:
             rows = native_suspects(self._spark, run)
         else:
             rows = self._scan(plan.source, True, run, wanted).unionByName(self._scan(plan.target, False, run, wanted))
-        compare = CompareBuckets(plan, shape_of(plan), self._kept, self._rechecking(run))
+        rechecking = self._rechecking(run)
+        transformed = is_transformed(plan.source) or is_transformed(plan.target)
+        compare = CompareBuckets(plan, shape_of(plan), self._kept, rechecking, collects=transformed)
         # A task gets whole buckets, in order; as many tasks as connections, since each may look up rows again.
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
@@ -88,8 +99,16 @@ class RowStage:
                 if isinstance(found, TieoutError):
                     run.fail(found)
                     break
-                self._take(run, found)
-                self._ledger.add_differences(run, found.differences)
+                results = [found]
+                if isinstance(found, Suspects):
+                    try:
+                        results = self._rechecked(run, found, rechecking)
+                    except TieoutError as error:
+                        run.fail(error)
+                        break
+                for each in results:
+                    self._take(run, each)
+                    self._ledger.add_differences(run, each.differences)
         if run.failure is not None:
             # Tasks may have compared the rows of one side with only some rows of the other.
             run.counts, run.differences = DifferenceCounts(), []
@@ -97,7 +116,18 @@ class RowStage:
         else:
             yield run
 
+    def _rechecked(self, run: TableRun, found: Suspects, rechecking: Rechecking) -> list[Localised]:
+        """What differs for certain, of what a task found."""
+        if not found.keys or not rechecking.times or not written(run.plan, rechecking):
+            return [found.all]
+        keys = list(found.keys.items())
+        some = (dict(keys[start : start + MOST_SUSPECTS]) for start in range(0, len(keys), MOST_SUSPECTS))
+        recheck = TransformedRecheck(self._spark, run.plan, rechecking, self._kept, self._tasks)
+        return [found.certain, *(recheck.of(each) for each in some)]
+
     def _scan(self, side: Side, is_source: bool, run: TableRun, wanted: frozenset[int]) -> DataFrame:
+        if is_transformed(side):
+            return transformed_rows(self._spark, side, is_source, (run.plan.buckets, wanted), self._options.chunk_rows)
         if side.is_frame:
             return bucket_rows(rows_of(self._spark, side), SendRows(side.scan, is_source, run.plan.buckets, wanted))
         lane = next(lane for lane in run.lanes if (lane.side is LaneSide.SOURCE) == is_source)
@@ -111,9 +141,8 @@ class RowStage:
         return None if self._options.limit is None else KEPT_PER_RANGE
 
     def _rechecking(self, run: TableRun) -> Rechecking:
-        # A frame's rows can't be looked up again.
-        frames = run.plan.source.is_frame or run.plan.target.is_frame
-        return Rechecking(self._options.recheck_after, 0 if frames else self._options.recheck_times, run.marks)
+        finds = all(can_look_up(side) for side in (run.plan.source, run.plan.target))
+        return Rechecking(self._options.recheck_after, self._options.recheck_times if finds else 0, run.marks)
 
     def _take(self, run: TableRun, found: Localised) -> None:
         run.counts += found.counts

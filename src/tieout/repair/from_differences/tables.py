@@ -26,6 +26,7 @@ from tieout.model.truncated import is_whole
 from tieout.repair.rows import Found, look_up
 from tieout.verification.plan import PlannedTable, TablePlan, plan_tables
 from tieout.verification.rows import look_up_rows
+from tieout.verification.transformed import parts_of
 
 _SPELT = {
     Form.DATE,
@@ -98,6 +99,8 @@ def repair_table(planned: PlannedTable, writer: Writer, *, same_engine: bool) ->
     plan = planned.plan
     if plan is None:
         return planned.failure or "the table is only on one side"
+    if any(parts_of(side) for side in (plan.source, plan.target)):
+        return "Spark filters, computes or merges its rows, as the task says; to repair it, move its rows again"
     if not plan.key:
         return "it has no key, so a row can't be identified"
     if any(side.scan.columns[place].expression for side in (plan.source, plan.target) for place in plan.key):
@@ -252,12 +255,14 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterat
         tables: dict[str, RepairTable] = {}
         refused: dict[str, str] = {}
         for planned in plan_tables(source, target, request):
-            name = str(planned.pair.source or planned.pair.target)
+            name = planned.name
             found = repair_table(planned, writer, same_engine=same_engine)
             if isinstance(found, str):
                 refused[name] = found
             else:
                 tables[name] = found
+        for name in refused.keys() & tables.keys():
+            del tables[name]  # two tables whose differences have one name
         ordered = {table.name: table for table in parents_first(list(tables.values()))}
         yield Sides(writer, ordered, refused, request.options.redact_values)
 
