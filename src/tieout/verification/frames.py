@@ -33,9 +33,10 @@ from tieout.spark.frames.endpoint import FrameReader
 from tieout.spark.frames.spark_hash import KEY, ROW, SparkHash, bucket_of, bucket_sums, digest_of
 from tieout.spark.frames.values import selected, wired
 from tieout.verification.bucket_rows import Sent, loose_rows
+from tieout.verification.parts import is_transformed
 from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import fields_of
-from tieout.verification.transformed import is_transformed, transformed_count, transformed_digests
+from tieout.verification.transformed import transformed_count, transformed_digests
 from tieout.verification.work import BucketDigests, CountRange, bucket_digests
 
 if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.

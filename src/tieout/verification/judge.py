@@ -143,6 +143,7 @@ def _result(table: PlannedTable, run: TableRun | None, positions: tuple[str | No
         unverified_columns=comparison.unverified if comparison else (),
         schema=comparison.findings if comparison else (),
         explanation=table.explanation,
+        merged=bool(table.merged),
     )
     if run is None:
         return result

@@ -169,7 +169,8 @@ SLOW_LINK = 0.02
 class PlannedTable:
     """A pair of tables with its plan, or with the reason why there is none.
 
-    `merged`: all tables of the source whose rows go to the target's table, if they are several.
+    `merged`: all tables of the source whose rows go to the target's table, if they are several. `unfilled`: columns of
+    the target that a task leaves to the target.
     """
 
     pair: NamePair
@@ -178,6 +179,7 @@ class PlannedTable:
     explanation: Explanation | None = None
     failure: str | None = None
     merged: tuple[TableName, ...] = ()
+    unfilled: frozenset[str] = frozenset()
 
     @property
     def source_name(self) -> str | None:

@@ -25,9 +25,9 @@ from tieout.tasks.endpoints import open_any
 from tieout.tasks.expressions import refuse_wrong_expressions
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
+from tieout.verification.parts import can_look_up, parts_of
 from tieout.verification.plan import PlannedTable, Side, TablePlan, plan_pair, plan_tables
 from tieout.verification.task_plan import move_request
-from tieout.verification.transformed import can_look_up, parts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

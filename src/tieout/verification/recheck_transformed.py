@@ -22,9 +22,10 @@ from tieout.runtime.recheck import RecheckPolicy, recheck
 from tieout.spark.executor_work import Bucketed, Work, interruptible, job_errors, map_batches, work_frame
 from tieout.verification.bucket_rows import CompareBuckets, Sent, Suspects
 from tieout.verification.localise import Found, Localised, Rechecking, shape_of
+from tieout.verification.parts import is_transformed
 from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import look_up_batches
-from tieout.verification.transformed import is_transformed, looked_up_rows, sent_rows
+from tieout.verification.transformed import looked_up_rows, sent_rows
 
 
 @dataclass(frozen=True)

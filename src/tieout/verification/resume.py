@@ -7,8 +7,8 @@ from typing import Any
 
 from tieout.errors import UsageError
 from tieout.meta import Job
+from tieout.verification.parts import Part, parts_of
 from tieout.verification.plan import PlannedTable
-from tieout.verification.transformed import Part, parts_of
 
 
 def pair_names(table: PlannedTable) -> tuple[str | None, str | None]:

@@ -25,10 +25,11 @@ from tieout.verification.localise import (
     shape_of,
     written,
 )
+from tieout.verification.parts import can_look_up, is_transformed
 from tieout.verification.plan import Side
 from tieout.verification.recheck_transformed import TransformedRecheck
 from tieout.verification.table_state import Ledger, Suspect, TableRun
-from tieout.verification.transformed import can_look_up, is_transformed, transformed_rows
+from tieout.verification.transformed import transformed_rows
 
 KEPT_PER_RANGE = 20_000
 """Differences that a range or bucket sends to the driver; more are counted, not listed."""

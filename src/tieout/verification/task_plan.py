@@ -35,6 +35,7 @@ from tieout.verification.columns import (
     only_on,
     tolerance_of,
 )
+from tieout.verification.parts import COMPUTABLE, NOT_NAMED, Part, TransformedReader, named_column
 from tieout.verification.plan import (
     NOTHING_IN_COMMON,
     PlannedTable,
@@ -46,7 +47,6 @@ from tieout.verification.plan import (
     plan_pair,
     rangeable,
 )
-from tieout.verification.transformed import COMPUTABLE, NOT_NAMED, Part, TransformedReader, named_column
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -167,7 +167,7 @@ class TaskPlanner:
         target_where = route.request.target_where
         if not others and not matches[0].computed and conditions == [None] and target_where is None:
             where = narrowing.source_where, narrowing.target_where
-            return plan_compared(
+            planned = plan_compared(
                 self.source,
                 self.target,
                 pair,
@@ -178,6 +178,7 @@ class TaskPlanner:
                 self._own_seed,
                 self._redaction,
             )
+            return replace(planned, unfilled=frozenset(target.column_names) - matches[0].filled)
         contents = [
             self._content(table, matched, comparison, condition)
             for (_, table), matched, condition in zip(routed, matches, conditions, strict=True)
@@ -233,9 +234,10 @@ class TaskPlanner:
             if found.source_expression is None and len(routed) == 1:
                 findings += differences_of(found.source, found.target)
         named = {each.target.name: place for place, each in enumerate(pairs)}
-        key = self.request.narrowing.key or tuple(identifying(routed[0][1], target, matches[0]))
+        asked = self.request.narrowing.key or request.key
+        key = asked or tuple(identifying(routed[0][1], target, matches[0]))
         places = [self._place(name, pairs, named) for name in key]
-        if self.request.narrowing.key is None and any(place is None for place in places):
+        if asked is None and any(place is None for place in places):
             places = []
         if None in places:
             missing = key[places.index(None)]

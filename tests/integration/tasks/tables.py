@@ -42,8 +42,8 @@ def make(moving: Moving) -> None:
         blob, moment = BYTES[scheme], MOMENT[scheme]
         exact = "TEXT" if scheme == "sqlite" else "DECIMAL(50,20)"
         database.execute(
-            f"CREATE TABLE filtered (id INT NOT NULL PRIMARY KEY, region VARCHAR(20), exact {exact}, ratio DOUBLE PRECISION,"
-            f" raw {blob}, at {moment})"
+            f"CREATE TABLE filtered (id INT NOT NULL PRIMARY KEY, region VARCHAR(20), exact {exact},"
+            f" ratio DOUBLE PRECISION, raw {blob}, at {moment})"
         )
         database.execute("CREATE TABLE visits (who VARCHAR(20), seconds INT)")
         if side == "source":
@@ -63,7 +63,9 @@ def make(moving: Moving) -> None:
             database.execute(
                 "CREATE TABLE whole (shard INT NOT NULL, id INT NOT NULL, note VARCHAR(40), PRIMARY KEY (shard, id))"
             )
-            database.execute("CREATE TABLE chosen (id INT NOT NULL PRIMARY KEY, note TEXT, theirs VARCHAR(9) DEFAULT 'x')")
+            database.execute(
+                "CREATE TABLE chosen (id INT PRIMARY KEY NOT NULL, note TEXT, theirs VARCHAR(9) DEFAULT 'x')"
+            )
             database.execute("CREATE TABLE called (id INT NOT NULL PRIMARY KEY, note TEXT)")
     if getattr(getattr(source, "server", None), "scheme", "") == "postgresql":
         source.execute("ALTER TABLE visits REPLICA IDENTITY FULL")
