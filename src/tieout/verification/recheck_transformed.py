@@ -27,6 +27,9 @@ from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import look_up_batches
 from tieout.verification.transformed import looked_up_rows, sent_rows
 
+MOST_TOGETHER = 100_000
+"""Suspects that are rechecked together."""
+
 
 @dataclass(frozen=True)
 class LookUpRows:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,6 +12,7 @@ from tieout.errors import TieoutError
 from tieout.meta import FinishedRange, RangeState
 from tieout.meta import Side as LaneSide
 from tieout.model.differences import DifferenceCounts
+from tieout.model.keys import Key
 from tieout.model.requests import VerifyOptions
 from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import pending, resumable, run_all
@@ -18,7 +20,6 @@ from tieout.spark.executor_work import interruptible, job_errors, map_batches, r
 from tieout.verification.bucket_rows import CompareBuckets, ScanBuckets, Suspects
 from tieout.verification.frames import SendRows, bucket_rows, is_native_pair, native_suspects, rows_of
 from tieout.verification.localise import (
-    MOST_SUSPECTS,
     CompareRange,
     Localised,
     Rechecking,
@@ -27,7 +28,7 @@ from tieout.verification.localise import (
 )
 from tieout.verification.parts import can_look_up, is_transformed
 from tieout.verification.plan import Side
-from tieout.verification.recheck_transformed import TransformedRecheck
+from tieout.verification.recheck_transformed import MOST_TOGETHER, TransformedRecheck
 from tieout.verification.table_state import Ledger, Suspect, TableRun
 from tieout.verification.transformed import transformed_rows
 
@@ -93,23 +94,13 @@ class RowStage:
         # A task gets whole buckets, in order; as many tasks as connections, since each may look up rows again.
         together = rows.repartition(self._tasks, "bucket").sortWithinPartitions("bucket")
         self._ledger.begin_buckets(run)
-        with job_errors():
-            compared = map_batches(together, compare.run, "payload binary")
-            for row in interruptible(self._spark, lambda: compared.toLocalIterator(prefetchPartitions=True)):
-                found = pickle.loads(row.payload)
-                if isinstance(found, TieoutError):
-                    run.fail(found)
-                    break
-                results = [found]
-                if isinstance(found, Suspects):
-                    try:
-                        results = self._rechecked(run, found, rechecking)
-                    except TieoutError as error:
-                        run.fail(error)
-                        break
-                for each in results:
-                    self._take(run, each)
-                    self._ledger.add_differences(run, each.differences)
+        try:
+            with job_errors():
+                for found in self._rechecked(run, self._compared(together, compare), rechecking):
+                    self._take(run, found)
+                    self._ledger.add_differences(run, found.differences)
+        except TieoutError as error:
+            run.fail(error)
         if run.failure is not None:
             # Tasks may have compared the rows of one side with only some rows of the other.
             run.counts, run.differences = DifferenceCounts(), []
@@ -117,14 +108,34 @@ class RowStage:
         else:
             yield run
 
-    def _rechecked(self, run: TableRun, found: Suspects, rechecking: Rechecking) -> list[Localised]:
-        """What differs for certain, of what a task found."""
-        if not found.keys or not rechecking.times or not written(run.plan, rechecking):
-            return [found.all]
-        keys = list(found.keys.items())
-        some = (dict(keys[start : start + MOST_SUSPECTS]) for start in range(0, len(keys), MOST_SUSPECTS))
+    def _compared(self, together: DataFrame, compare: CompareBuckets) -> Iterator[Localised | Suspects]:
+        compared = map_batches(together, compare.run, "payload binary")
+        for row in interruptible(self._spark, lambda: compared.toLocalIterator(prefetchPartitions=True)):
+            found = pickle.loads(row.payload)
+            if isinstance(found, TieoutError):
+                raise found
+            yield found
+
+    def _rechecked(
+        self, run: TableRun, found: Iterable[Localised | Suspects], rechecking: Rechecking
+    ) -> Iterator[Localised]:
+        """What differs for certain. Suspects wait together: each recheck takes some Spark jobs."""
         recheck = TransformedRecheck(self._spark, run.plan, rechecking, self._kept, self._tasks)
-        return [found.certain, *(recheck.of(each) for each in some)]
+        waiting: dict[bytes, Key] = {}
+        for each in found:
+            if isinstance(each, Localised):
+                yield each
+            elif not each.keys or not rechecking.times or not written(run.plan, rechecking):
+                yield each.all
+            else:
+                yield each.certain
+                waiting |= each.keys
+            while len(waiting) >= MOST_TOGETHER:
+                some = dict(islice(waiting.items(), MOST_TOGETHER))
+                waiting = {hashed: key for hashed, key in waiting.items() if hashed not in some}
+                yield recheck.of(some)
+        if waiting:
+            yield recheck.of(waiting)
 
     def _scan(self, side: Side, is_source: bool, run: TableRun, wanted: frozenset[int]) -> DataFrame:
         if is_transformed(side):

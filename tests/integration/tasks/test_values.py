@@ -138,3 +138,22 @@ def test_a_verification_is_resumed(mariadb_to_postgres: Moving) -> None:
     assert again == request
     result = api.run_verification(again, spark=moving.spark, meta=moving.meta, resume=job.id)
     assert found(result) == {"t": {("changed", ("9",))}}
+
+
+def test_moments_have_the_digits_of_their_column_on_every_target(mariadb_to_mariadb: Moving) -> None:
+    """MariaDB would cut them off without a warning."""
+    source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, at DATETIME(6), seen TIMESTAMP(6) NULL)")
+    source.execute("INSERT INTO t VALUES (1, '2024-02-29 23:59:59.700000', '2024-02-29 23:59:59.123499')")
+    source.execute("INSERT INTO t VALUES (2, '1969-12-31 23:59:59.4', NULL), (3, '2024-01-01 00:00:00.5', now())")
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, at DATETIME, seen TIMESTAMP(3) NULL)")
+    moving = with_task(mariadb_to_mariadb, TableRequest("t", expressions={"at": ("at", ""), "seen": ("seen", "")}))
+    moving.run()
+    assert [str(at) for (at,) in target.rows("SELECT at FROM t ORDER BY id")] == [
+        "2024-03-01 00:00:00",
+        "1969-12-31 23:59:59",
+        "2024-01-01 00:00:01",
+    ]
+    assert [table.reason for table in verified(moving).tables] == [None]
+    target.execute("UPDATE t SET seen = seen + INTERVAL 1000 MICROSECOND WHERE id = 1")
+    assert found(verified(moving)) == {"t": {("changed", ("1",))}}

@@ -46,8 +46,7 @@ def transformed(
     `named`: after what is read come the schema and the name of the row's table, so that tables can share a transfer.
     `classed`: values are in SQLite's tab form, whose letter is a value's class.
     """
-    for name in frame.columns:
-        frame = frame.withColumnRenamed(name, _own(name))
+    frame = frame.select(*(fn.col(name).alias(_own(name)) for name in frame.columns))
     projection = _Projection(extra, named, classed)
     for number, transfer in transfers.items():
         with frame_errors(str(transfer.source.name)):
@@ -92,7 +91,8 @@ class _Projection:
             else:
                 kind = _analysed(frame, table.name, cell).dataType
                 guard = fn.lit(True) if place in transfer.key else whole
-                texts.append(fn.when(guard, as_text(fn.expr(cell), kind, classed=self.classed)))
+                holder = transfer.columns[place][1].type
+                texts.append(fn.when(guard, _held_text(fn.expr(cell), kind, holder, classed=self.classed)))
         result = fn.array(fn.coalesce(passes, fn.lit(False)).cast("string"), *texts, *extras)
         return frame.withColumn(_result(number), fn.when(here, result)).drop(*values)
 
@@ -112,16 +112,17 @@ def _result(number: int) -> str:
 def refuse_wrong(session: SparkSession, transfers: Iterable[Transfer]) -> None:
     """Raises UsageError for the first expression that Spark refuses. Reads nothing, and starts no Spark job."""
     for transfer in transfers:
-        computed(session, transfer)
+        transformed(_empty(session, transfer), {0: transfer})
+
+
+def _empty(session: SparkSession, transfer: Transfer) -> DataFrame:
+    return session.createDataFrame([], schema_with(len(transfer.reads.columns)))
 
 
 def computed(session: SparkSession, transfer: Transfer) -> list[StructField]:
     """The types of a transfer's expressions, in their order."""
-    shape = transfer.shape
+    shape, table, empty = transfer.shape, transfer.source, _empty(session, transfer)
     assert shape is not None
-    empty = session.createDataFrame([], schema_with(len(shape.reads)))
-    transformed(empty, {0: transfer})
-    table = transfer.source
     named = {name: typed(fn.col(cell_name(place)), table.column(name).type) for name, place in shape.uses}
     frame = empty.withColumns({SCHEMA_NAME: fn.lit(""), TABLE_NAME: fn.lit(""), **named})
     return [_analysed(frame, table.name, cell) for cell in shape.cells if isinstance(cell, str)]
@@ -130,9 +131,10 @@ def computed(session: SparkSession, transfer: Transfer) -> list[StructField]:
 def _analysed(frame: DataFrame, table: TableName, text: str) -> StructField:
     """The expression's type. UsageError if Spark refuses it, or if its value depends on more than its row."""
     with _refusing(table, text):
-        # In an array, where the projection has it: an aggregate or a generator can't stand there.
-        frame.withColumn("computed", fn.array(fn.expr(text))).schema  # noqa: B018
-        return frame.select(fn.expr(text).alias("computed")).schema["computed"]
+        # In an array and beside a column, where the projection has it: an aggregate or a generator can't stand there.
+        found = frame.select(frame.columns[0], fn.array(fn.expr(text)).alias("computed")).schema["computed"]
+        assert isinstance(found.dataType, spark.ArrayType)
+        return StructField("computed", found.dataType.elementType)
 
 
 @contextmanager
@@ -210,6 +212,23 @@ def _spark_type(t: LogicalType) -> str | None:
         TypeName.TIMESTAMP: "timestamp_ntz",
         TypeName.YEAR: "int",
     }.get(t.name)
+
+
+_MICROSECONDS = 6
+_WITH_DIGITS = {TypeName.TIMESTAMP, TypeName.INSTANT}
+
+
+def _held_text(value: Column, t: DataType, holder: LogicalType, *, classed: bool) -> Column:
+    """A computed value as a text that its column holds unchanged: a moment with no more digits than the column has,
+    rounded half up. PostgreSQL would round it, and MariaDB cut it off.
+    """
+    digits = holder.precision
+    is_moment = isinstance(t, spark.TimestampType | spark.TimestampNTZType) and holder.name in _WITH_DIGITS
+    if not is_moment or digits is None or digits >= _MICROSECONDS:
+        return as_text(value, t, classed=classed)
+    half = 10 ** (_MICROSECONDS - digits) // 2
+    text = as_text(fn.timestamp_add("MICROSECOND", fn.lit(half), value), t, classed=classed)
+    return fn.regexp_replace(text, rf"(\.\d{{{digits}}})\d+$" if digits else r"\.\d+$", "$1" if digits else "")
 
 
 def as_text(value: Column, t: DataType, *, classed: bool = False) -> Column:
