@@ -167,11 +167,18 @@ def _held(texts: pa.Array, kind: Kind, t: LogicalType) -> pa.Array:
     it. What it would refuse stays as it is, and differs from whatever is there.
     """
     if kind.form is Form.BYTES:
-        return pa.array([None if v is None else bytes.fromhex(v[2:]) for v in texts.to_pylist()], pa.large_binary())
+        return pa.array([None if v is None else _octets(v) for v in texts.to_pylist()], pa.large_binary())
     holds = _holding(t)
     if holds is None:
         return texts
     return pa.array([None if v is None else holds(v) for v in texts.to_pylist()], pa.large_string())
+
+
+def _octets(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text[2:]) if text.startswith("\\x") else text.encode()
+    except ValueError:
+        return text.encode()
 
 
 def _holding(t: LogicalType) -> Callable[[str], str] | None:

@@ -98,8 +98,17 @@ class TaskPlanner:
             )
         sources = described(self.source, [route.source for group in chosen for route in group if route.exists])
         targets = described(self.target, [group[0].target for group in chosen if group[0].exists])
+        self._refuse_unknown_names([*sources.values(), *targets.values()])
         planned = [table for group in chosen for table in self._moved(group, sources, targets)]
         return [*planned, *(PlannedTable(pair) for pair in rest)]
+
+    def _refuse_unknown_names(self, found: Sequence[Table | TieoutError]) -> None:
+        """Raises UsageError for a typed column that no table has."""
+        typed = self.request.narrowing
+        known = {name for table in found if isinstance(table, Table) for name in table.column_names}
+        for name in (*(typed.columns or ()), *typed.exclude_columns, *(typed.key or ()), *typed.tolerance):
+            if known and name not in known:
+                raise UsageError(f"no table of the task has a column {name}", f"they have {', '.join(sorted(known))}")
 
     def _is_chosen(self, group: Sequence[Route]) -> bool:
         """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
@@ -155,9 +164,14 @@ class TaskPlanner:
         return plan_pair(self.source, self.target, pair, tables, self.request.options, self._own_seed, self._redaction)
 
     def _transferred(self, pair: NamePair, routed: Sequence[tuple[Route, Table]], target: Table) -> PlannedTable:
-        matches = [match_columns(route.request, table, target) for route, table in routed]
-        for route, table in routed:
-            _refuse_unknown(route.request, table, target)
+        try:
+            matches = [match_columns(route.request, table, target) for route, table in routed]
+            problems = [each for route, table in routed for each in uncomputable(route.request, table, target)]
+        except UsageError as error:
+            # A table that a mover has stopped may have lost the column: the others are compared all the same.
+            raise _Unverifiable(str(error)) from None
+        if problems:
+            raise _Unverifiable(f"{routed[0][1].name} to {target.name}: {'; '.join(dict.fromkeys(problems))}")
         comparison = self._compared_columns(routed, matches, target)
         if not comparison.pairs:
             return PlannedTable(pair, comparison, failure=NOTHING_IN_COMMON)
@@ -533,13 +547,6 @@ def _matching(names: Sequence[TableName], patterns: Sequence[str]) -> bool:
         for name in names
         for pattern in patterns
     )
-
-
-def _refuse_unknown(request: TableRequest, source: Table, target: Table) -> None:
-    """Raises UsageError for columns of the task that do not exist, as a mover does."""
-    problems = uncomputable(request, source, target)
-    if problems:
-        raise UsageError(f"{source.name} to {target.name}: {'; '.join(problems)}", "correct the task's `columns`")
 
 
 def _against_computing(column: Column, expression: str) -> str | None:

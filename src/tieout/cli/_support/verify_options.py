@@ -49,11 +49,21 @@ Where = Annotated[
 ]
 SourceWhere = Annotated[
     str | None,
-    typer.Option("--source-where", metavar="SQL", help="Only these rows of the source, in its engine's SQL.", rich_help_panel=_ROWS),
+    typer.Option(
+        "--source-where",
+        metavar="SQL",
+        help="Only these rows of the source, in its engine's SQL.",
+        rich_help_panel=_ROWS,
+    ),
 ]
 TargetWhere = Annotated[
     str | None,
-    typer.Option("--target-where", metavar="SQL", help="Only these rows of the target, in its engine's SQL.", rich_help_panel=_ROWS),
+    typer.Option(
+        "--target-where",
+        metavar="SQL",
+        help="Only these rows of the target, in its engine's SQL.",
+        rich_help_panel=_ROWS,
+    ),
 ]
 Key = Annotated[
     str | None,
