@@ -102,6 +102,9 @@ class TransformedReader(SessionOnly):
     parts: tuple[Part, ...]
     ranges: list[tuple[int, KeyRange]] = field(default_factory=list, compare=False, repr=False)
 
+    def __reduce__(self) -> tuple[type[TransformedReader], tuple[tuple[Part, ...]]]:
+        return TransformedReader, (self.parts,)  # tasks get ranges of their own
+
     def activity(self) -> str | None:
         # Tables of one side are on one server.
         return self.parts[0].reader.activity()

@@ -67,7 +67,7 @@ def guarantee_of(plan: TablePlan) -> Guarantee:
     )
 
 
-def table_problems(table: PlannedTable) -> Iterator[Problem]:
+def table_problems(table: PlannedTable, meaning: Meaning = Meaning.ENGINE) -> Iterator[Problem]:
     name = table.name
     if table.pair.source is None or table.pair.target is None:
         side = "target" if table.pair.source is None else "source"
@@ -78,7 +78,9 @@ def table_problems(table: PlannedTable) -> Iterator[Problem]:
     if table.comparison is not None:
         yield from (_of_schema(name, finding) for finding in table.comparison.findings)
         for column in table.comparison.unverified:
-            fix = f"use --expr '{column.column}=…|…', or leave it out with --exclude-columns {column.column}"
+            fix = f"leave it out with --exclude-columns {column.column}"
+            if meaning is not Meaning.MOVED:
+                fix = f"use --expr '{column.column}=…|…', or {fix}"
             yield Problem(Severity.UNVERIFIED, f"column {column.column}: {column.reason}", fix, table=name)
     if table.plan is not None:
         yield from _of_plan(name, table.plan, asked_key=table.pair.request.key)
@@ -147,7 +149,7 @@ def look_ahead(
         problems.append(Problem(Severity.PREVENTS, "no tables to compare", "check the schema in the URLs"))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for table, unreadable in zip(planned, pool.map(_unreadable, planned), strict=True):
-            problems += [*unreadable, *table_problems(table)]
+            problems += [*unreadable, *table_problems(table, request.meaning)]
     return problems, [forecast_of(table) for table in planned]
 
 

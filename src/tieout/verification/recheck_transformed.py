@@ -104,7 +104,7 @@ class TransformedRecheck:
 
     def _rows(self, side: Side, is_source: bool, keys: Mapping[bytes, Key]) -> DataFrame:
         if is_transformed(side):
-            return looked_up_rows(self.spark, side, is_source, self.plan.buckets, keys)
+            return looked_up_rows(self.spark, side, is_source, self.plan.buckets, keys, self.tasks)
         asked, hashes = list(keys.values()), frozenset(keys)
         hands = deal(asked, self.tasks) if side.reader.finds(side.scan) else [asked]
         work: list[list[Work]] = [

@@ -30,7 +30,7 @@ from tieout.verification.parts import can_look_up, is_transformed
 from tieout.verification.plan import Side
 from tieout.verification.recheck_transformed import MOST_TOGETHER, TransformedRecheck
 from tieout.verification.table_state import Ledger, Suspect, TableRun
-from tieout.verification.transformed import transformed_rows
+from tieout.verification.transformed import Reading, transformed_rows
 
 KEPT_PER_RANGE = 20_000
 """Differences that a range or bucket sends to the driver; more are counted, not listed."""
@@ -139,7 +139,8 @@ class RowStage:
 
     def _scan(self, side: Side, is_source: bool, run: TableRun, wanted: frozenset[int]) -> DataFrame:
         if is_transformed(side):
-            return transformed_rows(self._spark, side, is_source, (run.plan.buckets, wanted), self._options.chunk_rows)
+            how = Reading(self._tasks, self._options.chunk_rows)
+            return transformed_rows(self._spark, side, is_source, (run.plan.buckets, wanted), how)
         if side.is_frame:
             return bucket_rows(rows_of(self._spark, side), SendRows(side.scan, is_source, run.plan.buckets, wanted))
         lane = next(lane for lane in run.lanes if (lane.side is LaneSide.SOURCE) == is_source)

@@ -22,7 +22,7 @@ from tieout.model.defaults import COPY_CHUNK_ROWS
 from tieout.model.digests import Digest
 from tieout.model.keys import EVERYTHING, Key, KeyRange, ranges_between
 from tieout.rate_limit import RateLimit
-from tieout.runtime.dispatch import deal, slots
+from tieout.runtime.dispatch import deal
 from tieout.runtime.ranges import sampled_bounds
 from tieout.spark.executor_work import SCHEMA, Cells, Outcome, Work, map_batches, run_work, work_frame
 from tieout.spark.frames.transforms import TransformedRows, result_batch, transformed, transformed_items
@@ -35,14 +35,30 @@ from tieout.verification.work import WalkKeys, bucket_digests
 _MOST_BOUNDS = 100_000
 
 
-def _ranges(spark: SparkSession, reader: TransformedReader, rows: int | None) -> list[tuple[int, KeyRange]]:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read a side: `tasks` at once, in ranges of `chunk_rows` rows, `rate` rows per second of all tasks
+    together.
+    """
+
+    tasks: int
+    chunk_rows: int | None = None
+    rate: float | None = None
+
+    @property
+    def rate_of_a_task(self) -> float | None:
+        return None if self.rate is None else self.rate / self.tasks
+
+
+def _ranges(spark: SparkSession, reader: TransformedReader, how: Reading) -> list[tuple[int, KeyRange]]:
     """The key ranges of each part, by its number. Finding them again would cost as much, and give others."""
     if not reader.ranges:
-        reader.ranges.extend(_divided(spark, reader.parts, rows or COPY_CHUNK_ROWS))
+        reader.ranges.extend(_divided(spark, reader.parts, how))
     return reader.ranges
 
 
-def _divided(spark: SparkSession, parts: Sequence[Part], rows: int) -> Iterator[tuple[int, KeyRange]]:
+def _divided(spark: SparkSession, parts: Sequence[Part], how: Reading) -> Iterator[tuple[int, KeyRange]]:
+    rows = how.chunk_rows or COPY_CHUNK_ROWS
     walks: dict[int, WalkKeys] = {}
     for number, part in enumerate(parts):
         table, scan = part.scan.table, part.scan
@@ -58,7 +74,7 @@ def _divided(spark: SparkSession, parts: Sequence[Part], rows: int) -> Iterator[
             yield from ((number, keys) for keys in ranges_between(bounds))
         else:
             walks[number] = WalkKeys(Side(part.reader, scan), EVERYTHING, rows, _MOST_BOUNDS)
-    hands = deal(list(walks.items()), slots(spark))
+    hands = deal(list(walks.items()), how.tasks)
     for hand, outcomes in zip(hands, run_work(spark, [[walk for _, walk in hand] for hand in hands]), strict=True):
         for (number, _), outcome in zip(hand, outcomes, strict=True):
             yield from ((number, keys) for keys in ranges_between(outcome.only()))
@@ -178,17 +194,16 @@ class _DigestParts(_Consumer):
             total, rows = {}, 0
 
 
-def _outcomes(spark: SparkSession, side: Side, chunk_rows: int | None, rate: float | None, buckets: int | None) -> Any:
+def _outcomes(spark: SparkSession, side: Side, how: Reading, buckets: int | None) -> Iterator[Any]:
     reader = side.reader
     assert isinstance(reader, TransformedReader)
     parts = reader.parts
-    pace = None if rate is None else rate / slots(spark)
     work: list[Work] = [
-        ReadPart(parts[number], number, keys, rows_per_second=pace)
-        for number, keys in _ranges(spark, reader, chunk_rows)
+        ReadPart(parts[number], number, keys, rows_per_second=how.rate_of_a_task)
+        for number, keys in _ranges(spark, reader, how)
     ]
     consume = _DigestParts(parts, side.scan, buckets)
-    hands = deal(work, slots(spark))
+    hands = deal(work, how.tasks)
     done = run_work(spark, hands, cells=_cells(parts), then=lambda frame: _projected(frame, parts, consume.run))
     for outcomes in done:
         for outcome in outcomes:
@@ -201,18 +216,16 @@ def _whole(outcome: Outcome) -> Any:
     return outcome.only()
 
 
-def transformed_digests(
-    spark: SparkSession, side: Side, buckets: int, chunk_rows: int | None = None, rate: float | None = None
-) -> dict[int, Digest]:
-    """The bucket digests of a side, in canonical form. `rate`: rows per second, of all tasks together."""
+def transformed_digests(spark: SparkSession, side: Side, buckets: int, how: Reading) -> dict[int, Digest]:
+    """The bucket digests of a side, in canonical form."""
     total: dict[int, Digest] = {}
-    for found in _outcomes(spark, side, chunk_rows, rate, buckets):
+    for found in _outcomes(spark, side, how, buckets):
         add_buckets(total, found)
     return total
 
 
-def transformed_count(spark: SparkSession, side: Side) -> int:
-    return sum(_outcomes(spark, side, None, None, None))
+def transformed_count(spark: SparkSession, side: Side, how: Reading) -> int:
+    return sum(_outcomes(spark, side, how, None))
 
 
 @dataclass(frozen=True)
@@ -260,19 +273,19 @@ def sent_rows(
 
 
 def transformed_rows(
-    spark: SparkSession, side: Side, is_source: bool, buckets: tuple[int, frozenset[int]], chunk_rows: int | None
+    spark: SparkSession, side: Side, is_source: bool, buckets: tuple[int, frozenset[int]], how: Reading
 ) -> DataFrame:
     """The rows of wanted buckets as a frame of payloads; `buckets` is how many there are, and which are wanted."""
     reader = side.reader
     assert isinstance(reader, TransformedReader)
     parts = reader.parts
-    work: list[Work] = [ReadPart(parts[number], number, keys) for number, keys in _ranges(spark, reader, chunk_rows)]
+    work: list[Work] = [ReadPart(parts[number], number, keys) for number, keys in _ranges(spark, reader, how)]
     consume = _SendParts(parts, side.scan, is_source, *buckets)
-    return _projected(work_frame(spark, deal(work, slots(spark)), _cells(parts)), parts, consume.run)
+    return _projected(work_frame(spark, deal(work, how.tasks), _cells(parts)), parts, consume.run)
 
 
 def looked_up_rows(
-    spark: SparkSession, side: Side, is_source: bool, buckets: int, keys: Mapping[bytes, Key]
+    spark: SparkSession, side: Side, is_source: bool, buckets: int, keys: Mapping[bytes, Key], tasks: int
 ) -> DataFrame:
     """The rows with these keys, by the hashes of the keys, as a frame of payloads."""
     parts = parts_of(side)
@@ -284,7 +297,7 @@ def looked_up_rows(
         if not places:
             work.append(ReadPart(part, number))
         else:
-            hands = [asked] if not part.reader.finds(part.scan) else deal(asked, slots(spark))
+            hands = [asked] if not part.reader.finds(part.scan) else deal(asked, tasks)
             work += [ReadPart(part, number, asked=tuple(hand)) for hand in hands]
     consume = _SendParts(parts, side.scan, is_source, buckets, None, frozenset(keys))
-    return _projected(work_frame(spark, deal(work, slots(spark)), _cells(parts)), parts, consume.run)
+    return _projected(work_frame(spark, deal(work, tasks), _cells(parts)), parts, consume.run)
