@@ -78,9 +78,9 @@ def table_problems(table: PlannedTable, meaning: Meaning = Meaning.ENGINE) -> It
     if table.comparison is not None:
         yield from (_of_schema(name, finding) for finding in table.comparison.findings)
         for column in table.comparison.unverified:
-            fix = f"leave it out with --exclude-columns {column.column}"
-            if meaning is not Meaning.MOVED:
-                fix = f"use --expr '{column.column}=…|…', or {fix}"
+            fix = f"use --expr '{column.column}=…|…', or leave it out with --exclude-columns {column.column}"
+            if meaning is Meaning.MOVED:  # the task says what its columns hold
+                fix = f"leave it out with --exclude-columns {column.column}"
             yield Problem(Severity.UNVERIFIED, f"column {column.column}: {column.reason}", fix, table=name)
     if table.plan is not None:
         yield from _of_plan(name, table.plan, asked_key=table.pair.request.key)
