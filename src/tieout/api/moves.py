@@ -40,6 +40,7 @@ def run_move(
     from tieout.connectors.registry import open_endpoint, open_source, open_target
     from tieout.move.job import MoveJob
     from tieout.move.preflight import MovePreflight
+    from tieout.tasks.expressions import refuse_wrong_expressions
 
     urls = parse_url(request.source), parse_url(request.target)
     with ExitStack() as stack:
@@ -51,6 +52,7 @@ def run_move(
             # Before Spark starts, which takes seconds, and before anything is touched.
             levels = MovePreflight(request, (endpoints[0], endpoints[1]), source, target).refuse()
         session = pool.submit(session_of, spark)
+        refuse_wrong_expressions(endpoints[0], endpoints[1], request, session.result)
         job = MoveJob(
             store,
             request,

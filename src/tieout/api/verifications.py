@@ -131,7 +131,7 @@ def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | Non
     urls = parse_url(request.source), parse_url(request.target)
     session = partial(session_of, spark)
     with closing(open_any(urls[0], session)) as source, closing(open_any(urls[1], session)) as target:
-        tables = tuple(forecast_of(table) for table in plan_tables(source, target, request))
+        tables = tuple(forecast_of(table) for table in plan_tables(source, target, request, None, session))
     return Forecast(urls[0].redacted(), urls[1].redacted(), tables)
 
 

@@ -17,7 +17,7 @@ from tieout.model.defaults import META_URL, SPARK_MASTER
 from tieout.model.levels import TargetLevel
 from tieout.model.moves import Consistency, Delivery
 from tieout.model.nearest import suggestion
-from tieout.model.requests import MoveRequest, VerifyRequest
+from tieout.model.requests import Meaning, MoveRequest, VerifyRequest
 
 
 def _hide_secrets(conf: dict[str, str]) -> dict[str, str]:
@@ -95,4 +95,5 @@ class Settings(Section):
             tables=tuple(table.request() for table in task.tables),
             options=replace(task.options.options(), redact_values=self.redact_values),
             task=task_name,
+            meaning=Meaning.MOVED if task.is_moved else Meaning.SPARK,
         )

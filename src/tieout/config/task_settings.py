@@ -24,12 +24,12 @@ from tieout.model.results import Strategy
 
 
 class ColumnExpression(Section):
-    """The SQL to compare a column by. Plain text is the source's SQL."""
+    """The Spark SQL that computes a column. Plain text is the source's."""
 
     source: Text
-    """SQL on the source."""
+    """Spark SQL over the source's columns."""
     target: Text | None = None
-    """SQL on the target (default: the column itself)."""
+    """Spark SQL over the target's columns (default: the column itself); not in a task that is moved."""
 
     @model_validator(mode="before")
     @classmethod
@@ -55,13 +55,13 @@ class TableSettings(Section):
     target: Text | None = Field(default=None, alias="to")
     """The table of the target (default: the same name)."""
     where: Text | None = None
-    """SQL that chooses rows, on both sides."""
+    """Spark SQL that chooses rows: of the source, and, in a task that is not moved, of the target."""
     source_where: Text | None = None
-    """SQL that chooses rows on the source, instead of `where`."""
+    """Spark SQL that chooses rows of the source, instead of `where`."""
     target_where: Text | None = None
-    """SQL that chooses rows on the target, instead of `where`."""
+    """Spark SQL that chooses rows of the target, to compare only those."""
     columns: Columns | None = None
-    """A list: only these columns. A mapping: SQL that computes a column, for the source or for each side."""
+    """A list: only these columns. A mapping: Spark SQL that computes a column, for the source or for each side."""
     exclude_columns: Names = ()
     """Columns to leave out."""
     exclude: Names = ()

@@ -22,7 +22,7 @@ from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, Resta
 from tieout.model.preflight import EndpointFacts, Forecast, Guarantee, MoveForecast, Preflight, Problem, TableForecast
 from tieout.model.repair import CheckRepairSummary, RepairResult, RepairSummary
 from tieout.model.repair_choices import advice_on
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import Meaning, Narrowing, TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import TableResult, VerificationResult
 from tieout.model.truncated import truncated_documents, with_truncated
 
@@ -352,7 +352,7 @@ def repair_document(result: RepairResult) -> dict[str, Any]:
     return {"kind": "repair", **rest, "differences": [difference_document(each) for each in result.differences]}
 
 
-_NAMES = ("key", "columns", "exclude_columns", "exclude")
+_NAMES = ("key", "columns", "exclude_columns", "exclude", "tables")
 """Lists of names: JSON has no tuples."""
 
 
@@ -360,13 +360,18 @@ def request_document(request: VerifyRequest, redacted: tuple[str, str]) -> dict[
     """The request with the two `redacted` URLs in place of its own."""
     options = asdict(request.options)
     options["strategy"] = request.options.strategy.value
-    return {
+    document = {
         "source": redacted[0],
         "target": redacted[1],
-        "tables": [_table_document(table) for table in request.tables],
+        "tables": [_with_lists(table) for table in request.tables],
         "options": options,
         "task": request.task,
     }
+    if request.meaning is not Meaning.ENGINE:
+        document["meaning"] = request.meaning.value
+    if request.narrowing != Narrowing():
+        document["narrowing"] = _with_lists(request.narrowing)
+    return document
 
 
 def request_from_document(document: Mapping[str, Any], source_url: str, target_url: str) -> VerifyRequest:
@@ -378,27 +383,39 @@ def request_from_document(document: Mapping[str, Any], source_url: str, target_u
         tuple(_table(table) for table in document.get("tables", ())),
         _options(document.get("options", {})),
         document.get("task"),
+        # A job of an earlier version compared by the engines' own SQL, whatever its task was.
+        Meaning(document.get("meaning", Meaning.ENGINE)),
+        _narrowing(document.get("narrowing") or {}),
     )
-
-
-def _table_document(table: TableRequest) -> dict[str, Any]:
-    document = asdict(table)
-    for name in _NAMES:
-        document[name] = None if document[name] is None else list(document[name])
-    document["tolerance"] = dict(table.tolerance)
-    document["expressions"] = {column: list(pair) for column, pair in table.expressions.items()}
-    return document
 
 
 def _table(document: Mapping[str, Any]) -> TableRequest:
     _refuse_unknown(document, TableRequest)
+    return TableRequest(**_with_tuples(document))
+
+
+def _narrowing(document: Mapping[str, Any]) -> Narrowing:
+    _refuse_unknown(document, Narrowing)
+    return Narrowing(**_with_tuples(document))
+
+
+def _with_lists(what: TableRequest | Narrowing) -> dict[str, Any]:
+    document = asdict(what)
+    for name in document.keys() & set(_NAMES):
+        document[name] = None if document[name] is None else list(document[name])
+    document["tolerance"] = dict(what.tolerance)
+    document["expressions"] = {column: list(pair) for column, pair in what.expressions.items()}
+    return document
+
+
+def _with_tuples(document: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(document)
     for name in _NAMES:
         if values.get(name) is not None:
             values[name] = tuple(values[name])
     values["tolerance"] = dict(values.get("tolerance") or {})
     values["expressions"] = {column: tuple(pair) for column, pair in (values.get("expressions") or {}).items()}
-    return TableRequest(**values)
+    return values
 
 
 def _options(document: Mapping[str, Any]) -> VerifyOptions:
@@ -406,7 +423,9 @@ def _options(document: Mapping[str, Any]) -> VerifyOptions:
     return VerifyOptions(**document)
 
 
-def _refuse_unknown(document: Mapping[str, Any], into: type[VerifyRequest | TableRequest | VerifyOptions]) -> None:
+def _refuse_unknown(
+    document: Mapping[str, Any], into: type[VerifyRequest | TableRequest | Narrowing | VerifyOptions]
+) -> None:
     unknown = sorted(document.keys() - {field.name for field in fields(into)})
     if unknown:
         raise UsageError(

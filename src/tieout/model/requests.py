@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from tieout.model.defaults import LISTED_DIFFERENCES, RECHECK_AFTER, RECHECK_TIMES
@@ -20,11 +21,11 @@ _STRATEGIES = tuple(strategy for strategy in Strategy if strategy is not Strateg
 class TableRequest:
     """One entry of "which tables": a name or a pattern on the source, and what to do with it.
 
-    `source` may hold `*` and `?`; `target` None means the table of the same name. Names are
-    `table` or `schema.table`. `where` is SQL for both sides unless a side has its own. `columns` None means
-    all. `tolerance` maps a column to an absolute ("0.001") or relative ("1e-9 relative") one.
-    `expressions` maps a column to SQL for the source and for the target ("": the column itself). Names may be a list, a
-    tuple or a single name; a tolerance may be a number.
+    `source` may hold `*` and `?`; `target` None means the table of the same name. Names are `table` or `schema.table`.
+    `where` is SQL for both sides unless a side has its own; the request says whose SQL (Meaning). `columns` None means
+    all. `tolerance` maps a column to an absolute ("0.001") or relative ("1e-9 relative") one. `expressions` maps a
+    column to SQL for the source and for the target ("": the column itself). Names may be a list, a tuple or a single
+    name; a tolerance may be a number.
     """
 
     source: str
@@ -82,11 +83,40 @@ class VerifyOptions:
         put(self, "strategy", chosen(_STRATEGIES, self.strategy, "strategy"))
 
 
+class Meaning(StrEnum):
+    """What conditions and expressions of a verification's tables mean."""
+
+    ENGINE = "engine"
+    """SQL of each side's own engine."""
+    SPARK = "spark"
+    """Spark SQL, on both sides: a task that is not moved."""
+    MOVED = "moved"
+    """What a mover makes of the source, with Spark SQL: the target should hold just that, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What was typed beside a task: only some of its tables, rows and columns.
+
+    The conditions and expressions are SQL of each side's own engine; a row counts if the task's condition holds, too.
+    """
+
+    tables: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    source_where: str | None = None
+    target_where: str | None = None
+    key: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    exclude_columns: tuple[str, ...] = ()
+    tolerance: Mapping[str, str] = field(default_factory=dict)
+    expressions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
     """Two endpoint URLs (secrets included; never logged) and what to compare. No tables: all.
 
-    A table may be given by its plain name.
+    A table may be given by its plain name. `meaning` and `narrowing` are for tasks.
     """
 
     source: str = field(repr=False)
@@ -94,6 +124,8 @@ class VerifyRequest:
     tables: tuple[TableRequest, ...] = ()
     options: VerifyOptions = VerifyOptions()
     task: str | None = None
+    meaning: Meaning = Meaning.ENGINE
+    narrowing: Narrowing = Narrowing()
 
     def __post_init__(self) -> None:
         put(self, "tables", table_requests(self.tables))

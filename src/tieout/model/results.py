@@ -64,7 +64,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class TableResult:
-    """One table of a verification. `source_table` or `target_table` is None if that side lacks it."""
+    """One table of a verification. `source_table` or `target_table` is None if that side lacks it.
+
+    `merged`: `source_table` names several, whose rows are together on the target.
+    """
 
     source_table: str | None
     target_table: str | None
@@ -81,9 +84,13 @@ class TableResult:
     seconds: float = 0.0
     explanation: Explanation | None = None
     notes: tuple[str, ...] = ()
+    merged: bool = False
 
     @property
     def table(self) -> str:
+        """The name under which its differences are listed."""
+        if self.merged and self.target_table:
+            return self.target_table
         return self.source_table or self.target_table or "?"
 
 

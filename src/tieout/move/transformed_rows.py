@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
@@ -23,7 +22,7 @@ from tieout.move.schema_changes import TableProblem
 from tieout.move.snapshot import ChunkCopied, CopyChunk
 from tieout.move.staging import StagedLogBatch
 from tieout.spark.executor_work import SCHEMA, Cells, Outcome, map_batches, run_work
-from tieout.spark.frames.transforms import TRANSFORMED, transformed
+from tieout.spark.frames.transforms import TransformedRows, result_batch, transformed, transformed_items
 
 _DELETE = str(int(ChangeKind.DELETE))
 
@@ -65,7 +64,7 @@ def run_transformed(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outc
     numbered = dict(enumerate(transfers))
 
     def then(frame: DataFrame) -> DataFrame:
-        return map_batches(transformed(frame, numbered), load.run, SCHEMA)
+        return map_batches(transformed(frame, numbered, classed=load.loader.classed), load.run, SCHEMA)
 
     cells = max(len(transfer.reads.columns) for transfer in transfers)
     return [outcome for (outcome,) in run_work(spark, [[piece] for piece in pieces], cells=cells, then=then)]
@@ -80,25 +79,26 @@ class LoadTransformed:
     chunks: Sequence[tuple[Transfer, Chunk]]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        items = _items(batches)
+        items = transformed_items(batches)
         for work, item in items:
             if not isinstance(item, ChunkBegins):
-                yield _result(work, item)  # an error before the first row
+                yield result_batch(work, item)  # an error before the first row
                 continue
             transfer, chunk = self.chunks[item.number]
             try:
                 with kept_open():
                     rows = self.loader.load_chunk(self.fence, transfer, chunk, item.held, _passed(items))
-                yield _result(work, ChunkCopied(rows, 0.0))
+                yield result_batch(work, ChunkCopied(rows, 0.0))
             except TieoutError as error:
-                yield _result(work, error)
+                yield result_batch(work, error)
                 _skip(items)
 
 
 def staged_by(frame: DataFrame, loader: Loader, stages: Mapping[int, StageTable]) -> DataFrame:
     """Transforms and stages the changes in a frame of work with Cells; returns a frame of SCHEMA."""
     transfers = {number: stage.transfer for number, stage in stages.items()}
-    return map_batches(transformed(frame, transfers, len(STAGE_COLUMNS)), StageTransformed(loader, stages).run, SCHEMA)
+    rows = transformed(frame, transfers, len(STAGE_COLUMNS), classed=loader.classed)
+    return map_batches(rows, StageTransformed(loader, stages).run, SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ class StageTransformed:
         staged: dict[int, int] = dict.fromkeys(stages, 0)
         wrong: tuple[TableName, TieoutError] | None = None
         with kept_open():
-            for work, item in _items(batches):
+            for work, item in transformed_items(batches):
                 if isinstance(item, StagedLogBatch):
-                    yield _result(
+                    yield result_batch(
                         work, self._counted(item, stages, staged) if wrong is None else _problem(item, *wrong)
                     )
                 elif not isinstance(item, TransformedRows):
-                    yield _result(work, item)
+                    yield result_batch(work, item)
                 elif wrong is None:
                     stage, new = stages[item.number], not staged[item.number]
                     lines = copy_text.lines(_changes(item, stage.transfer))
@@ -143,14 +143,6 @@ class StageTransformed:
                 each = replace(each, stage=stages[number], shares=shares)
             changes.append(each)
         return replace(log_batch, changes=tuple(changes))
-
-
-@dataclass(frozen=True, slots=True)
-class TransformedRows:
-    """Rows of a transfer, as columns: whether they pass the filter, their texts, and further cells."""
-
-    number: int
-    columns: list[pa.Array]
 
 
 def _problem(log_batch: StagedLogBatch, table: TableName, error: TieoutError) -> TableProblem | TieoutError:
@@ -187,43 +179,3 @@ def _skip(items: Iterator[tuple[int, Any]]) -> None:
     for _, item in items:
         if isinstance(item, ChunkEnds | TieoutError):
             return
-
-
-def _items(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
-    """Results of work in order, and the rows between them; each with the number of its work."""
-    for batch in batches:
-        start = 0
-        works, buckets, payloads = (batch.column(name) for name in ("work", "bucket", "payload"))
-        # Runs of rows of one sort: a result stands alone, rows of one table come together.
-        sorts = [
-            None if payload else bucket
-            for payload, bucket in zip(payloads.is_valid().to_pylist(), buckets.to_pylist(), strict=True)
-        ]
-        while start < len(sorts):
-            number = sorts[start]
-            if number is None:
-                yield works[start].as_py(), pickle.loads(payloads[start].as_py())
-                start += 1
-                continue
-            end = start
-            while end < len(sorts) and sorts[end] == number:
-                end += 1
-            yield (
-                works[start].as_py(),
-                TransformedRows(number, _columns(batch.column(TRANSFORMED).slice(start, end - start))),
-            )
-            start = end
-
-
-def _columns(rows: pa.ListArray) -> list[pa.Array]:
-    """Lists of one length, as columns."""
-    width = len(rows[0])
-    flat = rows.flatten().cast(pa.large_string())
-    return [flat.take(pa.array(range(place, len(flat), width))) for place in range(width)]
-
-
-def _result(work: int, value: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array([work], pa.int64()), pa.array([None], pa.int32()), pa.array([pickle.dumps(value)], pa.binary())],
-        ["work", "bucket", "payload"],
-    )

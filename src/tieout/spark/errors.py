@@ -85,6 +85,12 @@ def _translated(what: str, error: Exception) -> TieoutError:
     return ReadError(f"{what}: {line}", log_hint())
 
 
+def complaint(error: Exception) -> str:
+    """What Spark says about a query that it refuses, in one line. It has read no row by then."""
+    text = str(error)
+    return _line(text, dict(reversed(_CONDITION.findall(text))))
+
+
 def said(error: Exception, line: str) -> str:
     """A line of Spark's message. While values are hidden, its error class, except for errors about columns and syntax:
     Spark finds those before it reads a row.

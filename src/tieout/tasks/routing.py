@@ -24,7 +24,15 @@ from tieout.tasks.table_matching import (
     pair_tables,
     target_schema,
 )
-from tieout.tasks.transforms import Pairs, computed_of_key, condition_of, shaped, tells_tables_apart, unknown_names
+from tieout.tasks.transforms import (
+    Pairs,
+    computed_of_key,
+    condition_of,
+    shaped,
+    tells_source,
+    tells_tables_apart,
+    unknown_names,
+)
 
 OURS = "Tieout's staging tables use that column name"
 
@@ -41,13 +49,19 @@ class Route:
 
 def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
     """Raises UsageError if there is nothing to move, or if the rows of two tables would be indistinguishable."""
+    return routes_and_rest(source, target, request)[0]
+
+
+def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) -> tuple[list[Route], list[NamePair]]:
+    """The routes, and the tables that the task names and only the target has."""
     refuse_unbuilt(request.tables)
     names = names_of(source, request.tables, of_target=False).without_own()
     there = names_of(target, request.tables, of_target=True).without_own()
     wanted = [each for table in request.tables for each in _one_by_one(names, table)]
     if request.tables and not wanted:
         raise UsageError("there are no tables to move", "check the task's tables")
-    found = [_route(pair, (names, there)) for pair in pair_tables(names, there, wanted) if pair.source is not None]
+    pairs = pair_tables(names, there, wanted)
+    found = [_route(pair, (names, there)) for pair in pairs if pair.source is not None]
     if not found:
         raise UsageError("there are no tables to move", "check the task's tables")
     for route in found:
@@ -57,7 +71,8 @@ def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Rou
                 f"{others[0]} and {route.source} would both go to {route.target}",
                 f'tell their rows apart there: columns: {{shard: "{TABLE_NAME}"}}',
             )
-    return found
+    filled = {route.target for route in found}
+    return found, [pair for pair in pairs if pair.source is None and pair.target not in filled]
 
 
 def _one_by_one(names: Names, request: TableRequest) -> list[TableRequest]:
@@ -108,6 +123,48 @@ def _route(pair: NamePair, sides: tuple[Names, Names]) -> Route:
     return Route(pair.source, named or TableName(schema, wanted), False, pair.request)
 
 
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The columns of a source that go to columns of its target, the target's that are computed, and the source's that
+    the task chooses and the target lacks.
+    """
+
+    pairs: tuple[tuple[Column, Column], ...]
+    computed: tuple[tuple[Column, str], ...]
+    missing: tuple[Column, ...]
+
+    @property
+    def filled(self) -> set[str]:
+        """The target's columns that get a value."""
+        return {found.name for _, found in self.pairs} | {column.name for column, _ in self.computed}
+
+
+def match_columns(request: TableRequest, source: Table, target: Table) -> Matched:
+    """Matches columns by name, as the task's entry for the table says."""
+    chosen = _chosen(request, source)
+    by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
+    computed = tuple(
+        (column, by_name[column.name.casefold()]) for column in target.columns if column.name.casefold() in by_name
+    )
+    pairs = [pair for pair in _pairs(source, target) if pair[0] in chosen and pair[1] not in dict(computed)]
+    missing = _missing([column for column in chosen if column.name.casefold() not in by_name], pairs)
+    return Matched(tuple(pairs), computed, tuple(missing))
+
+
+def identifying(source: Table, target: Table, matched: Matched) -> list[str]:
+    """The target's columns that identify a row: those that a mover uses. It also needs an index on them, and will make
+    one, or refuse the table; so without one, they are the source's key and what tells merged tables apart.
+    """
+    found = _key(source, target, matched.pairs, matched.computed)
+    if not isinstance(found, str):
+        return found
+    named = {column.name: column_there.name for column, column_there in matched.pairs}
+    if any(name not in named for name in source.key):
+        return []
+    more = [column.name for column, expression in matched.computed if tells_source(expression)]
+    return [*(named[name] for name in source.key), *more]
+
+
 def transfer_of(
     request: TableRequest, source: Table, target: Table, *, same_engine: bool, logs_generated_columns: bool
 ) -> Transfer:
@@ -115,18 +172,13 @@ def transfer_of(
 
     `logs_generated_columns`: the source's log holds the values of generated columns.
     """
-    chosen = _chosen(request, source)
-    by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
-    computed = [
-        (column, by_name[column.name.casefold()]) for column in target.columns if column.name.casefold() in by_name
-    ]
-    pairs = [pair for pair in _pairs(source, target) if pair[0] in chosen and pair[1] not in dict(computed)]
-    filled = {found.name for _, found in pairs} | {column.name for column, _ in computed}
+    matched = match_columns(request, source, target)
+    pairs, computed = matched.pairs, matched.computed
     key = _key(source, target, pairs, computed)
     problems = [
-        *_missing([column for column in chosen if column.name.casefold() not in by_name], pairs),
-        *_uncomputable(request, source, target),
-        *_unfilled(target, filled),
+        *(f"it has no column {column.name}" for column in matched.missing),
+        *uncomputable(request, source, target),
+        *_unfilled(target, matched.filled),
         *([key] if isinstance(key, str) else []),
         *(f"{name}: {OURS}" for name in clashing_names(target.column_names)),
     ]
@@ -161,7 +213,7 @@ def _chosen(request: TableRequest, source: Table) -> list[Column]:
     return [column for name, column in known.items() if name in wanted - left_out]
 
 
-def _uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
+def uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
     there = {column.name.casefold(): column for column in target.columns}
     problems = [f"it has no column {name}" for name in request.expressions if name.casefold() not in there]
     for name in request.expressions:
@@ -181,9 +233,9 @@ def _pairs(source: Table, target: Table) -> list[tuple[Column, Column]]:
     return [(column, partner) for column, partner in found if partner is not None]
 
 
-def _missing(chosen: Sequence[Column], pairs: Pairs) -> list[str]:
+def _missing(chosen: Sequence[Column], pairs: Pairs) -> list[Column]:
     names = {column.name for column, _ in pairs}
-    return [f"it has no column {column.name}" for column in chosen if column.name not in names]
+    return [column for column in chosen if column.name not in names]
 
 
 def _unfilled(target: Table, filled: set[str]) -> list[str]:

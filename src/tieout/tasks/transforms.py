@@ -11,6 +11,7 @@ from tieout.errors import UsageError
 from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Shape, Transfer
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table
+from tieout.model.types import LogicalType, TypeName
 
 Pairs = Sequence[tuple[Column, Column]]
 _CONSTANT = frozenset({SCHEMA_NAME, TABLE_NAME})
@@ -20,19 +21,46 @@ def condition_of(request: TableRequest) -> str | None:
     return request.source_where or request.where
 
 
+def tells_source(expression: str) -> bool:
+    """Whether the expression names the row's source table."""
+    return bool(names_in(expression) & _CONSTANT)
+
+
 def tells_tables_apart(request: TableRequest) -> bool:
     """Whether a computed column holds the name of the row's source table."""
-    return any(names_in(expression) & _CONSTANT for expression, _ in request.expressions.values())
+    return any(tells_source(expression) for expression, _ in request.expressions.values())
 
 
 def names_in(expression: str) -> frozenset[str]:
     """The columns that a Spark SQL expression names, in lower case."""
+    return frozenset(column.parts[0].name.casefold() for column in _parsed(expression).find_all(exp.Column))
+
+
+def _parsed(expression: str) -> exp.Expr:
     try:
-        tree = sqlglot.parse_one(expression, dialect="spark")
+        return sqlglot.parse_one(expression, dialect="spark")
     except sqlglot.errors.SqlglotError as error:
         line = str(error).splitlines()[0]
         raise UsageError(f"{expression!r} is not a Spark SQL expression: {line}") from None
-    return frozenset(column.parts[0].name.casefold() for column in tree.find_all(exp.Column))
+
+
+_BY_ITSELF = frozenset(
+    {
+        *("rand", "randn", "random", "uniform", "randstr", "uuid", "shuffle"),
+        *("now", "current_timestamp", "current_date", "curdate", "current_time", "localtimestamp", "unix_timestamp"),
+        *("current_user", "user", "session_user", "current_timezone"),
+        *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
+    }
+)
+
+
+def changes_by_itself(expression: str) -> str | None:
+    """The function in an expression that returns something else each time: what it returned is gone."""
+    for call in _parsed(expression).find_all(exp.Func):
+        name = (call.name if isinstance(call, exp.Anonymous) else call.sql_name()).casefold()
+        if name in _BY_ITSELF and not (name == "unix_timestamp" and call.args.get("this") is not None):
+            return name
+    return None
 
 
 def computed_of_key(expression: str, source: Table) -> bool:
@@ -78,3 +106,44 @@ def shaped(plain: Transfer, computed: Sequence[tuple[Column, str]], where: str |
             shared=any(target.name in key or names_in(expression) & _CONSTANT for target, expression in computed),
         ),
     )
+
+
+def unknown_in(request: TableRequest, source: Table) -> list[str]:
+    """The names in a task's expressions that the source table has no column for."""
+    texts = [
+        *(text for text, _ in request.expressions.values()),
+        *([where] if (where := condition_of(request)) else []),
+    ]
+    return [name for text in texts for name in unknown_names(text, source)]
+
+
+def projection(source: Table, computed: Sequence[tuple[Column, str]], where: str | None) -> Transfer:
+    """Only what Spark computes of a table's rows: whether they pass, and the values of these columns.
+
+    Nothing is moved: `reads` are the columns that expressions name.
+    """
+    texts = [*(text for _, text in computed), *([where] if where else [])]
+    try:
+        named = frozenset[str]().union(*(names_in(text) for text in texts))
+    except UsageError as error:
+        raise UsageError(f"{source.name}: {error.message}", error.hint) from None
+    used = [column for column in source.columns if column.name.casefold() in named]
+    shape = Shape(
+        tuple((column, column) for column in used),
+        (),
+        tuple(text for _, text in computed),
+        tuple((column.name, place) for place, column in enumerate(used)),
+        where,
+    )
+    columns = tuple((Column(column.name, column.type), column) for column, _ in computed)
+    return Transfer(source, source, columns, (), shape)
+
+
+def expressions_of(request: TableRequest, source: Table) -> Transfer | None:
+    """The task's expressions about a source table that is moved, to look at before there is a target; None: none."""
+    texts = [(name, expression) for name, (expression, _) in request.expressions.items()]
+    where = condition_of(request)
+    if not texts and where is None:
+        return None
+    known = [Column(name, LogicalType(TypeName.TEXT, "text")) for name, _ in texts]
+    return projection(source, list(zip(known, (text for _, text in texts), strict=True)), where)

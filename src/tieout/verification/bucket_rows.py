@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count, groupby
 from operator import itemgetter
 from typing import Any
@@ -119,36 +119,87 @@ def loose_rows(
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """What comparing some buckets found, for the driver to recheck: `all` if every difference counts, `certain` those
+    of rows that can't be looked up, and `keys` the keys of the others, by their hashes.
+    """
+
+    all: Localised
+    certain: Localised
+    keys: Mapping[bytes, Key]
+
+
+_TOO_MANY = "too many rows differ to recheck them all: some were counted at the first look"
+
+
+class _Collected:
+    """Collects what differs, for the driver. Stands where a RowRecheck does."""
+
+    def __init__(self, shape: Shape, limit: int | None) -> None:
+        self._all = Found(shape, limit)
+        self._certain = Found(shape, limit)
+        self._keys: dict[bytes, Key] = {}
+
+    @property
+    def certain(self) -> Found:
+        return self._certain
+
+    def add_differences(self, keys: Mapping[bytes, Key], differences: Sequence[Difference]) -> None:
+        self._all.add_all(differences)
+        if len(self._keys) + len(keys) > MOST_COLLECTED:
+            self._certain.add_all(differences)
+            self._certain.note(_TOO_MANY)
+        else:
+            self._keys |= keys
+
+    def add_certain(self, differences: Sequence[Difference]) -> None:
+        self._all.add_all(differences)
+        self._certain.add_all(differences)
+
+    def result(self) -> Suspects:
+        certain = self._certain.result()
+        return Suspects(replace(self._all.result(), notes=certain.notes), certain, self._keys)
+
+
+MOST_COLLECTED = 200_000
+"""Keys that one task sends to the driver to be rechecked."""
+
+
 @dataclass(frozen=True)
 class CompareBuckets:
-    """Compares the rows that both sides sent to a bucket."""
+    """Compares the rows that both sides sent to a bucket. `collects`: only the driver can recheck them (Suspects)."""
 
     plan: TablePlan
     shape: Shape
     limit: int | None
     rechecking: Rechecking
+    collects: bool = False
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turns the payloads of whole buckets, sorted by bucket, into one result or error for all of them."""
         try:
-            result: Localised | TieoutError = self._compare(batches)
+            result: Localised | Suspects | TieoutError = self._compare(batches)
         except TieoutError as error:
             result = error
         yield pa.RecordBatch.from_pydict({"payload": pa.array([pickle.dumps(result)], pa.binary())})
 
-    def _compare(self, batches: Iterator[pa.RecordBatch]) -> Localised:
-        found = Found(self.shape, self.limit)
-        rechecks = RowRecheck(self.plan, self.rechecking, found)
+    def _compare(self, batches: Iterator[pa.RecordBatch]) -> Localised | Suspects:
+        collected = _Collected(self.shape, self.limit) if self.collects else None
+        found = Found(self.shape, self.limit) if collected is None else collected.certain
+        rechecks = collected or RowRecheck(self.plan, self.rechecking, found)
         for _, parts in groupby(_payloads(batches), key=itemgetter(0)):
             sent = [part for _, part in parts]
             failed = next((part for part in sent if isinstance(part, TieoutError)), None)
             if failed is not None:
                 raise failed
             self._compare_bucket(sent, found, rechecks)
+        if isinstance(rechecks, _Collected):
+            return rechecks.result()
         rechecks.finish()
         return found.result()
 
-    def _compare_bucket(self, sent: Sequence[Sent], found: Found, rechecks: RowRecheck) -> None:
+    def _compare_bucket(self, sent: Sequence[Sent], found: Found, rechecks: RowRecheck | _Collected) -> None:
         sides: dict[bool, dict[bytes, list[LooseRow]]] = {True: defaultdict(list), False: defaultdict(list)}
         for row in _latest(sent):
             sides[row.source][row.key].append(row)
@@ -159,7 +210,9 @@ class CompareBuckets:
             rows = sides[True].get(key, []), sides[False].get(key, [])
             differences = list(self._differences(*rows, found))
             lookup = _lookup((*rows[0], *rows[1])) if differences else None
-            if lookup is None:
+            if lookup is None and isinstance(rechecks, _Collected):
+                rechecks.add_certain(differences)
+            elif lookup is None:
                 found.add_all(differences)
             else:
                 suspects[key] = lookup

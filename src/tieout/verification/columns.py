@@ -58,9 +58,9 @@ def compare_schemas(
         if not _wanted(left.name, request):
             continue
         if right is None:
-            findings.append(_only("source", left))
+            findings.append(only_on("source", left))
             continue
-        findings += _differences(left, right)
+        findings += differences_of(left, right)
         pair = _pair(*computed(left, right), request, options)
         if isinstance(pair, Incomparable):
             unverified.append(UnverifiedColumn(left.name, pair.reason))
@@ -68,7 +68,7 @@ def compare_schemas(
             pairs.append(pair)
     for right in target.columns:
         if _wanted(right.name, request) and _counterpart(right.name, source.columns) is None:
-            findings.append(_only("target", right))
+            findings.append(only_on("target", right))
     key, remarks = _key(source, target, pairs, request)
     findings += remarks
     if not (source.declares and target.declares):
@@ -77,7 +77,7 @@ def compare_schemas(
 
 
 def _pair(left: Column, right: Column, request: TableRequest, options: VerifyOptions) -> ColumnPair | Incomparable:
-    tolerance = _tolerance(left.name, request)
+    tolerance = tolerance_of(left.name, request)
     kind = common_kind(left.type, right.type, exact_scale=options.exact_scale, tolerance=tolerance)
     if isinstance(kind, Incomparable):
         return kind
@@ -85,7 +85,7 @@ def _pair(left: Column, right: Column, request: TableRequest, options: VerifyOpt
     return ColumnPair(left, right, kind, source_expression or None, target_expression or None)
 
 
-def _tolerance(name: str, request: TableRequest) -> Tolerance | None:
+def tolerance_of(name: str, request: TableRequest) -> Tolerance | None:
     text = request.tolerance.get(name)
     if text is None:
         return None
@@ -121,7 +121,7 @@ def _key(
     return (), remarks
 
 
-def _differences(left: Column, right: Column) -> list[SchemaFinding]:
+def differences_of(left: Column, right: Column) -> list[SchemaFinding]:
     found = []
     if left.name != right.name:
         found.append(SchemaFinding("column", f"is named {right.name} on the target", left.name))
@@ -136,7 +136,7 @@ def _differences(left: Column, right: Column) -> list[SchemaFinding]:
     return found
 
 
-def _only(side: str, column: Column) -> SchemaFinding:
+def only_on(side: str, column: Column) -> SchemaFinding:
     return SchemaFinding("column", f"is only on the {side} ({column.type.native})", column.name, breaks=True)
 
 

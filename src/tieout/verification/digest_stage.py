@@ -24,6 +24,7 @@ from tieout.spark.executor_work import Outcome, Work
 from tieout.verification.frames import DigestFrame, count_work, run_mixed
 from tieout.verification.plan import Side
 from tieout.verification.table_state import Lane, Ledger, TableRun
+from tieout.verification.transformed import Reading
 from tieout.verification.work import BucketDigests, DigestBuckets, DigestRange, RangeDigest, WalkKeys
 
 RANGES_PER_SLOT = 8
@@ -174,7 +175,9 @@ class DigestStage:
         if unit.lane.side is LaneSide.BOTH:
             return DigestRange(side, unit.keys, unit.run.plan.hash, pace, unit.run.plan.as_sent)
         if side.is_frame:
-            return DigestFrame(unit.run.plan, unit.lane.side is LaneSide.SOURCE)
+            is_source = unit.lane.side is LaneSide.SOURCE
+            how = Reading(self._slots.source if is_source else self._slots.target, self._options.chunk_rows, rate)
+            return DigestFrame(unit.run.plan, is_source, how)
         return DigestBuckets(side, unit.keys, unit.run.plan.buckets, pace)
 
     def _walked(self, run: TableRun, lane: Lane, asked: int, outcome: Outcome) -> None:
@@ -231,8 +234,8 @@ class CountStage:
 
     def run(self, runs: Sequence[TableRun]) -> None:
         """Counts the rows of both sides of each table."""
-        source = deal([(run, count_work(run.plan.source)) for run in runs], self._slots.source)
-        target = deal([(run, count_work(run.plan.target)) for run in runs], self._slots.target)
+        source = deal([(run, count_work(run.plan.source, self._slots.source)) for run in runs], self._slots.source)
+        target = deal([(run, count_work(run.plan.target, self._slots.target)) for run in runs], self._slots.target)
         parts = [*source, *target]
         outcomes = run_mixed(self._spark, [[work for _, work in part] for part in parts])
         for number, (part, results) in enumerate(zip(parts, outcomes, strict=True)):

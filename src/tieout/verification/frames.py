@@ -33,8 +33,10 @@ from tieout.spark.frames.endpoint import FrameReader
 from tieout.spark.frames.spark_hash import KEY, ROW, SparkHash, bucket_of, bucket_sums, digest_of
 from tieout.spark.frames.values import selected, wired
 from tieout.verification.bucket_rows import Sent, loose_rows
+from tieout.verification.parts import is_transformed
 from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import fields_of
+from tieout.verification.transformed import Reading, transformed_count, transformed_digests
 from tieout.verification.work import BucketDigests, CountRange, bucket_digests
 
 if TYPE_CHECKING:  # It loads the meta store. Executors load this file for their work, and have none.
@@ -72,11 +74,15 @@ class DigestFrame(DriverWork):
 
     plan: TablePlan
     is_source: bool
+    how: Reading | None = None
 
     def run_on(self, spark: SparkSession) -> BucketDigests:
         started = time.monotonic()
         plan = self.plan
         side, other = (plan.source, plan.target) if self.is_source else (plan.target, plan.source)
+        if is_transformed(side):
+            found = transformed_digests(spark, side, plan.buckets, self.how or Reading(1))
+            return BucketDigests(sum(found.values(), EMPTY), pack_buckets(found), time.monotonic() - started)
         with _faults(side):
             if is_native_pair(plan):
                 assert plan.hash is not None
@@ -102,14 +108,17 @@ def native_suspects(spark: SparkSession, run: TableRun) -> DataFrame:
 @dataclass(frozen=True)
 class CountFrame(DriverWork):
     side: Side
+    tasks: int = 1
 
     def run_on(self, spark: SparkSession) -> int:
+        if is_transformed(self.side):
+            return transformed_count(spark, self.side, Reading(self.tasks))
         with _faults(self.side):
             return rows_of(spark, self.side).count()
 
 
-def count_work(side: Side) -> Work:
-    return CountFrame(side) if side.is_frame else CountRange(side, EVERYTHING)
+def count_work(side: Side, tasks: int) -> Work:
+    return CountFrame(side, tasks) if side.is_frame else CountRange(side, EVERYTHING)
 
 
 def run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:

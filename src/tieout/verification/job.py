@@ -46,7 +46,7 @@ class VerificationJob:
         redacts = self.request.options.redact_values
         with running(self.store.jobs, job.id), values_hidden(redacts):
             positions = self.endpoints[0].position(), self.endpoints[1].position()
-            planned = self._plan(job, resume is not None)
+            planned = self._plan(job, resume is not None, session)
             spark = session()
             ledger, control = Ledger(self.store, job.id), JobControl(self.store.jobs, job.id)
             verifier = Verifier(spark, self.request.options, ledger, control, self.listener, self.limits)
@@ -83,10 +83,10 @@ class VerificationJob:
             task=self.request.task,
         )
 
-    def _plan(self, job: Job, resume: bool) -> list[PlannedTable]:
+    def _plan(self, job: Job, resume: bool, session: Callable[[], SparkSession]) -> list[PlannedTable]:
         kept = self.store.tables.all(job.id) if resume else ()
         seeds = [int(table.seed) for table in kept if table.seed]
-        planned = plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None)
+        planned = plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None, session)
         if kept:
             check_same_plan(job, [(t.plan, t.source_table, t.target_table) for t in kept], planned)
             return planned

@@ -136,17 +136,22 @@ def _result(table: PlannedTable, run: TableRun | None, positions: tuple[str | No
         other_counts=_other_counts(run) if run and _only_counted(run) else None,
     )
     result = TableResult(
-        str(pair.source) if pair.source else None,
-        str(pair.target) if pair.target else None,
+        table.source_name,
+        table.target_name,
         verdict,
         reason,
         unverified_columns=comparison.unverified if comparison else (),
         schema=comparison.findings if comparison else (),
         explanation=table.explanation,
+        merged=bool(table.merged),
     )
     if run is None:
         return result
     notes = list(run.notes)
+    if table.merged:
+        notes.append(
+            f"its rows come from {plural(len(table.merged), 'table')}: differences are listed under {table.name}"
+        )
     if run.rechecked:
         notes.append(f"the table was written to during the verification: {plural(run.rechecked, 'row')} rechecked")
     return replace(

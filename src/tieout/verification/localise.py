@@ -72,6 +72,14 @@ class Found:
             if not self._keep(difference):
                 break
 
+    def take(self, other: Localised) -> None:
+        """Adds what another comparison of the table found, whose differences are as reports may list them."""
+        self._counts += other.counts
+        for words in other.notes:
+            self.note(words)
+        room = None if self._limit is None else max(0, self._limit - len(self._kept))
+        self._kept += other.differences[:room]
+
     @property
     def longest(self) -> int:
         """How many bytes of a value the next difference may hold."""
@@ -81,6 +89,9 @@ class Found:
         """Notes that one side has a key twice."""
         names = ", ".join(self.shape.columns[place] for place in self.shape.key)
         self._notes.setdefault(f"the key ({names}) is not unique; rows that share a key were compared as a multiset")
+
+    def note(self, words: str) -> None:
+        self._notes.setdefault(words)
 
     def _keep(self, difference: Difference) -> bool:
         """Lists a difference, and returns whether the limit allowed it."""

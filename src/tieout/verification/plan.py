@@ -5,9 +5,10 @@ it, and how to divide the work.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tieout.canonical.bucket_digests import bucket_count
 from tieout.connectors.protocols.endpoint import Capabilities, Endpoint, HashSpec, Reader, Scan, ScanColumn
@@ -16,11 +17,14 @@ from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UnsupportedError
 from tieout.model.canonical_kinds import Tolerance
 from tieout.model.redaction import Redaction
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import Meaning, TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.table_matching import NamePair, Names, names_of, pair_tables
 from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,8 @@ def scans(
     keyed = [comparison.pairs[place] for place in key]
     aligned = bool(keyed) and all(_aligned(pair) for pair in keyed)
     return (
-        Scan(source, left, key, _rangeable(left, key), where[0]),
-        Scan(target, right, key, _rangeable(right, key), where[1]),
+        Scan(source, left, key, rangeable(left, key), where[0]),
+        Scan(target, right, key, rangeable(right, key), where[1]),
         aligned,
     )
 
@@ -89,7 +93,7 @@ def _aligned(pair: ColumnPair) -> bool:
     return plain and pair.source.order is not None and pair.source.order == pair.target.order
 
 
-def _rangeable(columns: tuple[ScanColumn, ...], key: tuple[int, ...]) -> tuple[int, ...]:
+def rangeable(columns: tuple[ScanColumn, ...], key: tuple[int, ...]) -> tuple[int, ...]:
     """The key, if it can be divided into ranges: no range would contain a NULL or a value that the user's SQL
     computes.
     """
@@ -163,23 +167,62 @@ SLOW_LINK = 0.02
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """A pair of tables with its plan, or with the reason why there is none."""
+    """A pair of tables with its plan, or with the reason why there is none.
+
+    `merged`: all tables of the source whose rows go to the target's table, if they are several. `unfilled`: columns of
+    the target that a task leaves to the target.
+    """
 
     pair: NamePair
     comparison: SchemaComparison | None = None
     plan: TablePlan | None = None
     explanation: Explanation | None = None
     failure: str | None = None
+    merged: tuple[TableName, ...] = ()
+    unfilled: frozenset[str] = frozenset()
+
+    @property
+    def source_name(self) -> str | None:
+        if not self.merged:
+            return str(self.pair.source) if self.pair.source else None
+        shown = self.merged if len(self.merged) <= _SHOWN + 1 else self.merged[:_SHOWN]
+        rest = f" and {len(self.merged) - _SHOWN} more" if len(shown) < len(self.merged) else ""
+        return f"{', '.join(map(str, shown))}{rest}"
+
+    @property
+    def target_name(self) -> str | None:
+        return str(self.pair.target) if self.pair.target else None
+
+    @property
+    def name(self) -> str:
+        """The name under which its differences are listed: the source's table, or where several go to."""
+        return str((None if self.merged else self.pair.source) or self.pair.target)
+
+
+_SHOWN = 3
+"""Tables that are named of those that are merged."""
 
 
 def plan_tables(
-    source: Endpoint, target: Endpoint, request: VerifyRequest, seed: int | None = None
+    source: Endpoint,
+    target: Endpoint,
+    request: VerifyRequest,
+    seed: int | None = None,
+    session: Callable[[], SparkSession] | None = None,
 ) -> list[PlannedTable]:
-    """Plans all tables of a request. Reads catalogs, no rows."""
+    """Plans all tables of a request. Reads catalogs, no rows.
+
+    `session` is called if a task has Spark SQL. Without one, nobody looks at it, and tables that need its types have no
+    plan.
+    """
+    if request.meaning is not Meaning.ENGINE:
+        from tieout.verification.task_plan import TaskPlanner  # they need each other
+
+        return TaskPlanner(source, target, request, session, seed).plan()
     left, right = _names(source, target, request)
     pairs = pair_tables(left.without_own(), right.without_own(), request.tables)
-    sources = _described(source, [pair.source for pair in pairs if pair.source and pair.target])
-    targets = _described(target, [pair.target for pair in pairs if pair.source and pair.target])
+    sources = described(source, [pair.source for pair in pairs if pair.source and pair.target])
+    targets = described(target, [pair.target for pair in pairs if pair.source and pair.target])
     spec_seed = secrets.randbits(62) if seed is None else seed
     redaction = Redaction() if request.options.redact_values else None
     planned = []
@@ -214,7 +257,7 @@ def _names(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tuple[
     return names_of(source, request.tables, of_target=False), names_of(target, request.tables, of_target=True)
 
 
-def _described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:
+def described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:
     """The tables, or the error of one (a damaged file, a table dropped just now). The others go on."""
     try:
         return dict(zip(names, endpoint.describe(names), strict=True)) if names else {}
@@ -244,9 +287,27 @@ def plan_pair(
         comparison = compare_schemas(*tables, request, options, partial(_computed, source, target, tables, request))
     except (AccessError, MissingObjectError, ReadError) as error:
         return PlannedTable(pair, failure=str(error))
-    if not comparison.pairs:
-        return PlannedTable(pair, comparison, failure="the two tables have no comparable column in common")
     where = (request.source_where or request.where, request.target_where or request.where)
+    return plan_compared(source, target, pair, tables, comparison, where, options, seed, redaction)
+
+
+NOTHING_IN_COMMON = "the two tables have no comparable column in common"
+
+
+def plan_compared(  # noqa: PLR0913, PLR0917
+    source: Endpoint,
+    target: Endpoint,
+    pair: NamePair,
+    tables: tuple[Table, Table],
+    comparison: SchemaComparison,
+    where: tuple[str | None, str | None],
+    options: VerifyOptions,
+    seed: int,
+    redaction: Redaction | None = None,
+) -> PlannedTable:
+    """Plans one pair whose columns are known. `where` is each engine's own SQL."""
+    if not comparison.pairs:
+        return PlannedTable(pair, comparison, failure=NOTHING_IN_COMMON)
     left, right, aligned = scans(*tables, comparison, where)
     try:
         choice = _choice(source, target, comparison, options, aligned)
@@ -268,7 +329,7 @@ def plan_pair(
         redaction=redaction,
     )
     how = ("rows are hashed as sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
-    reasons = (*choice.reasons, *how, _alignment(comparison, aligned))
+    reasons = (*choice.reasons, *how, alignment(comparison, aligned))
     return PlannedTable(pair, comparison, plan, Explanation(strategy, "ranges" if aligned else "buckets", reasons))
 
 
@@ -324,7 +385,7 @@ def _hash_spec(strategy: Strategy, bits: int, seed: int) -> HashSpec | None:
     return HashSpec(False, 128, seed) if strategy is Strategy.PUSHDOWN else None
 
 
-def _alignment(comparison: SchemaComparison, aligned: bool) -> str:
+def alignment(comparison: SchemaComparison, aligned: bool) -> str:
     names = ", ".join(comparison.pairs[place].source.name for place in comparison.key)
     if aligned:
         return f"ranges of ({names}): both sides sort it the same way"

@@ -18,23 +18,26 @@ from tieout.connectors.protocols.endpoint import Endpoint, retry_cautiously
 from tieout.errors import AccessError, TieoutError
 from tieout.model.keys import EVERYTHING
 from tieout.model.preflight import Guarantee, Preflight, Problem, Severity, TableForecast
-from tieout.model.requests import TableRequest, VerifyRequest
+from tieout.model.requests import Meaning, TableRequest, VerifyRequest
 from tieout.model.results import SchemaFinding, Strategy
 from tieout.model.tables import Table
 from tieout.tasks.endpoints import open_any
+from tieout.tasks.expressions import refuse_wrong_expressions
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
-from tieout.verification.plan import PlannedTable, Side, TablePlan, plan_pair
+from tieout.verification.parts import can_look_up, parts_of
+from tieout.verification.plan import PlannedTable, Side, TablePlan, plan_pair, plan_tables
+from tieout.verification.task_plan import move_request
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def forecast_of(planned: PlannedTable) -> TableForecast:
-    pair, comparison, plan = planned.pair, planned.comparison, planned.plan
+    comparison, plan = planned.comparison, planned.plan
     return TableForecast(
-        str(pair.source) if pair.source else None,
-        str(pair.target) if pair.target else None,
+        planned.source_name,
+        planned.target_name,
         planned.explanation,
         guarantee_of(plan) if plan else None,
         planned.failure or _one_sided(planned),
@@ -59,13 +62,13 @@ def guarantee_of(plan: TablePlan) -> Guarantee:
     return Guarantee(
         bits,
         f"two different ranges of rows pass as equal with probability 2^-{chance}",
-        rechecks=bool(plan.key) and not (plan.source.is_frame or plan.target.is_frame),
+        rechecks=bool(plan.key) and all(can_look_up(side) for side in (plan.source, plan.target)),
         resumes=bool(plan.source.scan.ordered_by and plan.target.scan.ordered_by),
     )
 
 
-def table_problems(table: PlannedTable) -> Iterator[Problem]:
-    name = str(table.pair.source or table.pair.target)
+def table_problems(table: PlannedTable, meaning: Meaning = Meaning.ENGINE) -> Iterator[Problem]:
+    name = table.name
     if table.pair.source is None or table.pair.target is None:
         side = "target" if table.pair.source is None else "source"
         fix = "create it on the other side, or leave it out with --exclude"
@@ -76,6 +79,8 @@ def table_problems(table: PlannedTable) -> Iterator[Problem]:
         yield from (_of_schema(name, finding) for finding in table.comparison.findings)
         for column in table.comparison.unverified:
             fix = f"use --expr '{column.column}=…|…', or leave it out with --exclude-columns {column.column}"
+            if meaning is Meaning.MOVED:  # the task says what its columns hold
+                fix = f"leave it out with --exclude-columns {column.column}"
             yield Problem(Severity.UNVERIFIED, f"column {column.column}: {column.reason}", fix, table=name)
     if table.plan is not None:
         yield from _of_plan(name, table.plan, asked_key=table.pair.request.key)
@@ -118,23 +123,50 @@ def preflight_verification(
     """Everything that prevents a verification, and how it would treat each table."""
 
     def look(source: Endpoint, target: Endpoint, found: Preflight) -> Preflight:
-        problems, tables = look_ahead(source, target, request)
+        problems, tables = look_ahead(source, target, request, session)
         return replace(with_problems(found, problems), tables=tuple(tables))
 
     return examine(urls, meta, lambda url: open_any(url, session), look)
 
 
-def look_ahead(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tuple[list[Problem], list[TableForecast]]:
-    """What prevents `request` between two endpoints that answered, and how it would treat each table."""
+def look_ahead(
+    source: Endpoint,
+    target: Endpoint,
+    request: VerifyRequest,
+    session: Callable[[], SparkSession] | None = None,
+) -> tuple[list[Problem], list[TableForecast]]:
+    """What prevents `request` between two endpoints that answered, and how it would treat each table.
+
+    Only Spark knows its SQL: `session` is called if a task has some.
+    """
     problems = [*untested("source", source), *untested("target", target)]
-    pairs = _pairs(source, target, request.tables, problems)
-    planned = [table for pair in pairs if (table := _planned(source, target, pair, request, problems)) is not None]
+    if request.meaning is Meaning.ENGINE:
+        pairs = _pairs(source, target, request.tables, problems)
+        planned = [table for pair in pairs if (table := _planned(source, target, pair, request, problems)) is not None]
+    else:
+        planned = _of_task(source, target, request, session, problems)
     if not planned and not problems:
         problems.append(Problem(Severity.PREVENTS, "no tables to compare", "check the schema in the URLs"))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for table, unreadable in zip(planned, pool.map(_unreadable, planned), strict=True):
-            problems += [*unreadable, *table_problems(table)]
+            problems += [*unreadable, *table_problems(table, request.meaning)]
     return problems, [forecast_of(table) for table in planned]
+
+
+def _of_task(
+    source: Endpoint,
+    target: Endpoint,
+    request: VerifyRequest,
+    session: Callable[[], SparkSession] | None,
+    problems: list[Problem],
+) -> list[PlannedTable]:
+    try:
+        if request.meaning is Meaning.MOVED and session is not None:
+            refuse_wrong_expressions(source, target, move_request(request), session)
+        return plan_tables(source, target, request, 0, session)
+    except TieoutError as error:
+        problems.append(as_problem(error, Severity.PREVENTS))
+        return []
 
 
 def _pairs(
@@ -172,12 +204,18 @@ def _unreadable(table: PlannedTable) -> list[Problem]:
     found = []
     for side, name in ((table.plan.source, "source"), (table.plan.target, "target")):
         try:
-            _ask(side)
+            for each in _read_sides(side):
+                _ask(each)
         except AccessError as error:
             found.append(as_problem(error, Severity.UNVERIFIED, name, table.plan.name))
         except TieoutError as error:
             found.append(as_problem(error, Severity.PREVENTS, name, table.plan.name))
     return found
+
+
+def _read_sides(side: Side) -> list[Side]:
+    """The tables that are read for a side."""
+    return [Side(part.reader, part.scan) for part in parts_of(side)] or [side]
 
 
 def _ask(side: Side) -> None:

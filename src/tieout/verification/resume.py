@@ -7,19 +7,19 @@ from typing import Any
 
 from tieout.errors import UsageError
 from tieout.meta import Job
+from tieout.verification.parts import Part, parts_of
 from tieout.verification.plan import PlannedTable
 
 
 def pair_names(table: PlannedTable) -> tuple[str | None, str | None]:
-    source, target = table.pair.source, table.pair.target
-    return (str(source) if source else None, str(target) if target else None)
+    return table.source_name, table.target_name
 
 
 def plan_document(table: PlannedTable) -> dict[str, Any]:
     """Everything that a digest depends on: recorded ranges are valid only while it stays the same."""
     plan = table.plan
     assert plan is not None
-    return {
+    document = {
         "strategy": plan.strategy.value,
         "aligned": plan.aligned,
         "buckets": plan.buckets,
@@ -32,6 +32,16 @@ def plan_document(table: PlannedTable) -> dict[str, Any]:
         ],
         "where": [plan.source.scan.where, plan.target.scan.where],
     }
+    parts = [[_part_document(part) for part in parts_of(side)] for side in (plan.source, plan.target)]
+    return document | {"parts": parts} if any(parts) else document
+
+
+def _part_document(part: Part) -> list[Any]:
+    """What the rows of one table of a side depend on."""
+    shape = part.transfer.shape
+    assert shape is not None
+    read = [[column.name, str(column.kind), str(column.column.type)] for column in part.scan.columns]
+    return [str(part.name), read, list(part.columns), list(shape.cells), shape.where, part.scan.where]
 
 
 def check_same_plan(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -95,18 +94,25 @@ def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[by
     `hashes` are the hashes of the keys; without them, rows are recognised by the text of their key. Where a literal
     does not match a key exactly, this reads every row and keeps those that have it.
     """
-    parts = [keys[start : start + LOOKUP] for start in range(0, len(keys), LOOKUP)]
-    texts = set(keys)
+    return retry_cautiously(reader, lambda r: collect(scan, look_up_batches(r, scan, keys, hashes)))
 
-    def has_key(fields: list[Field]) -> list[bool]:
+
+def look_up_batches(
+    reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[bytes] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The same as batches of the scan. May raise NeedsCautiousReader, even after the first batches."""
+
+    def having(batch: pa.RecordBatch, texts: Set[Key]) -> pa.RecordBatch:
+        fields = fields_of(scan, batch)
         if hashes is None:
-            return [key_text(fields, scan.key, row) in texts for row in range(len(fields[0]))]
-        return [each.tobytes() in hashes for each in fingerprints([fields[place] for place in scan.key])]
+            found = [key_text(fields, scan.key, row) in texts for row in range(batch.num_rows)]
+        else:
+            found = [each.tobytes() in hashes for each in fingerprints([fields[place] for place in scan.key])]
+        return batch.filter(pa.array(found, pa.bool_()))
 
-    def look(r: Reader) -> Rows:
-        batches: Iterable[pa.RecordBatch] = r.read(scan, EVERYTHING)
-        if r.finds(scan):
-            batches = chain.from_iterable(r.lookup(scan, part) for part in parts)
-        return collect(scan, (batch.filter(pa.array(has_key(fields_of(scan, batch)), pa.bool_())) for batch in batches))
-
-    return retry_cautiously(reader, look)
+    if not reader.finds(scan):
+        everything = set(keys)
+        return (having(batch, everything) for batch in reader.read(scan, EVERYTHING))
+    parts = (keys[start : start + LOOKUP] for start in range(0, len(keys), LOOKUP))
+    # Each part returns its own keys alone: the engine may consider keys of two parts equal.
+    return (having(batch, own) for part in parts for own in [set(part)] for batch in reader.lookup(scan, part))

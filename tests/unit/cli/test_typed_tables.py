@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tieout.cli._support.parse_options import TypedTables, table_requests
+from tieout.cli._support.parse_options import TypedTables, narrowing_of, table_requests
 from tieout.errors import UsageError
-from tieout.model.requests import TableRequest
+from tieout.model.requests import Meaning, Narrowing, TableRequest, VerifyRequest
 
 
 def test_nothing_typed_compares_everything():
@@ -98,3 +100,20 @@ def test_a_task_says_itself_which_tables_belong_together():
 def test_what_is_typed_goes_before_what_the_task_says():
     first, second = table_requests(TypedTables(where="region = 'us'"), TASK)
     assert first.where == second.where == "region = 'us'"
+
+
+def test_what_is_typed_beside_a_task_narrows_it():
+    moved = VerifyRequest("sqlite:///a.db", "sqlite:///b.db", TASK, task="t", meaning=Meaning.MOVED)
+    words = TypedTables(table=["orders"], where="id < 9", target_where="id < 8", columns="id, total")
+    request = narrowing_of(words, moved)
+    assert request.tables == TASK
+    assert request.narrowing == Narrowing(
+        tables=("orders",), source_where="id < 9", target_where="id < 8", columns=("id", "total")
+    )
+    with pytest.raises(UsageError, match="--expr can't be combined with a task that is moved"):
+        narrowing_of(TypedTables(expr=["total=1"]), moved)
+
+    compared = narrowing_of(words, replace(moved, meaning=Meaning.SPARK))
+    assert compared.tables == (replace(TASK[0], columns=("id", "total")),)
+    assert (compared.narrowing.source_where, compared.narrowing.columns) == ("id < 9", None)
+    assert narrowing_of(TypedTables(), moved) is moved

@@ -8,7 +8,7 @@ import pytest
 
 from tieout.config import Settings, load, parse_url
 from tieout.errors import ConfigError
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import Meaning, TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy
 
 ENVIRONMENT = {"OLD_USER": "ann", "OLD_PASSWORD": "p@ss/word"}
@@ -59,6 +59,7 @@ def test_the_documented_file(tmp_path: Path) -> None:
         ),
         options=VerifyOptions(),
         task="shop",
+        meaning=Meaning.SPARK,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tieout.cli._support.context import Sides
 from tieout.errors import UsageError
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import Meaning, Narrowing, TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy
 
 if TYPE_CHECKING:
@@ -49,6 +49,37 @@ def table_requests(words: TypedTables, of_task: Sequence[TableRequest] = ()) -> 
     if settings and not tables:
         tables = [TableRequest("*")]
     return tuple(replace(table, **settings) for table in tables)
+
+
+def narrowing_of(words: TypedTables, request: VerifyRequest) -> VerifyRequest:
+    """The request of a task, with what was typed beside it.
+
+    What was typed narrows the task: a mover would not move other rows because of it. So a task that is moved keeps its
+    entries, from which the target of each table follows; the tables of another may be replaced one by one.
+    """
+    if not words.names:
+        return request
+    typed = _settings(words)
+    conditions = Narrowing(
+        source_where=typed.get("source_where") or typed.get("where"),
+        target_where=typed.get("target_where") or typed.get("where"),
+        expressions=typed.get("expressions", {}),
+    )
+    if request.meaning is Meaning.MOVED:
+        if words.expr:
+            raise UsageError(
+                "--expr can't be combined with a task that is moved: the task says what its columns hold",
+                "write it in the task's `columns`, or give --source and --target instead of the task",
+            )
+        if any("=" in name for name in words.table or ()):
+            raise UsageError("the task already says which tables belong together", "give --table the source's name")
+        rest = {
+            name: typed[name] for name in ("exclude", "key", "columns", "exclude_columns", "tolerance") if name in typed
+        }
+        return replace(request, narrowing=replace(conditions, tables=tuple(words.table or ()), **rest))
+    plain = replace(words, where=None, source_where=None, target_where=None, expr=None)
+    tables = table_requests(plain, request.tables)
+    return replace(request, tables=tables, narrowing=conditions)
 
 
 def _table(text: str) -> TableRequest:
@@ -186,20 +217,16 @@ def _limit(text: str) -> int | None:
 def build_request(
     settings: Settings, task: str | None, sides: Sides, tables: TypedTables, options: TypedOptions
 ) -> VerifyRequest:
-    """The request of a task or of two endpoints; typed options override the task's."""
+    """The request of a task or of two endpoints; typed options override the task's, typed conditions narrow it."""
     if task is not None:
         if any(sides):
             raise UsageError("a task has its own source and target", "give a task, or --source and --target")
-        request = settings.verify_request(task)
-    else:
-        source, target = sides
-        if source is None or target is None:
-            missing = [name for name, url in (("--source", source), ("--target", target)) if url is None]
-            raise UsageError(f"{' and '.join(missing)} missing", "give a task, or --source URL and --target URL")
-        defaults = VerifyOptions(redact_values=settings.redact_values)
-        request = VerifyRequest(settings.endpoint(source), settings.endpoint(target), options=defaults)
-    return replace(
-        request,
-        tables=table_requests(tables, request.tables),
-        options=verify_options(options, request.options),
-    )
+        request = narrowing_of(tables, settings.verify_request(task))
+        return replace(request, options=verify_options(options, request.options))
+    source, target = sides
+    if source is None or target is None:
+        missing = [name for name, url in (("--source", source), ("--target", target)) if url is None]
+        raise UsageError(f"{' and '.join(missing)} missing", "give a task, or --source URL and --target URL")
+    defaults = VerifyOptions(redact_values=settings.redact_values)
+    request = VerifyRequest(settings.endpoint(source), settings.endpoint(target), options=defaults)
+    return replace(request, tables=table_requests(tables), options=verify_options(options, request.options))

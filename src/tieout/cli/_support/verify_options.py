@@ -39,15 +39,31 @@ Exclude = Annotated[
 ]
 
 Where = Annotated[
-    str | None, typer.Option("--where", metavar="SQL", help="Only these rows, on both sides.", rich_help_panel=_ROWS)
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="SQL",
+        help="Only these rows, on both sides, in each engine's own SQL; with TASK, only these of the task's.",
+        rich_help_panel=_ROWS,
+    ),
 ]
 SourceWhere = Annotated[
     str | None,
-    typer.Option("--source-where", metavar="SQL", help="Only these rows of the source.", rich_help_panel=_ROWS),
+    typer.Option(
+        "--source-where",
+        metavar="SQL",
+        help="Only these rows of the source, in its engine's SQL.",
+        rich_help_panel=_ROWS,
+    ),
 ]
 TargetWhere = Annotated[
     str | None,
-    typer.Option("--target-where", metavar="SQL", help="Only these rows of the target.", rich_help_panel=_ROWS),
+    typer.Option(
+        "--target-where",
+        metavar="SQL",
+        help="Only these rows of the target, in its engine's SQL.",
+        rich_help_panel=_ROWS,
+    ),
 ]
 Key = Annotated[
     str | None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -163,7 +163,10 @@ class Loader(Protocol):
     """Writes lines to a target. Runs on executors: picklable, opens its own connections.
 
     Must never truncate a value or skip a row: WriteError. FencedError if another mover has taken the task over.
+    `classed`: in its lines a letter is the class of a value, as SQLite needs it.
     """
+
+    classed: ClassVar[bool]
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         """Runs statements of a Structure, with these names in place of its placeholders."""

@@ -24,6 +24,7 @@ from tieout.model.redaction import values_hidden
 from tieout.model.tables import Column, Table
 from tieout.model.truncated import is_whole
 from tieout.repair.rows import Found, look_up
+from tieout.verification.parts import parts_of
 from tieout.verification.plan import PlannedTable, TablePlan, plan_tables
 from tieout.verification.rows import look_up_rows
 
@@ -98,20 +99,23 @@ def repair_table(planned: PlannedTable, writer: Writer, *, same_engine: bool) ->
     plan = planned.plan
     if plan is None:
         return planned.failure or "the table is only on one side"
+    if any(parts_of(side) for side in (plan.source, plan.target)):
+        return "Spark filters, computes or merges its rows, as the task says; to repair it, move its rows again"
     if not plan.key:
         return "it has no key, so a row can't be identified"
     if any(side.scan.columns[place].expression for side in (plan.source, plan.target) for place in plan.key):
         return "an expression computes its key, so it can't look up rows"
     if any(place in plan.tolerances for place in plan.key):
         return "its key has a tolerance, so a row of one side may match several of the other"
-    return _Wide(plan, writer, same_engine).table()
+    return _Wide(plan, writer, same_engine, planned.unfilled).table()
 
 
 class _Wide:
     """Widens the two scans of a plan, column by column."""
 
-    def __init__(self, plan: TablePlan, writer: Writer, same_engine: bool) -> None:
+    def __init__(self, plan: TablePlan, writer: Writer, same_engine: bool, unfilled: frozenset[str]) -> None:
         self._plan = plan
+        self._unfilled = unfilled
         self._writer = writer
         self._same_engine = same_engine
         self._source = list(plan.source.scan.columns)
@@ -124,7 +128,8 @@ class _Wide:
         compared = {column.name: place for place, column in enumerate(plan.target.scan.columns)}
         fills = []
         for column in columns:
-            if not column.generated:
+            # A task does not move what it leaves out, and neither does a repair.
+            if not column.generated and column.name not in self._unfilled:
                 fill = self._fill(column, compared.get(column.name), exact[column.name])
                 fills += [fill] if fill else []
         return RepairTable(
@@ -252,12 +257,14 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterat
         tables: dict[str, RepairTable] = {}
         refused: dict[str, str] = {}
         for planned in plan_tables(source, target, request):
-            name = str(planned.pair.source or planned.pair.target)
+            name = planned.name
             found = repair_table(planned, writer, same_engine=same_engine)
             if isinstance(found, str):
-                refused[name] = found
+                refused |= {name: found, planned.source_name or name: found}
             else:
                 tables[name] = found
+        for name in refused.keys() & tables.keys():
+            del tables[name]  # two tables whose differences have one name
         ordered = {table.name: table for table in parents_first(list(tables.values()))}
         yield Sides(writer, ordered, refused, request.options.redact_values)
 

@@ -1,35 +1,56 @@
-"""Row filters and column expressions on rows in tab form, as Spark SQL: one projection, whatever the tables are."""
+"""Row filters and column expressions on rows in tab form, as Spark SQL: one projection, whatever the tables are.
+
+Everything that a task computes is computed here: by a mover for the rows that it writes, by a verification for the rows
+that it expects. Columns that no expression names never pass through Spark's types.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as spark
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StructField
 
+from tieout.errors import UsageError
 from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Transfer
 from tieout.model.row_changes import ChangeKind
+from tieout.model.tables import TableName
 from tieout.model.types import LogicalType, TypeName
-from tieout.spark.errors import frame_errors
-from tieout.spark.executor_work import cell_name
+from tieout.spark.errors import complaint, frame_errors
+from tieout.spark.executor_work import cell_name, schema_with
 
 TRANSFORMED = "transformed"
 _CARRIED = ("work", "bucket", "payload")
 
 
-def transformed(frame: DataFrame, transfers: Mapping[int, Transfer], extra: int = 0) -> DataFrame:
+def transformed(
+    frame: DataFrame,
+    transfers: Mapping[int, Transfer],
+    extra: int = 0,
+    *,
+    named: bool = False,
+    classed: bool = False,
+) -> DataFrame:
     """A frame of work with Cells, as one with `work`, `bucket`, `payload` and an array of texts, `transformed`.
 
     A bucket is a transfer's number. Its array begins with whether the row passes the filter ("true"), then come the
     texts for the columns of its target, then `extra` cells unchanged: for a change, the first one is its kind.
+    `named`: after what is read come the schema and the name of the row's table, so that tables can share a transfer.
+    `classed`: values are in SQLite's tab form, whose letter is a value's class.
     """
-    for name in frame.columns:
-        frame = frame.withColumnRenamed(name, _own(name))
+    frame = frame.select(*(fn.col(name).alias(_own(name)) for name in frame.columns))
+    projection = _Projection(extra, named, classed)
     for number, transfer in transfers.items():
         with frame_errors(str(transfer.source.name)):
-            frame = _with_transform(frame, number, transfer, extra)
+            frame = projection.added(frame, number, transfer)
     results = [fn.col(_result(number)) for number in transfers]
     return frame.select(
         *(fn.col(_own(name)).alias(name) for name in _CARRIED),
@@ -37,30 +58,43 @@ def transformed(frame: DataFrame, transfers: Mapping[int, Transfer], extra: int 
     )
 
 
-def _with_transform(frame: DataFrame, number: int, transfer: Transfer, extra: int) -> DataFrame:
-    shape = transfer.shape
-    assert shape is not None
-    here = fn.col(_own("bucket")) == number
-    values = {
-        SCHEMA_NAME: fn.lit(transfer.source.name.schema),
-        TABLE_NAME: fn.lit(transfer.source.name.name),
-        **{name: fn.when(here, typed(_cell(place), transfer.source.column(name).type)) for name, place in shape.uses},
-    }
-    frame = frame.withColumns(values)
-    extras = [_cell(len(shape.reads) + place) for place in range(extra)]
-    # A deleted row may have only its key.
-    whole = extras[0] != str(int(ChangeKind.DELETE)) if extras and transfer.key else fn.lit(True)
-    passes = fn.when(whole, fn.expr(shape.where)) if shape.where else fn.lit(True)
-    texts = []
-    for place, cell in enumerate(shape.cells):
-        if isinstance(cell, int):
-            texts.append(_cell(cell))
-        else:
-            kind = frame.select(fn.expr(cell).alias("computed")).schema["computed"].dataType
-            guard = fn.lit(True) if place in transfer.key else whole
-            texts.append(fn.when(guard, as_text(fn.expr(cell), kind)))
-    result = fn.array(fn.coalesce(passes, fn.lit(False)).cast("string"), *texts, *extras)
-    return frame.withColumn(_result(number), fn.when(here, result)).drop(*values)
+@dataclass(frozen=True, slots=True)
+class _Projection:
+    extra: int
+    named: bool
+    classed: bool
+
+    def added(self, frame: DataFrame, number: int, transfer: Transfer) -> DataFrame:
+        shape = transfer.shape
+        assert shape is not None
+        here = fn.col(_own("bucket")) == number
+        table = transfer.source
+        width = len(shape.reads)
+        origin = (
+            (_cell(width), _cell(width + 1)) if self.named else (fn.lit(table.name.schema), fn.lit(table.name.name))
+        )
+        values = dict(zip((SCHEMA_NAME, TABLE_NAME), origin, strict=True))
+        for name, place in shape.uses:
+            values[name] = fn.when(here, typed(_cell(place), table.column(name).type, classed=self.classed))
+        frame = frame.withColumns(values)
+        extras = [_cell(width + place) for place in range(self.extra)]
+        # A deleted row may have only its key.
+        whole = extras[0] != str(int(ChangeKind.DELETE)) if extras and transfer.key else fn.lit(True)
+        passes = fn.lit(True)
+        if shape.where:
+            _refuse_condition(_analysed(frame, table.name, shape.where), table.name, shape.where)
+            passes = fn.when(whole, fn.expr(shape.where))
+        texts = []
+        for place, cell in enumerate(shape.cells):
+            if isinstance(cell, int):
+                texts.append(_cell(cell))
+            else:
+                kind = _analysed(frame, table.name, cell).dataType
+                guard = fn.lit(True) if place in transfer.key else whole
+                holder = transfer.columns[place][1].type
+                texts.append(fn.when(guard, _held_text(fn.expr(cell), kind, holder, classed=self.classed)))
+        result = fn.array(fn.coalesce(passes, fn.lit(False)).cast("string"), *texts, *extras)
+        return frame.withColumn(_result(number), fn.when(here, result)).drop(*values)
 
 
 def _own(name: str) -> str:
@@ -75,12 +109,58 @@ def _result(number: int) -> str:
     return _own(f"transformed_{number}")
 
 
+def refuse_wrong(session: SparkSession, transfers: Iterable[Transfer]) -> None:
+    """Raises UsageError for the first expression that Spark refuses. Reads nothing, and starts no Spark job."""
+    for transfer in transfers:
+        transformed(_empty(session, transfer), {0: transfer})
+
+
+def _empty(session: SparkSession, transfer: Transfer) -> DataFrame:
+    return session.createDataFrame([], schema_with(len(transfer.reads.columns)))
+
+
+def computed(session: SparkSession, transfer: Transfer) -> list[StructField]:
+    """The types of a transfer's expressions, in their order."""
+    shape, table, empty = transfer.shape, transfer.source, _empty(session, transfer)
+    assert shape is not None
+    named = {name: typed(fn.col(cell_name(place)), table.column(name).type) for name, place in shape.uses}
+    frame = empty.withColumns({SCHEMA_NAME: fn.lit(""), TABLE_NAME: fn.lit(""), **named})
+    return [_analysed(frame, table.name, cell) for cell in shape.cells if isinstance(cell, str)]
+
+
+def _analysed(frame: DataFrame, table: TableName, text: str) -> StructField:
+    """The expression's type. UsageError if Spark refuses it, or if its value depends on more than its row."""
+    with _refusing(table, text):
+        # In an array and beside a column, where the projection has it: an aggregate or a generator can't stand there.
+        found = frame.select(frame.columns[0], fn.array(fn.expr(text)).alias("computed")).schema["computed"]
+        assert isinstance(found.dataType, spark.ArrayType)
+        return StructField("computed", found.dataType.elementType)
+
+
+@contextmanager
+def _refusing(table: TableName, text: str) -> Iterator[None]:
+    try:
+        yield
+    except AnalysisException as error:  # a ParseException is one, too
+        raise UsageError(
+            f"{table}: {text!r}: {complaint(error)}", "correct the condition or expression; it has to be Spark SQL"
+        ) from None
+
+
+def _refuse_condition(found: StructField, table: TableName, text: str) -> None:
+    if not isinstance(found.dataType, spark.BooleanType):
+        said = f"{table}: {text!r} is not a condition: it is of type {found.dataType.simpleString()}"
+        raise UsageError(said, "correct the condition; it has to be Spark SQL")
+
+
 _LARGEST_DECIMAL = 38
 _INTEGER_BITS = 63
 
 
-def typed(cell: Column, t: LogicalType) -> Column:
+def typed(cell: Column, t: LogicalType, *, classed: bool = False) -> Column:
     """A text of tab form as a Spark value. A value that Spark's type can't hold is an error, never NULL."""
+    if classed:
+        cell = _unclassed(cell, t)
     if t.name is TypeName.BOOLEAN:
         return cell.isin("1", "t", "true")
     if t.name is TypeName.CHAR:
@@ -89,8 +169,33 @@ def typed(cell: Column, t: LogicalType) -> Column:
         return fn.unhex(fn.substr(cell, fn.lit(3)))
     if t.name is TypeName.INSTANT:
         return fn.concat(fn.regexp_replace(cell, r"\+00$", ""), fn.lit("+00:00")).cast("timestamp")
+    if t.name is TypeName.TIME:
+        # Engines write 12:00:00.500 with as many zeros as the column has digits, or with none.
+        return fn.regexp_replace(fn.regexp_replace(cell, r"(\.\d*?)0+$", "$1"), r"\.$", "")
     kind = _spark_type(t)
-    return cell if kind is None else cell.cast(kind)
+    if kind is None:
+        return cell
+    value = cell.cast(kind)
+    if not kind.startswith("decimal"):
+        return value
+    # SQLite does not enforce a size. The cast alone would round.
+    wrong = fn.raise_error(fn.concat(fn.lit("a value does not fit into "), fn.lit(kind))).cast(kind)
+    return fn.when(value.cast("double") == cell.cast("double"), value).when(cell.isNotNull(), wrong)
+
+
+def _unclassed(cell: Column, t: LogicalType) -> Column:
+    r"""SQLite's tab form (a letter for the class of a value) without its letter; a BLOB with \x, a REAL in digits."""
+    rest = fn.substr(cell, fn.lit(2))
+    wrong = fn.raise_error(fn.lit("a text that is not UTF-8 can't be used in an expression"))
+    # Java reads hexadecimal digits of a float, and writes the shortest decimal ones that mean the same.
+    real = rest.cast("double").cast("string")
+    return (
+        fn.when(cell.startswith("t"), rest)
+        .when(cell.startswith("r"), real)
+        .when(cell.startswith("b"), fn.concat(fn.lit("\\x"), rest))
+        .when(cell.startswith("u"), wrong.cast("string"))
+        .otherwise(cell)
+    )
 
 
 def _spark_type(t: LogicalType) -> str | None:
@@ -109,8 +214,38 @@ def _spark_type(t: LogicalType) -> str | None:
     }.get(t.name)
 
 
-def as_text(value: Column, t: DataType) -> Column:
+_MICROSECONDS = 6
+_WITH_DIGITS = {TypeName.TIMESTAMP, TypeName.INSTANT}
+
+
+def _held_text(value: Column, t: DataType, holder: LogicalType, *, classed: bool) -> Column:
+    """A computed value as a text that its column holds unchanged: a moment with no more digits than the column has,
+    rounded half up. PostgreSQL would round it, and MariaDB cut it off.
+    """
+    digits = holder.precision
+    is_moment = isinstance(t, spark.TimestampType | spark.TimestampNTZType) and holder.name in _WITH_DIGITS
+    if not is_moment or digits is None or digits >= _MICROSECONDS:
+        return as_text(value, t, classed=classed)
+    half = 10 ** (_MICROSECONDS - digits) // 2
+    text = as_text(fn.timestamp_add("MICROSECOND", fn.lit(half), value), t, classed=classed)
+    return fn.regexp_replace(text, rf"(\.\d{{{digits}}})\d+$" if digits else r"\.\d+$", "$1" if digits else "")
+
+
+def as_text(value: Column, t: DataType, *, classed: bool = False) -> Column:
     """A value as a text of tab form, not escaped yet."""
+    text = _plain_text(value, t)
+    if not classed:
+        return text
+    if isinstance(t, spark.BinaryType):
+        return fn.concat(fn.lit("b"), fn.substr(text, fn.lit(3)))
+    if isinstance(t, spark.BooleanType | spark.IntegralType):
+        return text
+    # The column's own affinity makes a number of a text, except for a double: its digits are read as exactly that.
+    letter = "d" if isinstance(t, spark.FloatType | spark.DoubleType) else "t"
+    return fn.concat(fn.lit(letter), text)
+
+
+def _plain_text(value: Column, t: DataType) -> Column:
     if isinstance(t, spark.BooleanType):
         return value.cast("int").cast("string")
     if isinstance(t, spark.BinaryType):
@@ -120,3 +255,56 @@ def as_text(value: Column, t: DataType) -> Column:
     if isinstance(t, spark.ArrayType | spark.MapType | spark.StructType):
         return fn.to_json(value)
     return value.cast("string")
+
+
+@dataclass(frozen=True, slots=True)
+class TransformedRows:
+    """Rows of a transfer, as columns: whether they pass the filter, their texts, and further cells."""
+
+    number: int
+    columns: list[pa.Array]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+
+def transformed_items(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+    """In a task, the batches of `transformed`: results of work in order, and the rows between them (TransformedRows);
+    each with the number of its work.
+    """
+    for batch in batches:
+        start = 0
+        works, buckets, payloads = (batch.column(name) for name in _CARRIED)
+        # Runs of rows of one sort: a result stands alone, rows of one piece of work and one table come together.
+        sorts = [
+            None if payload else (work, bucket)
+            for payload, work, bucket in zip(
+                payloads.is_valid().to_pylist(), works.to_pylist(), buckets.to_pylist(), strict=True
+            )
+        ]
+        while start < len(sorts):
+            sort = sorts[start]
+            if sort is None:
+                yield works[start].as_py(), pickle.loads(payloads[start].as_py())
+                start += 1
+                continue
+            end = start
+            while end < len(sorts) and sorts[end] == sort:
+                end += 1
+            yield sort[0], TransformedRows(sort[1], _columns(batch.column(TRANSFORMED).slice(start, end - start)))
+            start = end
+
+
+def _columns(rows: pa.ListArray) -> list[pa.Array]:
+    """Lists of one length, as columns."""
+    width = len(rows[0])
+    flat = rows.flatten().cast(pa.large_string())
+    return [flat.take(pa.array(range(place, len(flat), width))) for place in range(width)]
+
+
+def result_batch(work: int, value: Any, bucket: int | None = None) -> pa.RecordBatch:
+    """A result of work as a row of its frame."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([work], pa.int64()), pa.array([bucket], pa.int32()), pa.array([pickle.dumps(value)], pa.binary())],
+        list(_CARRIED),
+    )

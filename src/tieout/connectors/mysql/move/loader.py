@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
@@ -29,6 +30,7 @@ CLOCK = "UNIX_TIMESTAMP()"
 
 @dataclass(frozen=True)
 class MySQLLoader:
+    classed: ClassVar[bool] = False
     url: EndpointUrl
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:

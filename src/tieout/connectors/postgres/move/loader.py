@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tieout.config.secrets import scrub
 from tieout.config.urls import EndpointUrl
@@ -28,6 +29,7 @@ CLOCK = "extract(epoch FROM clock_timestamp())::bigint"
 
 @dataclass(frozen=True)
 class PostgresLoader:
+    classed: ClassVar[bool] = False
     url: EndpointUrl
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:

@@ -2,7 +2,8 @@
 
 Each chunk has a snapshot of its own, in which is also how far changes were captured. Tab form between two SQLite files
 keeps the class of a value: an INTEGER is its digits. Others start with a letter: `r` and the hexadecimal digits of a
-REAL, `t` and a TEXT, `b` and the hexadecimal digits of a BLOB, `u` and those of a TEXT that is not UTF-8.
+REAL, `t` and a TEXT, `b` and the hexadecimal digits of a BLOB, `u` and those of a TEXT that is not UTF-8. A REAL that
+Spark computed is `d` and its decimal digits.
 """
 
 from __future__ import annotations
@@ -149,6 +150,7 @@ def rows_of(block: bytes) -> Iterator[list[Any]]:
 _READ: dict[str, Callable[[str], Any]] = {
     "r": float.fromhex,
     "b": bytes.fromhex,
+    "d": float,
     "u": lambda digits: Undecodable(bytes.fromhex(digits)),
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, missing_stage_is_transient
@@ -29,6 +29,7 @@ _ODD = "_tieout_odd"
 
 @dataclass(frozen=True)
 class SQLiteLoader:
+    classed: ClassVar[bool] = True
     url: EndpointUrl
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:

@@ -1,0 +1,562 @@
+"""Plans the verification of a task: its conditions and expressions are Spark SQL.
+
+Where a task is moved, its own routes say which tables' rows the target should hold, in which columns and by which key:
+a mover, a preflight and a verification agree. Tables without conditions, expressions and partners are compared as those
+of two endpoints are.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from tieout.canonical.bucket_digests import bucket_count
+from tieout.connectors.protocols.endpoint import Endpoint, Scan, ScanColumn
+from tieout.connectors.spark_only_reader import SessionOnly
+from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UsageError
+from tieout.model.canonical_kinds import Incomparable, Kind, common_kind
+from tieout.model.moves import Shape
+from tieout.model.redaction import Redaction
+from tieout.model.requests import Meaning, MoveRequest, TableRequest, VerifyRequest
+from tieout.model.results import Explanation, SchemaFinding, Strategy, UnverifiedColumn
+from tieout.model.tables import Column, Table, TableName
+from tieout.tasks.routing import Matched, Route, identifying, match_columns, routes_and_rest, uncomputable
+from tieout.tasks.table_matching import NamePair, names_of, pair_tables
+from tieout.tasks.transforms import changes_by_itself, condition_of, projection
+from tieout.verification.columns import (
+    ColumnPair,
+    SchemaComparison,
+    compare_schemas,
+    differences_of,
+    only_on,
+    tolerance_of,
+)
+from tieout.verification.parts import COMPUTABLE, NOT_NAMED, Part, TransformedReader, named_column
+from tieout.verification.plan import (
+    NOTHING_IN_COMMON,
+    PlannedTable,
+    Side,
+    TablePlan,
+    alignment,
+    described,
+    plan_compared,
+    plan_pair,
+    rangeable,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Described = Mapping[TableName, Table | TieoutError]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What one table contributes to a side: its columns as they are and computed ones, by their place among those that
+    are compared; and the task's condition. `where` is the engine's own SQL.
+    """
+
+    table: Table
+    plain: Mapping[int, ScanColumn]
+    computed: Mapping[int, tuple[Column, str]]
+    condition: str | None
+    where: str | None
+
+
+class _Unverifiable(Exception):
+    """Why a table has no plan."""
+
+
+@dataclass
+class TaskPlanner:
+    """A request with a meaning that is not the engines'."""
+
+    source: Endpoint
+    target: Endpoint
+    request: VerifyRequest
+    session: Callable[[], SparkSession] | None
+    seed: int | None
+
+    def plan(self) -> list[PlannedTable]:
+        return self._plan_moved() if self.request.meaning is Meaning.MOVED else self._plan_compared()
+
+    def _plan_moved(self) -> list[PlannedTable]:
+        found, rest = routes_and_rest(self.source, self.target, move_request(self.request))
+        groups: dict[TableName, list[Route]] = {}
+        for route in found:
+            groups.setdefault(route.target, []).append(route)
+        chosen = [group for group in groups.values() if self._is_chosen(group)]
+        rest = [pair for pair in rest if pair.target is not None and self._is_named([pair.target])]
+        if not chosen and not rest:
+            raise UsageError(
+                f"the task has no table {', '.join(self.request.narrowing.tables)}",
+                f"it has {', '.join(dict.fromkeys(entry.source for entry in self.request.tables)) or 'other tables'}",
+            )
+        sources = described(self.source, [route.source for group in chosen for route in group if route.exists])
+        targets = described(self.target, [group[0].target for group in chosen if group[0].exists])
+        self._refuse_unknown_names([*sources.values(), *targets.values()])
+        planned = [table for group in chosen for table in self._moved(group, sources, targets)]
+        return [*planned, *(PlannedTable(pair) for pair in rest)]
+
+    def _refuse_unknown_names(self, found: Sequence[Table | TieoutError]) -> None:
+        """Raises UsageError for a typed column that no table has."""
+        typed = self.request.narrowing
+        known = {name for table in found if isinstance(table, Table) for name in table.column_names}
+        for name in (*(typed.columns or ()), *typed.exclude_columns, *(typed.key or ()), *typed.tolerance):
+            if known and name not in known:
+                raise UsageError(f"no table of the task has a column {name}", f"they have {', '.join(sorted(known))}")
+
+    def _is_chosen(self, group: Sequence[Route]) -> bool:
+        """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
+        excluded = [route.source for route in group if _matching([route.source], self.request.narrowing.exclude)]
+        if excluded and len(excluded) < len(group):
+            raise UsageError(
+                f"{excluded[0]} can't be left out alone: its rows are in {group[0].target} with those of other tables",
+                "leave out all of them, or none",
+            )
+        return not excluded and self._is_named([*(route.source for route in group), group[0].target])
+
+    def _is_named(self, names: Sequence[TableName]) -> bool:
+        typed = self.request.narrowing.tables
+        return not typed or _matching(names, typed)
+
+    def _moved(self, group: Sequence[Route], sources: Described, targets: Described) -> list[PlannedTable]:
+        """A route, or several whose rows are merged."""
+        first = group[0]
+        if not first.exists:
+            return [PlannedTable(NamePair(route.source, None, route.request)) for route in group]
+        merged = tuple(route.source for route in group) if len(group) > 1 else ()
+        pair = NamePair(first.source, first.target, first.request)
+        tables: list[Table] = []
+        for found in (targets[first.target], *(sources[route.source] for route in group)):
+            if isinstance(found, TieoutError):
+                return [PlannedTable(pair, failure=str(found), merged=merged)]
+            tables.append(found)
+        target, *ours = tables
+        if not merged and not _changes_rows(first.request):
+            return [self._as_it_is(pair, (ours[0], target))]
+        try:
+            planned = self._transferred(pair, list(zip(group, ours, strict=True)), target)
+        except _Unverifiable as error:
+            planned = PlannedTable(pair, failure=str(error))
+        except (AccessError, MissingObjectError, ReadError) as error:
+            planned = PlannedTable(pair, failure=str(error))
+        return [replace(planned, merged=merged)]
+
+    def _as_it_is(self, pair: NamePair, tables: tuple[Table, Table]) -> PlannedTable:
+        """A table whose rows all go over as they are, with what was typed."""
+        narrowing = self.request.narrowing
+        request = replace(
+            pair.request,
+            source_where=narrowing.source_where,
+            target_where=narrowing.target_where,
+            key=narrowing.key or pair.request.key,
+            columns=narrowing.columns,
+            exclude_columns=narrowing.exclude_columns,
+            tolerance={**pair.request.tolerance, **narrowing.tolerance},
+            expressions={},
+        )
+        pair = replace(pair, request=request)
+        return plan_pair(self.source, self.target, pair, tables, self.request.options, self._own_seed, self._redaction)
+
+    def _transferred(self, pair: NamePair, routed: Sequence[tuple[Route, Table]], target: Table) -> PlannedTable:
+        try:
+            matches = [match_columns(route.request, table, target) for route, table in routed]
+            problems = [each for route, table in routed for each in uncomputable(route.request, table, target)]
+        except UsageError as error:
+            # A table that a mover has stopped may have lost the column: the others are compared all the same.
+            raise _Unverifiable(str(error)) from None
+        if problems:
+            raise _Unverifiable(f"{routed[0][1].name} to {target.name}: {'; '.join(dict.fromkeys(problems))}")
+        comparison = self._compared_columns(routed, matches, target)
+        if not comparison.pairs:
+            return PlannedTable(pair, comparison, failure=NOTHING_IN_COMMON)
+        narrowing = self.request.narrowing
+        (route, table), *others = routed
+        conditions = [condition_of(route.request) for route, _ in routed]
+        target_where = route.request.target_where
+        if not others and not matches[0].computed and conditions == [None] and target_where is None:
+            where = narrowing.source_where, narrowing.target_where
+            planned = plan_compared(
+                self.source,
+                self.target,
+                pair,
+                (table, target),
+                comparison,
+                where,
+                self.request.options,
+                self._own_seed,
+                self._redaction,
+            )
+            return replace(planned, unfilled=frozenset(target.column_names) - matches[0].filled)
+        contents = [
+            self._content(table, matched, comparison, condition)
+            for (_, table), matched, condition in zip(routed, matches, conditions, strict=True)
+        ]
+        theirs = Content(
+            target,
+            {place: ScanColumn(each.target, each.kind) for place, each in enumerate(comparison.pairs)},
+            {},
+            target_where,
+            narrowing.target_where,
+        )
+        return self._planned(pair, comparison, (contents, [theirs]), is_merge=bool(others))
+
+    def _content(self, table: Table, matched: Matched, comparison: SchemaComparison, condition: str | None) -> Content:
+        plain = {found.name: column for column, found in matched.pairs}
+        expressions = {column.name: expression for column, expression in matched.computed}
+        places = list(enumerate(comparison.pairs))
+        return Content(
+            table,
+            {n: ScanColumn(plain[each.target.name], each.kind) for n, each in places if each.target.name in plain},
+            {n: (each.target, expressions[each.target.name]) for n, each in places if each.target.name in expressions},
+            condition,
+            self.request.narrowing.source_where,
+        )
+
+    def _compared_columns(
+        self, routed: Sequence[tuple[Route, Table]], matches: Sequence[Matched], target: Table
+    ) -> SchemaComparison:
+        """The target's columns that the task fills, in the form in which they are compared."""
+        request = routed[0][0].request
+        findings: list[SchemaFinding] = []
+        unverified: list[UnverifiedColumn] = []
+        pairs: list[ColumnPair] = []
+        for table, matched in zip((table for _, table in routed), matches, strict=True):
+            of = f" of {table.name}" if len(routed) > 1 else ""
+            findings += [
+                SchemaFinding("column", f"is only on the source{of} ({each.type.native})", each.name, breaks=True)
+                for each in matched.missing
+                if self._wants(each.name)
+            ]
+        for column in target.columns:
+            if not self._wants(column.name):
+                continue
+            if not any(column.name in matched.filled for matched in matches):
+                findings.append(self._unfilled(request, column))
+                continue
+            lacking = [t.name for (_, t), m in zip(routed, matches, strict=True) if column.name not in m.filled]
+            found = f"{lacking[0]} does not fill it" if lacking else self._pair(request, column, matches)
+            if isinstance(found, str):
+                unverified.append(UnverifiedColumn(column.name, found))
+                continue
+            pairs.append(found)
+            if found.source_expression is None and len(routed) == 1:
+                findings += differences_of(found.source, found.target)
+        named = {each.target.name: place for place, each in enumerate(pairs)}
+        asked = self.request.narrowing.key or request.key
+        key = asked or tuple(identifying(routed[0][1], target, matches[0]))
+        places = [self._place(name, pairs, named) for name in key]
+        if asked is None and any(place is None for place in places):
+            places = []
+        if None in places:
+            missing = key[places.index(None)]
+            raise UsageError(f"{target.name} has no comparable column {missing} for the key", "check --key")
+        return SchemaComparison(
+            tuple(pairs), tuple(p for p in places if p is not None), tuple(findings), tuple(unverified)
+        )
+
+    @staticmethod
+    def _place(name: str, pairs: Sequence[ColumnPair], named: Mapping[str, int]) -> int | None:
+        by_source = {each.source.name: place for place, each in enumerate(pairs)}
+        return named.get(name, by_source.get(name))
+
+    def _wants(self, name: str) -> bool:
+        narrowing = self.request.narrowing
+        listed = narrowing.columns is None or name in narrowing.columns or name in (narrowing.key or ())
+        return listed and name not in narrowing.exclude_columns
+
+    @staticmethod
+    def _unfilled(request: TableRequest, column: Column) -> SchemaFinding:
+        """A column that the task leaves to the target. It is a difference if the task chooses no columns."""
+        if request.columns is None and not request.exclude_columns and not request.expressions:
+            return only_on("target", column)
+        return SchemaFinding("column", "is not compared: the task does not fill it", column.name)
+
+    def _pair(self, request: TableRequest, column: Column, matches: Sequence[Matched]) -> ColumnPair | str:
+        """How the rows of all sources compare in a column of the target, or why they can't."""
+        amounts = {**request.tolerance, **self.request.narrowing.tolerance}
+        found: list[ColumnPair] = []
+        for matched in matches:
+            expression = next((text for each, text in matched.computed if each == column), None)
+            if expression is None:
+                source = next(each for each, there in matched.pairs if there == column)
+            else:
+                source = Column(column.name, column.type)
+                if reason := _against_computing(column, expression):
+                    return reason
+            tolerance = tolerance_of(source.name, replace(request, tolerance=amounts))
+            exact = self.request.options.exact_scale and expression is None
+            kind = common_kind(source.type, column.type, exact_scale=exact, tolerance=tolerance)
+            if isinstance(kind, Incomparable):
+                return kind.reason
+            found.append(ColumnPair(source, column, kind, expression))
+        if len({each.kind for each in found}) > 1:
+            return (
+                f"the merged tables have it in different types: {', '.join(sorted({str(each.kind) for each in found}))}"
+            )
+        return found[0]
+
+    def _plan_compared(self) -> list[PlannedTable]:
+        """Tables that nobody moves: each side has its own conditions and expressions."""
+        tables = self.request.tables
+        left = names_of(self.source, tables, of_target=False).without_own()
+        right = names_of(self.target, tables, of_target=True).without_own()
+        pairs = pair_tables(left, right, tables)
+        sources = described(self.source, [pair.source for pair in pairs if pair.source and pair.target])
+        targets = described(self.target, [pair.target for pair in pairs if pair.source and pair.target])
+        planned = []
+        for pair in pairs:
+            if pair.source is None or pair.target is None:
+                planned.append(PlannedTable(pair))
+                continue
+            found = sources[pair.source], targets[pair.target]
+            wrong = next((each for each in found if isinstance(each, TieoutError)), None)
+            if wrong is not None:
+                planned.append(PlannedTable(pair, failure=str(wrong)))
+                continue
+            assert isinstance(found[0], Table)
+            assert isinstance(found[1], Table)
+            try:
+                planned.append(self._both_sides(pair, (found[0], found[1])))
+            except _Unverifiable as error:
+                planned.append(PlannedTable(pair, failure=str(error)))
+            except (AccessError, MissingObjectError, ReadError) as error:
+                planned.append(PlannedTable(pair, failure=str(error)))
+        return planned
+
+    def _both_sides(self, pair: NamePair, tables: tuple[Table, Table]) -> PlannedTable:
+        request, narrowing = pair.request, self.request.narrowing
+        wheres = request.source_where or request.where, request.target_where or request.where
+        typed = narrowing.source_where, narrowing.target_where
+        frames = isinstance(self.source.reader(), SessionOnly), isinstance(self.target.reader(), SessionOnly)
+        if all(frames) or not (any(wheres) or request.expressions):
+            both = [_and(*each) for each in zip(wheres, typed, strict=True)]
+            plain = replace(
+                request,
+                where=None,
+                source_where=both[0],
+                target_where=both[1],
+                expressions={**request.expressions, **narrowing.expressions},
+            )
+            return plan_pair(
+                self.source,
+                self.target,
+                replace(pair, request=plain),
+                tables,
+                self.request.options,
+                self._own_seed,
+                self._redaction,
+            )
+        merged = replace(request, expressions={**request.expressions, **narrowing.expressions})
+        comparison = compare_schemas(*tables, merged, self.request.options, partial(self._computed, tables, request))
+        if not comparison.pairs:
+            return PlannedTable(pair, comparison, failure=NOTHING_IN_COMMON)
+        contents = []
+        for side in (0, 1):
+            plain_columns: dict[int, ScanColumn] = {}
+            computed: dict[int, tuple[Column, str]] = {}
+            for place, each in enumerate(comparison.pairs):
+                column = (each.source, each.target)[side]
+                text = (each.source_expression, each.target_expression)[side]
+                is_typed = each.source.name in narrowing.expressions
+                if text is None or is_typed or frames[side]:
+                    plain_columns[place] = ScanColumn(column, each.kind, text)
+                elif reason := _against_computing(column, text):
+                    raise _Unverifiable(f"column {each.source.name}: {reason}")
+                else:
+                    computed[place] = column, text
+            condition = None if frames[side] else wheres[side]
+            where = _and(wheres[side], typed[side]) if frames[side] else typed[side]
+            contents.append(Content(tables[side], plain_columns, computed, condition, where))
+        return self._planned(pair, comparison, ([contents[0]], [contents[1]]), is_merge=False)
+
+    def _computed(
+        self, tables: tuple[Table, Table], request: TableRequest, left: Column, right: Column
+    ) -> tuple[Column, Column]:
+        """The columns with the types that expressions give them: the task's by Spark, typed ones by the engines."""
+        typed = self.request.narrowing.expressions.get(left.name)
+        texts = typed or request.expressions.get(left.name, ("", ""))
+        found = []
+        for side, table, column, text in zip((self.source, self.target), tables, (left, right), texts, strict=True):
+            if not text:
+                found.append(column)
+            elif typed or isinstance(side.reader(), SessionOnly):
+                found.append(side.computed(table, column, text))
+            else:
+                found.append(self._computed_by_spark(table, column, text))
+        return found[0], found[1]
+
+    def _computed_by_spark(self, table: Table, column: Column, text: str) -> Column:
+        if self.session is None:
+            raise ReadError(f"{table.name}: only a Spark session knows the type of {text!r}")
+        from tieout.spark.frames.transforms import computed
+        from tieout.spark.frames.types import logical_type
+
+        (found,) = computed(self.session(), projection(table, [(column, text)], None))
+        return Column(column.name, logical_type(found), nullable=True)
+
+    def _planned(
+        self,
+        pair: NamePair,
+        comparison: SchemaComparison,
+        contents: tuple[Sequence[Content], Sequence[Content]],
+        *,
+        is_merge: bool,
+    ) -> PlannedTable:
+        """Plans a pair of which Spark filters, computes or merges at least one side."""
+        options = self.request.options
+        if options.strategy in (Strategy.NATIVE, Strategy.PUSHDOWN) and not options.counts_only:
+            failure = f"{options.strategy} can't be used: Spark filters or computes its rows (use --strategy auto)"
+            return PlannedTable(pair, comparison, failure=failure)
+        source = self._side(self.source, comparison, contents[0], is_source=True)
+        target = self._side(self.target, comparison, contents[1], is_source=False)
+        strategy = Strategy.COUNTS if options.counts_only else Strategy.PULL
+        estimates = [side.scan.table.estimated_rows for side in (source, target)]
+        plan = TablePlan(
+            name=str(pair.target if is_merge else pair.source),
+            source=source,
+            target=target,
+            columns=tuple(each.source.name for each in comparison.pairs),
+            key=comparison.key,
+            aligned=False,
+            strategy=strategy,
+            hash=None,
+            buckets=bucket_count(max((rows for rows in estimates if rows is not None), default=None)),
+            redaction=self._redaction,
+        )
+        how = "counts: only row counts were requested" if options.counts_only else "pull: executors hash the rows"
+        reasons = (*self._reasons(contents), how, alignment(comparison, False))
+        return PlannedTable(pair, comparison, plan, Explanation(strategy, "buckets", reasons))
+
+    @staticmethod
+    def _reasons(contents: tuple[Sequence[Content], Sequence[Content]]) -> list[str]:
+        words = []
+        for side, tables in zip(("source", "target"), contents, strict=True):
+            conditions = dict.fromkeys(each.condition for each in tables if each.condition)
+            computed = dict.fromkeys(column.name for each in tables for column, _ in each.computed.values())
+            if len(tables) > 1:
+                words.append(f"the rows of {len(tables)} tables of the {side} together")
+            words += [f"Spark filters the {side}: {text}" for text in conditions]
+            if computed:
+                words.append(f"Spark computes on the {side}: {', '.join(computed)}")
+        return words
+
+    def _side(
+        self, endpoint: Endpoint, comparison: SchemaComparison, contents: Sequence[Content], *, is_source: bool
+    ) -> Side:
+        pairs = comparison.pairs
+        columns = tuple(
+            ScanColumn(
+                each.source if is_source else each.target,
+                each.kind,
+                each.source_expression if is_source else each.target_expression,
+            )
+            for each in pairs
+        )
+        (first, *others) = contents
+        if not others and first.condition is None and not first.computed:
+            columns = tuple(first.plain[place] for place in range(len(pairs)))
+            ordered = () if isinstance(endpoint.reader(), SessionOnly) else rangeable(columns, comparison.key)
+            return Side(endpoint.reader(), Scan(first.table, columns, comparison.key, ordered, first.where))
+        parts = self._parts(endpoint, comparison, contents)
+        estimates = [each.table.estimated_rows for each in contents]
+        known = [rows for rows in estimates if rows is not None]
+        table = replace(first.table, estimated_rows=sum(known) if len(known) == len(estimates) else None)
+        return Side(TransformedReader(parts), Scan(table, columns, comparison.key))
+
+    def _parts(self, endpoint: Endpoint, comparison: SchemaComparison, contents: Sequence[Content]) -> tuple[Part, ...]:
+        kinds = tuple(each.kind for each in comparison.pairs)
+        shapes: dict[object, int] = {}
+        parts: list[Part] = []
+        for content in contents:
+            part = self._part(endpoint, comparison.key, kinds, content)
+            shape = part.transfer.shape
+            assert shape is not None
+            alike = shape.where, shape.cells, shape.uses, tuple(column.type for column, _ in shape.reads)
+            number = shapes.setdefault(alike, len(shapes))
+            if (
+                number == len(shapes) - 1
+                and self.session is not None
+                and not any(p.projection == number for p in parts)
+            ):
+                self._refuse_wrong(part)
+            parts.append(replace(part, projection=number))
+        return tuple(parts)
+
+    def _refuse_wrong(self, part: Part) -> None:
+        from tieout.spark.frames.transforms import refuse_wrong
+
+        shape = part.transfer.shape
+        assert shape is not None
+        if (shape.where or shape.cells) and self.session is not None:
+            refuse_wrong(self.session(), [part.transfer])
+
+    @staticmethod
+    def _part(endpoint: Endpoint, key: Sequence[int], kinds: tuple[Kind, ...], content: Content) -> Part:
+        table = content.table
+        transfer = projection(table, list(content.computed.values()), content.condition)
+        shape: Shape | None = transfer.shape
+        assert shape is not None
+        for column, _ in shape.reads:
+            if column.type.name in NOT_NAMED:
+                raise _Unverifiable(f"an expression names {column.name}, and values of type {column.type} have no text")
+        if content.condition is not None and (function := changes_by_itself(content.condition)):
+            raise _Unverifiable(f"{function}() in its condition returns something else each time")
+        plain = list(content.plain.items())
+        named = [named_column(column) for column, _ in shape.reads]
+        places = {place: number for number, (place, _) in enumerate(plain)}
+        computed = {place: ~number for number, place in enumerate(content.computed)}
+        columns = (*(column for _, column in plain), *named)
+        of_key = tuple(places[place] for place in key if place in places)
+        scan = Scan(table, columns, of_key, rangeable(columns, of_key), content.where)
+        reads = tuple(len(plain) + number for number in range(len(named)))
+        holders = tuple(column for column, _ in content.computed.values())
+        by_place = tuple((places | computed)[place] for place in range(len(kinds)))
+        return Part(endpoint.reader(), scan, transfer, by_place, kinds, holders, reads)
+
+    @cached_property
+    def _own_seed(self) -> int:
+        return secrets.randbits(62) if self.seed is None else self.seed
+
+    @property
+    def _redaction(self) -> Redaction | None:
+        return Redaction() if self.request.options.redact_values else None
+
+
+def move_request(request: VerifyRequest) -> MoveRequest:
+    """The request to a mover that a verification is about, as far as routes depend on it."""
+    # A mover refuses a key: it has its own. Here it only says how to match rows.
+    tables = tuple(replace(table, key=None) for table in request.tables)
+    return MoveRequest(request.task or "", request.source, request.target, tables)
+
+
+def _changes_rows(request: TableRequest) -> bool:
+    """Whether the target should hold anything but the source's rows as they are."""
+    chosen = request.columns is not None or request.exclude_columns or request.expressions
+    return bool(chosen or condition_of(request) or request.target_where)
+
+
+def _matching(names: Sequence[TableName], patterns: Sequence[str]) -> bool:
+    return any(
+        fnmatchcase(str(name) if "." in pattern else name.name, pattern) or pattern in (str(name), name.name)
+        for name in names
+        for pattern in patterns
+    )
+
+
+def _against_computing(column: Column, expression: str) -> str | None:
+    """Why a computed value could not be compared with what is stored."""
+    if function := changes_by_itself(expression):
+        return f"{function}() returns something else each time"
+    if column.type.name not in COMPUTABLE:
+        return f"a computed {column.type} has no common form with a stored one"
+    return None
+
+
+def _and(one: str | None, other: str | None) -> str | None:
+    return f"({one}\n) AND ({other}\n)" if one and other else one or other

@@ -1,0 +1,159 @@
+"""Values on their way through a task.
+
+Those that no expression names stay exact; computed ones are compared as the target holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.moving.pairs import Moving, way
+from tests.integration.tasks.tables import found, request_of, verified, with_task
+from tieout import api
+from tieout.model.documents import request_from_document
+from tieout.model.progress_events import Progress
+from tieout.model.requests import TableRequest
+from tieout.model.results import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def mariadb_to_mariadb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    yield from way(request, "mariadb-mariadb", spark, tmp_path)
+
+
+COMPUTED = {
+    "tax": ("price * 0.19", ""),  # 0.19 * 12.25 = 2.3275 is stored with one digit
+    "third": ("price / 3", ""),
+    "day": ("at", ""),
+    "whole": ("date_trunc('SECOND', at)", ""),
+    "tenths": ("at", ""),
+    "padded": ("concat(name, '  ')", ""),
+    "cheap": ("price < 10", ""),
+    "flag": ("CASE WHEN price < 10 THEN 'true' ELSE 'false' END", ""),
+    "ratio": ("CAST(price AS DOUBLE) / 7", ""),
+    "doc": ("to_json(named_struct('b', price, 'a', name))", ""),
+    "raw": ("CAST(name AS BINARY)", ""),
+    "clock": ("clock", ""),
+}
+
+
+def test_a_computed_value_is_compared_as_the_target_holds_it(mariadb_to_postgres: Moving) -> None:
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    source.execute(
+        "CREATE TABLE items (id INT PRIMARY KEY, price DECIMAL(10,2), name VARCHAR(20), at DATETIME(6), clock TIME(3))"
+    )
+    rows = [
+        (n, f"{n}.25", f"näme {n}", f"2024-02-29 23:59:{n:02d}.{n:06d}" if n % 7 else None, f"12:00:00.{n:03d}")
+        for n in range(50)
+    ]
+    rows[5] = (5, "-2.50", "", "2024-12-31 23:59:59.950000", "00:00:00.500")
+    source.executemany("INSERT INTO items VALUES (%s, %s, %s, %s, %s)", rows)
+    target.execute(
+        "CREATE TABLE items (id INT PRIMARY KEY, tax NUMERIC(10,1), third NUMERIC, day DATE, whole TIMESTAMP(0),"
+        " tenths TIMESTAMP(1), padded CHAR(30), cheap INT, flag BOOLEAN, ratio REAL, doc JSONB, raw BYTEA, clock TIME)"
+    )
+    table = TableRequest("items", exclude_columns=("price", "name", "at"), expressions=COMPUTED)
+    moving = with_task(mariadb_to_postgres, table)
+    moving.run()
+    result = verified(moving)
+    assert found(result) == {}
+    assert (result.tables[0].verdict, result.tables[0].reason) == (Verdict.EQUAL, None)
+    assert target.rows("SELECT tax::text, tenths::text FROM items WHERE id = 5") == [("-0.5", "2025-01-01 00:00:00")]
+    faults = {
+        11: ("tax", "tax + 0.1"),
+        12: ("day", "day + 1"),
+        13: ("tenths", "tenths + interval '0.1'"),
+        15: ("flag", "NOT flag"),
+        16: ("raw", "raw || '\\x00'::bytea"),
+        17: ("doc", "doc || '{\"c\": 1}'"),
+        18: ("clock", "clock + interval '0.001'"),
+        19: ("third", "third + 0.0000001"),
+    }
+    for row, (column, value) in faults.items():
+        target.execute(f"UPDATE items SET {column} = {value} WHERE id = {row}")
+    changed = {int(str(each.key["id"])): set(each.columns) for each in verified(moving).differences}
+    assert changed == {row: {column} for row, (column, _) in faults.items()}
+
+
+ODD = "CREATE TABLE odd (id INT PRIMARY KEY, kind VARCHAR(9), day DATE, exact DECIMAL(60,30), ratio FLOAT, doc JSON)"
+EXACT = f"{'1234567890' * 3}.{'0' * 29}1"
+
+
+def test_what_no_expression_names_stays_exact(mariadb_to_mariadb: Moving) -> None:
+    """A zero date, sixty digits, a JSON number beyond every type of Spark's."""
+    source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
+    row = ("a", "0000-00-00", EXACT, 0.1, '{"n": 1e400, "m": 0.1000000000000000055511151231257827}')
+    for database in (source, target):
+        database.execute(ODD)
+        with database.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SET sql_mode = ''")
+            cursor.executemany("INSERT INTO odd VALUES (%s, %s, %s, %s, %s, %s)", [(n, *row) for n in range(1, 6)])
+    source.execute("INSERT INTO odd (id, kind) VALUES (6, 'b')")
+    moving = with_task(mariadb_to_mariadb, TableRequest("odd", where="kind = 'a'"))
+    assert [table.verdict for table in verified(moving).tables] == [Verdict.EQUAL]
+    faults = {
+        1: ("exact", f"exact + 0.{'0' * 29}1"),
+        2: ("day", "'2024-01-01'"),
+        3: ("doc", "replace(doc, '1e400', '1e401')"),
+        4: ("ratio", "ratio * 1.000001"),
+    }
+    for number, (column, value) in faults.items():
+        target.execute(f"UPDATE odd SET {column} = {value} WHERE id = {number}")
+    changed = {int(str(each.key["id"])): set(each.columns) for each in verified(moving).differences}
+    assert changed == {number: {column} for number, (column, _) in faults.items()}
+    # An expression that names the zero date has no value, and says so.
+    moving = with_task(mariadb_to_mariadb, TableRequest("odd", where="day > DATE'2020-01-01' OR kind = 'a'"))
+    (table,) = verified(moving).tables
+    assert table.verdict is Verdict.UNVERIFIED
+    assert table.reason is not None
+    assert "0000-00-00" in table.reason
+    assert "\n" not in table.reason
+
+
+def test_a_verification_is_resumed(mariadb_to_postgres: Moving) -> None:
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    for database in (source, target):
+        database.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+        database.executemany("INSERT INTO t VALUES (%s, %s)", [(n, n) for n in range(100)])
+    target.execute("UPDATE t SET v = 0 WHERE id = 9")
+    moving = with_task(mariadb_to_postgres, TableRequest("t", where="v > 4"))
+    target.execute("DELETE FROM t WHERE id < 5")
+
+    def interrupted(progress: Progress) -> None:
+        if progress.stage == "rows":
+            raise KeyboardInterrupt
+
+    request = request_of(moving)
+    with pytest.raises(KeyboardInterrupt):
+        api.run_verification(request, spark=moving.spark, meta=moving.meta, listener=interrupted)
+    job = api.resumable_job("last", moving.meta)
+    again = request_from_document(job.request, request.source, request.target)
+    assert again == request
+    result = api.run_verification(again, spark=moving.spark, meta=moving.meta, resume=job.id)
+    assert found(result) == {"t": {("changed", ("9",))}}
+
+
+def test_moments_have_the_digits_of_their_column_on_every_target(mariadb_to_mariadb: Moving) -> None:
+    """MariaDB would cut them off without a warning."""
+    source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, at DATETIME(6), seen TIMESTAMP(6) NULL)")
+    source.execute("INSERT INTO t VALUES (1, '2024-02-29 23:59:59.700000', '2024-02-29 23:59:59.123499')")
+    source.execute("INSERT INTO t VALUES (2, '1969-12-31 23:59:59.4', NULL), (3, '2024-01-01 00:00:00.5', now())")
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, at DATETIME, seen TIMESTAMP(3) NULL)")
+    moving = with_task(mariadb_to_mariadb, TableRequest("t", expressions={"at": ("at", ""), "seen": ("seen", "")}))
+    moving.run()
+    assert [str(at) for (at,) in target.rows("SELECT at FROM t ORDER BY id")] == [
+        "2024-03-01 00:00:00",
+        "1969-12-31 23:59:59",
+        "2024-01-01 00:00:01",
+    ]
+    assert [table.verdict for table in verified(moving).tables] == [Verdict.EQUAL]
+    target.execute("UPDATE t SET seen = seen + INTERVAL 1000 MICROSECOND WHERE id = 1")
+    assert found(verified(moving)) == {"t": {("changed", ("1",))}}
