@@ -106,6 +106,40 @@ def test_a_move_that_had_to_stop_a_table_is_no_success(tieout: Tieout, source: S
     assert refused.err.endswith("dropped or renamed — drop the task and start over\n")
 
 
+def test_nothing_is_left_behind(
+    tieout: Tieout, source: SqliteDatabase, sqlite_db: Callable[[str], SqliteDatabase]
+) -> None:
+    target = sqlite_db("target")
+    source.execute("CREATE TABLE child (id INTEGER PRIMARY KEY, t_id INTEGER)")
+    source.execute("INSERT INTO child VALUES (1, 3), (2, 99)")
+    source.execute("CREATE VIEW names AS SELECT v FROM t")
+    target.execute("CREATE TABLE child (id INTEGER PRIMARY KEY, t_id INTEGER CONSTRAINT of_t REFERENCES t (id))")
+    words = ("run", "shop", "--finish", "--quiet")
+    shown = tieout(*words)
+    assert shown.code == 1, shown.err
+    assert "caught up" in shown.out
+    lines = shown.out.splitlines()
+    assert "statistics are up to date: 2 tables" in lines
+    violated = "1 row refers to no row of main.t, for example t_id = 99, in the row with id = 2"
+    assert f"foreign key of_t of main.child: {violated}" in lines
+    assert lines[lines.index("not moved:") + 1] == "  view: main.names"
+    found = json.loads(tieout(*words, "--output", "json").out)["finish"]
+    assert [(each["name"], each["state"], each["rows"]) for each in found["foreign_keys"]] == [("of_t", "violated", 1)]
+    assert "1 row refers to no row of main.t" in tieout("status", "shop").out
+
+    source.execute("UPDATE child SET t_id = 4 WHERE id = 2")
+    target.execute("CREATE VIEW names AS SELECT v FROM t")
+    shown = tieout(*words)
+    assert (shown.code, "foreign keys without violations: 1" in shown.out) == (0, True)
+    assert shown.out.endswith("everything that Tieout knows of was moved\n")
+
+    source.execute("ALTER TABLE child RENAME COLUMN t_id TO other; UPDATE child SET other = 5")
+    shown = tieout(*words)
+    assert shown.code == 3, shown.out
+    assert "not finished: main.child: main.child no longer has a column t_id" in shown.out
+    assert "statistics are up to date: 1 table" in shown.out
+
+
 def _status() -> dict[str, Any]:
     status = api.move_status("shop")
     return {} if status is None else move_status_document(status)

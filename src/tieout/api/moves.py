@@ -30,8 +30,12 @@ def run_move(
     meta: str = DEFAULT_URL,
     listener: Callable[[MoveStatus], None] = lambda status: None,
     until_caught_up: bool = False,
+    finish: bool = False,
 ) -> MoveStatus:
     """Copies a task's tables, then follows the source's log until somebody stops it; returns the last status.
+
+    `until_caught_up`: it ends when it has applied what was in the log when copying ended. `finish`: it then prepares
+    the target for applications, and the status has a Finish.
 
     It raises UnsupportedError for what a preflight finds to prevent it, before it touches anything. Started again, it
     continues from the progress that the target records.
@@ -63,7 +67,7 @@ def run_move(
             (urls[0].redacted(), urls[1].redacted()),
             lambda keeper: listener(keeper.status()),
         )
-        return job.run(session.result, until_caught_up=until_caught_up).status()
+        return job.run(session.result, until_caught_up=until_caught_up, finish=finish).status()
 
 
 def move_status(task: str, meta: str = DEFAULT_URL, *, source: str | None = None) -> MoveStatus | None:

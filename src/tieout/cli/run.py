@@ -25,10 +25,20 @@ UntilCaughtUp = Annotated[
     typer.Option("--until-caught-up", help="End when everything that was in the log when copying ended is applied."),
 ]
 
+Finish = Annotated[
+    bool,
+    typer.Option(
+        "--finish",
+        help="End like --until-caught-up, then set counters, validate foreign keys, update statistics, and list what "
+        "was not moved.",
+    ),
+]
+
 
 def run(
     task: common.MovingTask,
     until_caught_up: UntilCaughtUp = False,
+    finish: Finish = False,
     master: common.Master = None,
     meta: common.Meta = None,
     output: common.Output = OutputFormat.TEXT,
@@ -57,6 +67,7 @@ def run(
             meta=context.meta,
             listener=show,
             until_caught_up=until_caught_up,
+            finish=finish,
         )
     with result_stream() as stream:
         write_status(status, output, stream, details=False)

@@ -18,6 +18,7 @@ from tieout.model.check_statements import Family
 from tieout.model.constraints import Enforcement
 from tieout.model.differences import Difference
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, KeptFailure, Status
+from tieout.model.finish import finish_document, finish_from
 from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable, TableMoveStatus
 from tieout.model.preflight import EndpointFacts, Forecast, Guarantee, MoveForecast, Preflight, Problem, TableForecast
 from tieout.model.repair import CheckRepairSummary, RepairResult, RepairSummary
@@ -227,6 +228,7 @@ def move_status_document(status: MoveStatus) -> dict[str, Any]:
         "remarks": list(status.remarks),
         "chosen": list(status.chosen),
         "updated_at": status.updated_at.isoformat(),
+        "finish": None if status.finish is None else finish_document(status.finish),
     }
 
 
@@ -237,6 +239,7 @@ def move_status_from(document: Mapping[str, Any]) -> MoveStatus:
     known["remarks"] = tuple(document["remarks"])
     known["chosen"] = tuple(document.get("chosen", ()))
     known["updated_at"] = datetime.fromisoformat(document["updated_at"])
+    known["finish"] = finish_from(finish) if (finish := document.get("finish")) else None
     return MoveStatus(**known)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tieout.exit_codes import ExitCode
+from tieout.model.finish import Finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class MoveStatus:
 
     `chosen` says why the mover chose the delivery and the consistency, if the task does not. `newest_commit` is the
     time of the last applied transaction, in microseconds since 1970. `left_behind` is what stays at the source while no
-    mover runs; `log_limit` says how long the source keeps its log.
+    mover runs; `log_limit` says how long the source keeps its log. `finish` is what `tieout run --finish` did, if the
+    mover did that.
     """
 
     task: str
@@ -57,6 +59,7 @@ class MoveStatus:
     tables: tuple[TableMoveStatus, ...]
     remarks: tuple[str, ...]
     updated_at: datetime
+    finish: Finish | None = None
 
     @property
     def rows_copied(self) -> int:
@@ -68,8 +71,14 @@ class MoveStatus:
 
     @property
     def exit_code(self) -> ExitCode:
-        """INCOMPLETE if a table was stopped: what is moved is right, but not all of it."""
-        return ExitCode.of_work(incomplete=any(table.stopped for table in self.tables))
+        """INCOMPLETE if a table was stopped: what is moved is right, but not all of it. FOUND if finishing found that
+        something on the target would go wrong.
+        """
+        return ExitCode.of_work(
+            found=self.finish is not None and self.finish.has_failures,
+            incomplete=any(table.stopped for table in self.tables)
+            or (self.finish is not None and bool(self.finish.not_finished)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

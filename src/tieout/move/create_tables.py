@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.move import Loader, Source, Target, clashing_names
-from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, UnsupportedColumn
+from tieout.connectors.sql.ddl import ForeignKey, Part, Structure, UnsupportedColumn, Wiring
+from tieout.connectors.sql.selection import Selection, selected
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moves import Fence, Transfer
 from tieout.model.tables import Table, TableName
+from tieout.model.types import LogicalType
 from tieout.spark.executor_work import run_work
-from tieout.tasks.routing import OURS, Route
+from tieout.spark.frames.computed_types import computed_types
+from tieout.tasks.created import disagreement, selection_from, typed
+from tieout.tasks.routing import OURS, Route, created_columns
+from tieout.tasks.transforms import names_in
+
+Session = Callable[[], SparkSession]
 
 CREATE_IT = "create the table there, or leave it out"
 
@@ -36,18 +44,33 @@ class TableCreator:
     fence: Fence
     same_engine: bool
 
-    def create_missing(self, routes: Sequence[Route], tables: Mapping[TableName, Table]) -> None:
-        """Creates missing tables. UnsupportedError names all columns that the target can't hold, and creates none."""
+    def create_missing(
+        self, routes: Sequence[Route], tables: Mapping[TableName, Table], session: Session | None = None
+    ) -> None:
+        """Creates missing tables. UnsupportedError names all columns that the target can't hold, and creates none.
+
+        `session` is called only if Spark has to say which type a computed column has.
+        """
         missing = [route for route in routes if not route.exists]
         self._refuse_lost(missing)
-        structures = self._structures([tables[route.source] for route in missing])
+        selections = [created_columns(route, tables[route.source], missing) for route in missing]
+        wanted = [
+            (tables[route.source], self._typed(route, tables[route.source], selection, session))
+            for route, selection in zip(missing, selections, strict=True)
+        ]
+        refuse_unlike(missing, wanted)
+        structures = self._structures(wanted)
         for route, structure in zip(missing, structures, strict=True):
-            self.target.progress.make(self.fence, route.source, route.target)
-            self.target.run(self.fence, route.target, structure.create)
+            same = [other for other in missing if other.target == route.target]
+            if same[0] is route:  # all are recorded before the one table exists, or a killed mover's would be lost
+                for other in same:
+                    self.target.progress.make(self.fence, other.source, other.target)
+                self.target.run(self.fence, route.target, structure.create)
 
     def index(self, spark: SparkSession, transfers: Sequence[Transfer]) -> None:
         """Creates indexes once all rows are copied: several tables side by side."""
         todo = [transfer for transfer in transfers if self._step(transfer) == Step.EMPTY]
+        first = _first_of_each(todo)
         work = [
             RunStatements(
                 self.target.loader(),
@@ -55,30 +78,33 @@ class TableCreator:
                 transfer.target.name,
                 self._missing_parts(transfer, structure.indexes),
             )
-            for transfer, structure in zip(todo, self._structures([t.source for t in todo]), strict=True)
+            for transfer, structure in zip(first, self._structures(_as_created(first, transfers)), strict=True)
         ]
         for (outcome,) in run_work(spark, [[piece] for piece in work if piece.statements]):
             outcome.only()
         for transfer in todo:
             self.target.progress.step(self.fence, transfer.source.name, Step.INDEXED)
 
-    def finish(self, transfers: Sequence[Transfer]) -> list[str]:
+    def finish(self, transfers: Sequence[Transfer], *, counters: bool = True) -> list[str]:
         """Adds constraints once all rows have one position, and sets sequences to the source's values each time.
 
-        Returns remarks about what it left out.
+        Returns remarks about what it left out. Without `counters`, sequences stay as they are: applications may have
+        used the target's already.
         """
         made = [transfer for transfer in transfers if self._step(transfer) is not None]
-        structures = self._structures([transfer.source for transfer in made])
+        structures = self._structures(_as_created(made, transfers))
         todo = [pair for pair in zip(made, structures, strict=True) if self._step(pair[0]) == Step.INDEXED]
         for transfer, structure in todo:
             self.target.run(self.fence, transfer.target.name, self._missing_parts(transfer, structure.unique))
         targets = {transfer.source.name: transfer.target.name for transfer in transfers}
-        remarks = []
+        remarks: list[str | None] = []
         for transfer, structure in todo:
-            remarks += [self._refer(transfer, key, targets.get(key.parent)) for key in structure.references]
+            remarks += [self._remark(transfer, key, targets.get(key.parent)) for key in structure.references]
             self.target.progress.step(self.fence, transfer.source.name, Step.FINISHED)
         for transfer, structure in zip(made, structures, strict=True):
-            self.target.run(self.fence, transfer.target.name, structure.counters)
+            if counters:
+                self.target.run(self.fence, transfer.target.name, structure.counters)
+            remarks += [f"{transfer.target.name}: without the source's {lacks}" for lacks in structure.left_out]
         return [remark for remark in remarks if remark is not None]
 
     def _refuse_lost(self, missing: Sequence[Route]) -> None:
@@ -94,45 +120,104 @@ class TableCreator:
         built = self.target.built(transfer.target.name)
         return tuple(part.statement for part in parts if part.name not in built.indexes | built.constraints)
 
-    def _refer(self, transfer: Transfer, key: ForeignKey, parent: TableName | None) -> str | None:
+    def refer_again(self, transfers: Sequence[Transfer]) -> list[tuple[Transfer, ForeignKey, str | None]]:
+        """Adds the foreign keys that `finish` had to leave out; returns them, with the reason where it has to again."""
+        made = [transfer for transfer in transfers if self._step(transfer) == Step.FINISHED]
+        structures = self._structures(_as_created(made, transfers))
+        targets = {transfer.source.name: transfer.target.name for transfer in transfers}
+        tried = []
+        for transfer, structure in zip(made, structures, strict=True):
+            there = self.target.built(transfer.target.name).constraints
+            for key in structure.references:
+                if key.parent in targets and key.part.name not in there:
+                    tried.append((transfer, key, self._refer(transfer, key, targets[key.parent])))
+        return tried
+
+    def _remark(self, transfer: Transfer, key: ForeignKey, parent: TableName | None) -> str | None:
         """Adds a foreign key; returns a remark if it has to leave it out, since rows do not wait for it."""
         name = f"{transfer.target.name}: without its foreign key {key.part.name}"
         if parent is None:
             return f"{name}, since {key.parent} is not moved"
         if key.part.name in self.target.built(transfer.target.name).constraints:
             return None
+        reason = self._refer(transfer, key, parent)
+        return None if reason is None else f"{name}: {reason}"
+
+    def _refer(self, transfer: Transfer, key: ForeignKey, parent: TableName) -> str | None:
+        """Adds a foreign key; returns why the target refuses it, if it does."""
         try:
             self.target.run(self.fence, transfer.target.name, [key.part.statement], parent)
-        except WriteError as error:
-            return f"{name}: {error.message}"
+        except (WriteError, MissingObjectError) as error:  # the parent may have other columns, or another key
+            return error.message
         return None
 
     def _step(self, transfer: Transfer) -> int | None:
         return self.target.progress.made(self.fence.task).get(str(transfer.source.name))
 
-    def _structures(self, tables: Sequence[Table]) -> list[Structure]:
+    def _typed(
+        self, route: Route, table: Table, selection: Selection | None, session: Session | None
+    ) -> Selection | None:
+        """The selection with the types of its computed columns."""
+        if selection is None or session is None:
+            return selection
+        texts = {n: route.request.expressions[n][0] for n, origin in selection.columns if origin is None}
+        if not texts:
+            return self._with_lines(table, selection)
+        used = frozenset[str]().union(*map(names_in, texts.values()))
+        types = computed_types(session(), table, texts, used)
+        refused = [f"{table.name}.{name}: {reason}" for name, reason in types.items() if isinstance(reason, str)]
+        if refused:
+            raise UnsupportedError(f"the target can't hold {'; '.join(refused)}", CREATE_IT)
+        columns = typed(selection, {name: t for name, t in types.items() if isinstance(t, LogicalType)})
+        return self._with_lines(table, replace(selection, computed=columns))
+
+    def _with_lines(self, table: Table, selection: Selection) -> Selection:
+        """The selection with definitions of its computed columns, for a target of the same engine."""
+        computed = [name for name, origin in selection.columns if origin is None]
+        if not self.same_engine or not computed:
+            return selection
+        described, _, _ = selected(table, Wiring(), selection)
+        lines = self.target.declared(described, computed)
+        if isinstance(lines, list):
+            refused = "; ".join(f"{table.name}.{column.column}: {column.reason}" for column in lines)
+            raise UnsupportedError(f"the target can't hold {refused}", CREATE_IT)
+        return replace(selection, lines=lines)
+
+    def _structures(self, tables: Sequence[tuple[Table, Selection | None]]) -> list[Structure]:
         """The definitions as the source has them now."""
-        found = [self._structure(table) for table in tables]
+        found = [self._structure(*each) for each in tables]
         refused = [
-            words for table, structure in zip(tables, found, strict=True) for words in self._words(table, structure)
+            words
+            for (table, _), structure in zip(tables, found, strict=True)
+            for words in self._words(table, structure)
         ]
         if refused:
             raise UnsupportedError(f"the target can't hold {'; '.join(refused)}", CREATE_IT)
         return [structure for structure in found if isinstance(structure, Structure)]
 
-    def why_not(self, table: Table) -> str | None:
-        """Why the table can't be created on the target, if it can't."""
-        refused = [f"{table.name}.{name}: {OURS}" for name in clashing_names(table.column_names)]
-        refused += self._words(table, self._structure(table))
+    def why_not(self, table: Table, selection: Selection | None = None) -> str | None:
+        """Why the table can't be created on the target, if it can't. The types of computed columns are decided when it
+        is created, because only Spark knows them.
+        """
+        names = table.column_names if selection is None else [name for name, _ in selection.columns]
+        refused = [f"{table.name}.{name}: {OURS}" for name in clashing_names(names)]
+        if selection is not None:
+            selection = self._with_lines(table, selection)
+        refused += self._words(table, self._structure(table, selection))
         return f"the target can't hold {'; '.join(refused)}" if refused else None
 
     def _words(self, table: Table, structure: Structure | list[UnsupportedColumn]) -> list[str]:
         return [f"{table.name}.{column.column}: {column.reason}" for column in self._unsupported(structure)]
 
-    def _structure(self, table: Table) -> Structure | list[UnsupportedColumn]:
+    def _structure(self, table: Table, selection: Selection | None) -> Structure | list[UnsupportedColumn]:
         if self.same_engine:
-            return self.source.structure(table)
-        return self.target.structure_of(table, self.source.wiring(table))
+            return self.source.structure(table, selection)
+        wiring = self.source.wiring(table)
+        if selection is None:
+            return self.target.structure_of(table, wiring)
+        table, wiring, left_out = selected(table, wiring, selection)
+        structure = self.target.structure_of(table, wiring)
+        return replace(structure, left_out=tuple(left_out)) if isinstance(structure, Structure) else structure
 
     def _unsupported(self, structure: Structure | list[UnsupportedColumn]) -> list[UnsupportedColumn]:
         if not isinstance(structure, Structure):
@@ -143,6 +228,40 @@ class TableCreator:
             for column, kind in structure.needs.items()
             if kind in lacking
         ]
+
+
+def _first_of_each(transfers: Sequence[Transfer]) -> list[Transfer]:
+    """One transfer for each target table: several tables may go to one, which is created once."""
+    return list({transfer.target.name: transfer for transfer in reversed(transfers)}.values())
+
+
+def _as_created(made: Sequence[Transfer], transfers: Sequence[Transfer]) -> list[tuple[Table, Selection | None]]:
+    """The tables of the source, with the columns that their targets have."""
+    targets = Counter(transfer.target.name for transfer in transfers)
+    return [
+        (each.source, selection_from(each, shared=targets[each.target.name] > 1 or _is_shared(each))) for each in made
+    ]
+
+
+def _is_shared(transfer: Transfer) -> bool:
+    """Whether rows of other tables may be there, perhaps of one that was stopped: the key tells them apart."""
+    if transfer.source.key:
+        return len(transfer.key) > len(transfer.source.key)
+    return transfer.shape is not None and transfer.shape.shared
+
+
+def refuse_unlike(routes: Sequence[Route], wanted: Sequence[tuple[Table, Selection | None]]) -> None:
+    """UnsupportedError if tables that go to one table, which the task has to create, need other columns there."""
+    first: dict[TableName, tuple[Route, Table]] = {}
+    for route, (table, selection) in zip(routes, wanted, strict=True):
+        described = table if selection is None else selected(table, Wiring(), selection)[0]
+        known, other = first.setdefault(route.target, (route, described))
+        if reason := disagreement(other, described):
+            raise UnsupportedError(
+                f"{known.source} and {route.source} would both go to {route.target}, which does not exist, and need "
+                f"different columns there: {reason}",
+                "create the target table first",
+            )
 
 
 def lost_table(route: Route) -> tuple[str, str]:

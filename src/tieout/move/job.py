@@ -40,7 +40,9 @@ class MoveJob:
     shown: tuple[str, str]
     show: Callable[[StatusKeeper], None]
 
-    def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool = False) -> StatusKeeper:
+    def run(
+        self, session: Callable[[], SparkSession], *, until_caught_up: bool = False, finish: bool = False
+    ) -> StatusKeeper:
         """Moves until it is stopped. Whatever ends it, the job's state in the store says so."""
         job = self._begin()
         self.status = StatusKeeper(self.store.moves, job.id, self.request, self.levels)
@@ -48,7 +50,7 @@ class MoveJob:
             with running(self.store.jobs, job.id, self._ended, redact=self.request.redact_values):
                 self.status.become("starting")  # replaces the status of an earlier mover
                 with closing(open_target(self.target_url)) as target, values_hidden(self.request.redact_values):
-                    self._move(target, session, until_caught_up=until_caught_up)
+                    self._move(target, session, until_caught_up=until_caught_up, finish=finish)
                 verdict = STOPPED_IN_PART if self.status.stopped_tables else None
                 self.status.become(verdict or CAUGHT_UP)
                 self.store.jobs.finish(job.id, verdict=verdict)
@@ -78,7 +80,9 @@ class MoveJob:
             task=self.request.task,
         )
 
-    def _move(self, target: Target, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
+    def _move(
+        self, target: Target, session: Callable[[], SparkSession], *, until_caught_up: bool, finish: bool
+    ) -> None:
         target.prepare()
         throttle = Throttle(self.request.options, self.target_url)
         control = HoldingControl(
@@ -100,4 +104,4 @@ class MoveJob:
                 self.show,
             )
             mover = Mover(tables, owner(), tables.open_target)
-            mover.run(session, until_caught_up=until_caught_up)
+            mover.run(session, until_caught_up=until_caught_up, finish=finish)

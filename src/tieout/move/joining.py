@@ -67,7 +67,7 @@ class Joining:
         )
         main.status.become("following", _words(names))
         try:
-            joining.plan()
+            joining.plan(lambda: spark)
         except UnsupportedError as error:
             for name in names:
                 main.target.progress.stop_table(main.fence, name, str(error))

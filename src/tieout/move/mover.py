@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from tieout.connectors.protocols.move import Target
 from tieout.errors import TieoutError
 from tieout.failpoints import reach
+from tieout.model.finish import NotFinished
+from tieout.move.finish import Finishing
 from tieout.move.joining import Joining, restart_asked
 from tieout.move.table_mover import TableMover, TablesChanged
 from tieout.tasks.routing import routes
@@ -28,28 +30,51 @@ class Mover:
     open_target: Callable[[], Target]
     _looked_at: float = field(init=False, default_factory=time.monotonic)
 
-    def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool) -> None:
-        """Moves until it is stopped (Stopped), or until it has caught up with the log's end after the copy."""
+    def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool, finish: bool = False) -> None:
+        """Moves until it is stopped (Stopped), or until it has caught up with the log's end after the copy.
+
+        `finish`: then prepares the target for applications.
+        """
         tables, joining = self.tables, Joining(self.tables, self.owner)
         tables.changed = self._changed
         joining.clean()
         while True:
             tables.status.remarks += tables.retried(lambda: restart_asked(tables))
-            tables.plan()
+            tables.plan(session)
             spark = session()
             if tables.transfers:
                 tables.copy(spark)
                 tables.status.become("following")
                 tables.catch_up(spark)
-                tables.finish()
+                # Applications may have used the target's counters already; finishing sets them further, never back.
+                tables.finish(counters=not finish)
                 reach("after-switch")
             if tables.late:
                 joining.run(spark)
                 continue
-            if until_caught_up:
+            if finish:
+                self._prepare_target()
+            if until_caught_up or finish:
                 return
             with suppress(TablesChanged):
                 tables.follow(spark, None)
+
+    def _prepare_target(self) -> None:
+        tables = self.tables
+        tables.status.become("finishing")
+        stopped = [NotFinished(each.source, str(each.stopped)) for each in tables.status.stopped_tables]
+        finishing = Finishing(
+            tables.source,
+            tables.target,
+            tables.endpoints,
+            tables.fence,
+            tables.creator,
+            tables.transfers,
+            stopped,
+            tables.request.redact_values,
+        )
+        tables.status.finish = tables.retried(finishing.run)
+        tables.retried(lambda: tables.target.mark_altered(tables.fence, tables.transfers))
 
     def _changed(self) -> bool:
         """Looks every few seconds whether the task has other tables than when they were planned."""

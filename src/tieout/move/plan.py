@@ -10,9 +10,10 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.model.moves import Fence, StoppedTable, Transfer
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Index, Table, TableName
-from tieout.move.create_tables import Step, TableCreator
+from tieout.move.create_tables import Session, Step, TableCreator
 from tieout.move.schema_changes import as_planned
-from tieout.tasks.routing import Route, refuse_unmakable, routes, transfer_of
+from tieout.tasks.created import key_of_created
+from tieout.tasks.routing import Route, routes, transfer_of
 
 _AWAY = (
     "earlier movers moved it, and the task no longer has it: it was dropped, renamed, left out, or is hidden from "
@@ -31,6 +32,7 @@ class Planner:
     creator: TableCreator
     fence: Fence
     only: frozenset[TableName] | None = None
+    session: Session | None = None
     late: list[TableName] = field(init=False, default_factory=list)
 
     def transfers(self) -> list[Transfer]:
@@ -52,9 +54,8 @@ class Planner:
             (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
             for route, table in zip(found, sources, strict=True)
         ]
-        refuse_unmakable(found)
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
-        self.creator.create_missing(found, {table.name: table for _, table in pairs})
+        self.creator.create_missing(found, {table.name: table for _, table in pairs}, self.session)
         for route, table in pairs:
             if str(table.name) not in planned:
                 progress.plan_columns(self.fence, table.name, table.column_names, route.target)
@@ -100,8 +101,8 @@ class Planner:
     def _fitted(self, pairs: Sequence[tuple[Route, Table]]) -> list[Transfer]:
         made = self.creator.target.progress.made(self.request.task)
         targets = [
-            as_made(target, source, made.get(str(source.name)))
-            for (_, source), target in zip(
+            as_made(target, source, made.get(str(source.name)), key_of_created(route.request, source))
+            for (route, source), target in zip(
                 pairs, self.endpoints[1].describe([route.target for route, _ in pairs]), strict=True
             )
         ]
@@ -118,8 +119,10 @@ class Planner:
         ]
 
 
-def as_made(target: Table, source: Table, step: int | None) -> Table:
-    """A table that the task has created, as it will be once its rows are copied: with an index on the key."""
+def as_made(target: Table, source: Table, step: int | None, key: tuple[str, ...] | None = None) -> Table:
+    """A table that the task has created, as it will be once its rows are copied: with an index on its key, which is the
+    source's if there is no `key`.
+    """
     if step != Step.EMPTY:
         return target
-    return replace(target, indexes=(*target.indexes, Index("", source.key, unique=True)))
+    return replace(target, indexes=(*target.indexes, Index("", source.key if key is None else key, unique=True)))

@@ -28,10 +28,11 @@ from tieout.model.moves import Delivery, Fence, Transfer, joining_task
 from tieout.model.preflight import MoveForecast, MoveTableForecast, Preflight, Problem, Severity, TableState
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
-from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table
+from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table, refuse_unlike
 from tieout.move.plan import as_made
+from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
-from tieout.tasks.routing import Route, refuse_unmakable, routes, transfer_of
+from tieout.tasks.routing import Route, created_columns, routes, transfer_of
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,8 @@ class MovePreflight:
         found = [replace(problem, side="source") for problem in found]
         theirs = self.target.problems([way.destination for way in ways])
         found += [replace(problem, side="target") for problem in theirs]
-        found += [problem for way in ways for problem in self._misfits(way)]
-        return [*found, *self._of_throttle(), *self._of_levels(ways, levels)]
+        found += [problem for way in ways for problem in self._misfits(way, ways)]
+        return [*found, *self._unlike(ways), *self._of_throttle(), *self._of_levels(ways, levels)]
 
     def _of_throttle(self) -> Iterator[Problem]:
         """A limit that can't be measured would never throttle the mover, and its user would not know."""
@@ -177,7 +178,7 @@ class MovePreflight:
             if limit is not None and (found := problem()) is not None:
                 yield replace(found, side="target")
 
-    def _misfits(self, way: _Way) -> Iterator[Problem]:
+    def _misfits(self, way: _Way, ways: Sequence[_Way]) -> Iterator[Problem]:
         """What does not fit. Skips tables that were begun: they fitted then, and a mover follows later changes."""
         name, there = str(way.table.name), way.destination.there
         if way.destination.has_task_rows:
@@ -190,18 +191,31 @@ class MovePreflight:
             if there is not None:
                 self._fitted(way, there)
                 return
-            refuse_unmakable([way.route])
+            selection = created_columns(way.route, way.table, [each.route for each in ways])
             creator = TableCreator(self.source, self.target, Fence(self.request.task, 0), self._same_engine)
-            if (reason := creator.why_not(way.table)) is not None:
+            if (reason := creator.why_not(way.table, selection)) is not None:
                 yield Problem(Severity.PREVENTS, reason, CREATE_IT, "target", name)
         except TieoutError as error:
             yield as_problem(error, Severity.PREVENTS, "target", name)
+
+    def _unlike(self, ways: Sequence[_Way]) -> Iterator[Problem]:
+        """Tables that need different columns in a table that they all go to, and that the task has to create."""
+        missing = [way for way in ways if way.destination.there is None and not way.destination.has_task_rows]
+        routes = [way.route for way in missing]
+        try:
+            wanted = [(way.table, created_columns(way.route, way.table, routes)) for way in missing]
+        except TieoutError:
+            return  # _misfits reports it
+        try:
+            refuse_unlike(routes, wanted)
+        except TieoutError as error:
+            yield as_problem(error, Severity.PREVENTS, "target")
 
     def _fitted(self, way: _Way, there: Table) -> Transfer:
         return transfer_of(
             way.route.request,
             way.table,
-            as_made(there, way.table, way.step),
+            as_made(there, way.table, way.step, key_of_created(way.route.request, way.table)),
             same_engine=self._same_engine,
             logs_generated_columns=self.source.logs_generated_columns,
         )

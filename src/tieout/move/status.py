@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from tieout.connectors.protocols.change_log import LogLag
 from tieout.meta.positions import Moves
 from tieout.model.documents import move_status_document
+from tieout.model.finish import Finish
 from tieout.model.levels import Levels
 from tieout.model.move_status import MoveStatus, TableMoveStatus
 from tieout.model.moves import Chunk, StoppedTable, Transfer, Version
@@ -56,6 +57,7 @@ class StatusKeeper:
     lag: LogLag | None = None
     retention: Retention | None = None
     remarks: list[str] = field(default_factory=list)
+    finish: Finish | None = None
     _versions: Mapping[str, Version] = field(default_factory=dict)
     _stored_at: float = 0.0
     _rates: list[tuple[float, int]] = field(default_factory=list)
@@ -201,6 +203,7 @@ class StatusKeeper:
             tables=tuple(TableMoveStatus(**vars(table)) for table in self.tables.values()),
             remarks=tuple(self.remarks),
             updated_at=datetime.fromtimestamp(time.time(), UTC),
+            finish=self.finish,
         )
 
     def _words(self) -> str | None:

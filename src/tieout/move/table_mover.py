@@ -22,7 +22,7 @@ from tieout.model.positions import Position
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
-from tieout.move.create_tables import TableCreator
+from tieout.move.create_tables import Session, TableCreator
 from tieout.move.follow import Follower, LogBatches
 from tieout.move.lanes import LanePlan
 from tieout.move.merger import Merger
@@ -87,9 +87,12 @@ class TableMover:
         )
         self.creator = TableCreator(self.source, self.target, self.fence, self._same_engine)
 
-    def plan(self) -> None:
-        """Finds the tables, creates those that are missing, and begins their log. Can be called again."""
-        planner = Planner(self.request, self.endpoints, self.creator, self.fence, self.only)
+    def plan(self, session: Session) -> None:
+        """Finds the tables, creates those that are missing, and begins their log. Can be called again.
+
+        `session` is asked for only if a table with computed columns has to be created.
+        """
+        planner = Planner(self.request, self.endpoints, self.creator, self.fence, self.only, session)
         self.transfers = planner.transfers()
         self.late = frozenset(planner.late)
         self.status.changed_before(self.target.progress.versions(self.request.task))
@@ -122,9 +125,11 @@ class TableMover:
         """Applies everything that is in the log at this moment."""
         self.follow(spark, self.retried(self._log.now))
 
-    def finish(self) -> None:
-        """Adds constraints, and marks the tables as following: they are at one position."""
-        self.retried(self._finish)
+    def finish(self, *, counters: bool = True) -> None:
+        """Adds constraints, and marks the tables as following: they are at one position. `counters`: sets the target's
+        to the source's, too.
+        """
+        self.retried(lambda: self._finish(counters=counters))
 
     def reached(self) -> Position:
         """The position that all rows have reached."""
@@ -193,10 +198,10 @@ class TableMover:
             except TieoutError as error:
                 retry.wait(error)
 
-    def _finish(self) -> None:
+    def _finish(self, *, counters: bool) -> None:
         if (highest := self.highest_chunk()) is not None:
             self.status.consistent_from = str(highest)
-        self.status.remarks += self.creator.finish(self.transfers)
+        self.status.remarks += self.creator.finish(self.transfers, counters=counters)
         self.target.mark_altered(self.fence, self.transfers)
         self.target.progress.mark_following(self.fence, self._names)
 

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from tieout.model.documents import control_document, dropped_document, move_status_document, restarted_document
 from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable
+from tieout.report.finish import finish_lines
 from tieout.report.listing import write_listing, write_record
 from tieout.report.render import OutputFormat
 from tieout.wording import plural, size
@@ -28,6 +29,9 @@ def write_status(status: MoveStatus, format: OutputFormat, stream: TextIO, *, de
         write_record(move_status_document(status), format, stream)
         return
     write_record(_values(status), format, stream)
+    if status.finish is not None:
+        stream.write("\n")
+        stream.writelines(f"{line}\n" for line in finish_lines(status.finish))
     if not details:
         return
     stream.write("\n")
@@ -92,7 +96,8 @@ def _left_behind(control: MoveControl) -> Iterator[str]:
 
 def _values(status: MoveStatus) -> dict[str, object]:
     """The fields that describe the whole task, as people read them."""
-    values = {name: value for name, value in asdict(status).items() if name not in ("tables", "remarks", "chosen")}
+    elsewhere = ("tables", "remarks", "chosen", "finish")
+    values = {name: value for name, value in asdict(status).items() if name not in elsewhere}
     del values["newest_commit"]
     return values | {"newest_commit": _moment(status.newest_commit), "updated_at": status.updated_at}
 

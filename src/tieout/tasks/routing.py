@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import clashing_names
+from tieout.connectors.sql.selection import Selection
 from tieout.errors import UnsupportedError, UsageError
 from tieout.model.canonical_kinds import Incomparable, common_kind
 from tieout.model.moves import TABLE_NAME, Transfer
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
+from tieout.tasks.created import selection_of
 from tieout.tasks.table_matching import (
     NamePair,
     Names,
@@ -28,8 +30,8 @@ from tieout.tasks.transforms import (
     Pairs,
     computed_of_key,
     condition_of,
+    names_source,
     shaped,
-    tells_source,
     tells_tables_apart,
     unknown_names,
 )
@@ -101,15 +103,10 @@ def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
             raise UsageError(f"{request.source}: a move computes columns from source columns only", "remove `target`")
 
 
-def refuse_unmakable(found: Sequence[Route]) -> None:
-    """Refuses to create a table with other columns than the source's: Tieout creates a table as the source has it."""
-    for route in found:
-        request = route.request
-        if not route.exists and (request.columns or request.exclude_columns or request.expressions):
-            raise UsageError(
-                f"{route.target} does not exist, and the task changes the columns of {route.source}",
-                "create the target table first",
-            )
+def created_columns(route: Route, source: Table, found: Sequence[Route]) -> Selection | None:
+    """The columns of the table that the task has to create; None if they are the source's. `found` are all routes."""
+    shared = any(other.target == route.target and other.source != route.source for other in found)
+    return selection_of(route.request, source, _chosen(route.request, source), shared=shared)
 
 
 def _route(pair: NamePair, sides: tuple[Names, Names]) -> Route:
@@ -161,7 +158,7 @@ def identifying(source: Table, target: Table, matched: Matched) -> list[str]:
     named = {column.name: column_there.name for column, column_there in matched.pairs}
     if any(name not in named for name in source.key):
         return []
-    more = [column.name for column, expression in matched.computed if tells_source(expression)]
+    more = [column.name for column, expression in matched.computed if names_source(expression)]
     return [*(named[name] for name in source.key), *more]
 
 

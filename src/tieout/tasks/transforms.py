@@ -21,14 +21,9 @@ def condition_of(request: TableRequest) -> str | None:
     return request.source_where or request.where
 
 
-def tells_source(expression: str) -> bool:
-    """Whether the expression names the row's source table."""
-    return bool(names_in(expression) & _CONSTANT)
-
-
 def tells_tables_apart(request: TableRequest) -> bool:
     """Whether a computed column holds the name of the row's source table."""
-    return any(tells_source(expression) for expression, _ in request.expressions.values())
+    return any(names_source(expression) for expression, _ in request.expressions.values())
 
 
 def names_in(expression: str) -> frozenset[str]:
@@ -63,6 +58,11 @@ def changes_by_itself(expression: str) -> str | None:
     return None
 
 
+def names_source(expression: str) -> bool:
+    """Whether it names the row's source table."""
+    return bool(names_in(expression) & _CONSTANT)
+
+
 def computed_of_key(expression: str, source: Table) -> bool:
     """Whether the expression needs the key only: the log holds nothing else of a deleted row."""
     return names_in(expression) <= {name.casefold() for name in source.key} | _CONSTANT
@@ -71,6 +71,26 @@ def computed_of_key(expression: str, source: Table) -> bool:
 def unknown_names(expression: str, source: Table) -> list[str]:
     known = {name.casefold() for name in source.column_names} | _CONSTANT
     return sorted(names_in(expression) - known)
+
+
+def origins(transfer: Transfer) -> dict[str, str]:
+    """For each column of the target that has the values of one column of the source, perhaps renamed, that column."""
+    found = {}
+    for place, (source, target) in enumerate(transfer.columns):
+        cell = place if transfer.shape is None else transfer.shape.cells[place]
+        origin = source.name if isinstance(cell, int) else renamed_column(cell, transfer.source)
+        if origin is not None:
+            found[target.name] = origin
+    return found
+
+
+def renamed_column(expression: str, source: Table) -> str | None:
+    """The source's column, if the expression is nothing but its name."""
+    names = names_in(expression)
+    tree = sqlglot.parse_one(expression, dialect="spark").unnest()
+    if not isinstance(tree, exp.Column) or len(tree.parts) != 1 or names & _CONSTANT:
+        return None
+    return next((name for name in source.column_names if name.casefold() in names), None)
 
 
 def shaped(plain: Transfer, computed: Sequence[tuple[Column, str]], where: str | None, key: Sequence[str]) -> Transfer:

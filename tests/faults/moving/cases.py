@@ -29,6 +29,7 @@ PLACES = {
     "answer-lost": 6,
     "log-rotation": 1,
     "after-batch-planned": 2,
+    "while-finishing": 2,
 }
 """Each place, and which time that it is reached: rows are on their way then that others follow."""
 

@@ -48,7 +48,8 @@ request = MoveRequest(
     Delivery(asked["delivery"]), asked.get("consistency"), options=MoveOptions(**asked["options"]),
 )
 try:
-    status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])
+    status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"],
+        finish=asked.get("finish", False))
     print(json.dumps(move_status_document(status)), flush=True)
     code = 0
 except BaseException:

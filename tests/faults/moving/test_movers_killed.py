@@ -24,7 +24,8 @@ def test_killed(case: Case, pair: tuple[Database, Database], mover: Callable[...
     source, target = pair
     task = mover(case.delivery, case.consistency, batch_bytes=case.batch_bytes)
     with workload.writing(source, seed=case.seed):
-        killed = task.run((case.place, case.times), until_caught_up=False)
+        finish = case.place == "while-finishing"
+        killed = task.run((case.place, case.times), until_caught_up=False, finish=finish)
         assert killed.killed, killed.words
         again = task.run()
         assert again.code == 0, again.words

@@ -55,7 +55,9 @@ class Moving:
         )
         return replace(self, request=request)
 
-    def run(self, tell: Callable[[dict[str, Any]], None] = lambda status: None) -> dict[str, Any]:
+    def run(
+        self, tell: Callable[[dict[str, Any]], None] = lambda status: None, *, finish: bool = False
+    ) -> dict[str, Any]:
         """Until all is applied that was in the log when copying ended."""
         status = api.run_move(
             self.request,
@@ -63,6 +65,7 @@ class Moving:
             meta=self.meta,
             listener=lambda status: tell(move_status_document(status)),
             until_caught_up=True,
+            finish=finish,
         )
         return move_status_document(status)
 

@@ -14,6 +14,7 @@ from tieout.model.documents import move_status_document
 
 TOLD: dict[str, Any] = {
     "kind": "status",
+    "finish": None,
     "task": "shop",
     "state": "following",
     "message": None,

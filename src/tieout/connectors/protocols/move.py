@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
+from tieout.connectors.protocols.finish import Catalog, TargetFinish
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.selection import Selection
 from tieout.errors import MissingObjectError, UnreachableError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key, KeyRange
@@ -217,8 +219,11 @@ class Source(Protocol):
     def chunk_source(self) -> ChunkSource:
         """Returns what reads chunks on executors. Does not connect."""
 
-    def structure(self, table: Table) -> Structure:
-        """Returns how to create the table on another server of the same engine, as it is at this moment."""
+    def structure(self, table: Table, selection: Selection | None = None) -> Structure:
+        """Returns how to create the table on another server of the same engine, as it is at this moment.
+
+        With a `selection`, with the columns of that.
+        """
 
     def wiring(self, table: Table) -> Wiring:
         """Returns what another engine needs beyond the table's description, as it is at this moment."""
@@ -244,6 +249,9 @@ class Source(Protocol):
 
     def log(self, task: str) -> ChangeLog:
         """Returns the task's change log for executors."""
+
+    def catalog(self) -> Catalog:
+        """Returns what reads the source's definitions. The caller closes it."""
 
     def drop_task(self, task: str) -> None:
         """Removes everything that a task has left on the source."""
@@ -283,6 +291,9 @@ class Target(Protocol):
 
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         """Returns how to create a table of another engine here, or the columns that no type here can hold."""
+
+    def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
+        """Returns how CREATE TABLE defines these columns of a table that is described independently of an engine."""
 
     def missing_types(self, types: Sequence[str]) -> list[str]:
         """Returns those of the types (Structure.needs) that do not exist here."""
@@ -344,6 +355,9 @@ class Target(Protocol):
 
     def replica_lag(self) -> float | None:
         """Returns how many seconds the slowest replica is behind; None if no replica is connected."""
+
+    def finisher(self) -> TargetFinish:
+        """Returns what prepares the target for applications, and reads its definitions. The caller closes it."""
 
     def loader(self) -> Loader:
         """Returns what writes lines on executors. Does not connect."""

@@ -42,10 +42,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A part that refers to another table; `parent` is that table's name on the source."""
+    """A part that refers to another table; `parent` is that table's name on the source.
+
+    `reference`: what it was made of, if it was made of a Reference.
+    """
 
     part: Part
     parent: TableName
+    reference: Reference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Structure:
     `unique`: after all rows are of one position; before, two of them may have the same value. `references`: foreign
     keys, after all tables are that far. `counters`: where the numbers of new rows continue; these can be run again.
     `needs`: the type of each column that is not built into the engine. `columns`: the definition of each column in
-    CREATE TABLE, including its name.
+    CREATE TABLE, including its name. `left_out` is what the source's table has and this one lacks, in words.
     """
 
     create: tuple[str, ...]
@@ -74,6 +78,7 @@ class Structure:
     counters: tuple[str, ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

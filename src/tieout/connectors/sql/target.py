@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from hashlib import blake2s
@@ -301,6 +301,9 @@ class SqlTarget(ABC):
 
     @abstractmethod
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]: ...
+
+    @abstractmethod
+    def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]: ...
 
     @abstractmethod
     def missing_types(self, types: Sequence[str]) -> list[str]: ...

@@ -213,6 +213,15 @@ def structure_of(table: Table, wiring: Wiring) -> Structure | list[UnsupportedCo
     )
 
 
+def declared(table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
+    """How CREATE TABLE defines some columns of a table."""
+    columns, room = [table.column(name) for name in names], _room(table)
+    types = {column.name: column_type(column, room if column.name in table.key else None) for column in columns}
+    refused = [kind for kind in types.values() if isinstance(kind, UnsupportedColumn)]
+    refused += [column for column in _clashing(table) if column.column in names]
+    return refused or {column.name: _declared(column, str(types[column.name])) for column in columns}
+
+
 def _declared(column: Column, kind: str) -> str:
     return f"{quoting.name(column.name)} {kind}{'' if column.nullable else ' NOT NULL'}{_default(column)}"
 
@@ -266,7 +275,7 @@ def _foreign_key(table: Table, reference: Reference) -> ForeignKey:
         f"ALTER TABLE {TABLE} ADD CONSTRAINT {quoting.name(name)} FOREIGN KEY ({quoting.names(reference.columns)}) "
         f"REFERENCES {PARENT} ({quoting.names(reference.parent_columns)}) ON DELETE {on_delete} ON UPDATE {on_update}"
     )
-    return ForeignKey(Part(name, statement), reference.parent)
+    return ForeignKey(Part(name, statement), reference.parent, reference)
 
 
 def _index_names(indexes: Sequence[Index]) -> dict[str, str]:

@@ -19,7 +19,9 @@ from tieout.connectors.mysql.move.ddl_same_engine import own_structure
 from tieout.connectors.mysql.move.preflight import source_problems
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
+from tieout.connectors.protocols.finish import Catalog
 from tieout.connectors.sql.ddl import Reference, Structure, Wiring
+from tieout.connectors.sql.selection import Selection
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency
 from tieout.model.positions import Position
@@ -51,11 +53,11 @@ class MySQLSource:
     def _watermarks(self) -> bool:
         return self.server_kind is not ServerKind.MARIADB
 
-    def structure(self, table: Table) -> Structure:
+    def structure(self, table: Table, selection: Selection | None = None) -> Structure:
         key = next((index.name for index in table.indexes if index.unique and index.columns == table.key), None)
         with closing(MySQLSession(self.url)) as session:
             ((_, shown),) = session.rows(f"SHOW CREATE TABLE {session.table(table.name)}")
-        return own_structure(str(shown), table.name, key)
+        return own_structure(str(shown), table.name, key, selection)
 
     def wiring(self, table: Table) -> Wiring:
         with closing(MySQLSession(self.url)) as session:
@@ -104,6 +106,11 @@ class MySQLSource:
 
     def log(self, task: str) -> BinlogLog:
         return BinlogLog(self.url)
+
+    def catalog(self) -> Catalog:
+        from tieout.connectors.mysql.move.finish import MySQLFinish  # which needs this module
+
+        return MySQLFinish(self.url)
 
     def drop_task(self, task: str) -> None:
         if self._watermarks:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.mysql.move.ddl_from_other_engine import structure_of
+from tieout.connectors.mysql.move.ddl_from_other_engine import declared, structure_of
+from tieout.connectors.mysql.move.finish import MySQLFinish
 from tieout.connectors.mysql.move.loader import CLOCK, MySQLLoader, build
 from tieout.connectors.mysql.move.preflight import target_problems
 from tieout.connectors.mysql.session import MySQLSession
@@ -75,6 +76,9 @@ class MySQLTarget(SqlTarget):
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         return structure_of(table, wiring)
 
+    def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
+        return declared(table, names)
+
     def missing_types(self, types: Sequence[str]) -> list[str]:
         return list(types)  # MySQL has no user-defined types
 
@@ -126,6 +130,9 @@ class MySQLTarget(SqlTarget):
         # Each column by itself: the text of all could exceed the longest that the server allows, and would be NULL.
         values = ", ".join(f"COALESCE(SHA2({row}.{self.session.quote(column)}, 256), '')" for column in columns)
         return f"SHA2(CONCAT_WS(',', {values}), 256)"
+
+    def finisher(self) -> MySQLFinish:
+        return MySQLFinish(self.url, self.run)
 
     def loader(self) -> MySQLLoader:
         return MySQLLoader(self.url)

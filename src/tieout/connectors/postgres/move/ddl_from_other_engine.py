@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2s
 
 from tieout.connectors.postgres import quoting
@@ -120,6 +121,15 @@ def structure_of(table: Table, wiring: Wiring) -> Structure | list[UnsupportedCo
     )
 
 
+def declared(table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
+    """How CREATE TABLE defines some columns of a table."""
+    columns = [table.column(name) for name in names]
+    types = column_types(replace(table, columns=tuple(columns)))
+    if isinstance(types, list):
+        return types
+    return {column.name: _declared(table, column, types[column.name], Wiring()) for column in columns}
+
+
 def _declared(table: Table, column: Column, kind: str, wiring: Wiring) -> str:
     line = f"{quoting.name(column.name)} {kind}{'' if column.nullable else ' NOT NULL'}"
     if column.name not in wiring.numbers:
@@ -178,7 +188,7 @@ def _foreign_key(reference: Reference) -> ForeignKey:
         f"REFERENCES {PARENT} ({quoting.names(reference.parent_columns)}) "
         f"ON DELETE {reference.on_delete} ON UPDATE {reference.on_update}"
     )
-    return ForeignKey(Part(name, statement), reference.parent)
+    return ForeignKey(Part(name, statement), reference.parent, reference)
 
 
 def _name(*words: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.move.sequences import Sequence, sequences
 from tieout.connectors.sql.ddl import PARENT, TABLE, ForeignKey, Part, Structure
+from tieout.connectors.sql.selection import Selection
 from tieout.errors import UnsupportedError
-from tieout.model.tables import TableName
+from tieout.model.tables import Table, TableName
 
 # Follows domains and arrays to the types that they consist of.
 _USED = """
@@ -95,12 +96,17 @@ LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 
 _CONSTRAINTS = """
-SELECT c.conname, c.contype::text, pg_get_constraintdef(c.oid), NOT c.convalidated, n.nspname, p.relname
+SELECT c.conname, c.contype::text, pg_get_constraintdef(c.oid), NOT c.convalidated, n.nspname, p.relname,
+  (SELECT coalesce(array_agg(a.attname::text), '{}') FROM pg_attribute a
+   WHERE a.attrelid = c.conrelid AND a.attnum = ANY(c.conkey))
 FROM pg_constraint c LEFT JOIN pg_class p ON p.oid = c.confrelid LEFT JOIN pg_namespace n ON n.oid = p.relnamespace
 WHERE c.conrelid = %s::regclass AND c.contype IN ('p', 'u', 'c', 'f', 'x') AND c.conparentid = 0 ORDER BY c.conname"""
 
 _INDEXES = """
-SELECT c.relname, i.indisunique, pg_get_indexdef(i.indexrelid)
+SELECT c.relname, i.indisunique, pg_get_indexdef(i.indexrelid),
+  (SELECT coalesce(array_agg(a.attname::text), '{}') FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum > 0
+   AND (a.attnum = ANY(i.indkey) OR EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
+     AND d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid = a.attnum)))
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = %s::regclass AND i.indisvalid
   AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
@@ -126,21 +132,36 @@ class _Column(NamedTuple):
 class _Constraints:
     """Constraints within the CREATE TABLE; those that come later, with an index or not validated; and foreign keys."""
 
-    inside: list[str]
-    primary: list[Part]
-    later: list[Part]
-    references: list[ForeignKey]
+    inside: list[str] = field(default_factory=list)
+    primary: list[Part] = field(default_factory=list)
+    later: list[Part] = field(default_factory=list)
+    references: list[ForeignKey] = field(default_factory=list)
 
 
-def own_structure(connection: Any, quoted: str, key_index: str | None) -> Structure:
+def own_structure(
+    connection: Any, quoted: str, table: Table, key_index: str | None, selection: Selection | None = None
+) -> Structure:
     """Reads the catalog. `key_index` identifies rows if there is no primary key."""
     columns = [_Column(*row) for row in connection.execute(_COLUMNS, [quoted]).fetchall()]
     counted = {sequence.column: sequence for sequence in sequences(connection, quoted)}
-    constraints = _constraints(connection, quoted)
-    indexes, unique = _indexes(connection, quoted)
+    left_out: list[str] = []
+    constraints = _constraints(connection, quoted, selection, left_out)
+    indexes, unique = _indexes(connection, quoted, selection, left_out)
     unique += constraints.later
+    if selection is not None and selection.own_key:
+        constraints.primary[:] = _own_key(table, selection)
     key = [] if constraints.primary else [part for part in unique if part.name == key_index]
     declared = {column.name: _declared(column, counted) for column in columns}
+    needs = needed_types(connection, quoted)
+    if selection is not None:
+        counted = {name: sequence for name, sequence in counted.items() if name in selection.origins}
+        declared = _selected(columns, counted, selection)
+        columns = [
+            column._replace(name=selection.origins[column.name])
+            for column in columns
+            if column.name in selection.origins
+        ]
+        needs = {selection.origins[name]: kind for name, kind in needs.items() if name in selection.origins}
     lines = [*declared.values(), *constraints.inside]
     return Structure(
         create=(
@@ -153,10 +174,35 @@ def own_structure(connection: Any, quoted: str, key_index: str | None) -> Struct
         indexes=(*constraints.primary, *indexes),
         unique=tuple(part for part in unique if part not in key),
         references=tuple(constraints.references),
-        counters=tuple(sequence.go_on() for sequence in counted.values()),
-        needs=needed_types(connection, quoted),
+        counters=tuple(_renamed(sequence, selection).go_on() for sequence in counted.values()),
+        needs=needs,
         columns=declared,
+        left_out=tuple(left_out),
     )
+
+
+def _renamed(sequence: Sequence, selection: Selection | None) -> Sequence:
+    return sequence if selection is None else replace(sequence, column=selection.origins[sequence.column])
+
+
+def _selected(columns: list[_Column], counted: Mapping[str, Sequence], selection: Selection) -> dict[str, str]:
+    known = {column.name: column for column in columns}
+    lines = {}
+    for name, origin in selection.columns:
+        if origin is None:
+            lines[name] = selection.lines.get(name, "")
+        else:
+            own = {name: counted[origin]} if origin in counted else {}
+            lines[name] = _declared(known[origin]._replace(name=name), own)
+    return lines
+
+
+def _own_key(table: Table, selection: Selection) -> list[Part]:
+    if not selection.key:
+        return []
+    name = f"{table.name.name}_pkey"
+    constraint = f"CONSTRAINT {quoting.name(name)} PRIMARY KEY ({quoting.names(selection.key)})"
+    return [Part(name, f"ALTER TABLE {TABLE} ADD {constraint}")]
 
 
 def _declared(column: _Column, counted: Mapping[str, Sequence]) -> str:
@@ -171,9 +217,16 @@ def _declared(column: _Column, counted: Mapping[str, Sequence]) -> str:
     return line + (" NOT NULL" if column.required else "")
 
 
-def _constraints(connection: Any, quoted: str) -> _Constraints:
-    found = _Constraints([], [], [], [])
-    for name, kind, text, unproven, schema, parent in connection.execute(_CONSTRAINTS, [quoted]).fetchall():
+_KINDS = {"p": "primary key", "u": "unique index", "f": "foreign key", "c": "check", "x": "exclusion constraint"}
+
+
+def _constraints(connection: Any, quoted: str, selection: Selection | None, left_out: list[str]) -> _Constraints:
+    found = _Constraints()
+    for name, kind, text, unproven, schema, parent, columns in connection.execute(_CONSTRAINTS, [quoted]).fetchall():
+        reason = selection.reason_without(columns, between_tables=kind in "ufx") if selection is not None else None
+        if reason is not None:
+            left_out.append(f"{_KINDS[kind]} {name}, {reason}")
+            continue
         line = f"CONSTRAINT {quoting.name(name)} {text}"
         if kind == "f":
             before, after = _parts(_REFERENCE, text)
@@ -190,10 +243,16 @@ def _constraints(connection: Any, quoted: str) -> _Constraints:
     return found
 
 
-def _indexes(connection: Any, quoted: str) -> tuple[list[Part], list[Part]]:
+def _indexes(
+    connection: Any, quoted: str, selection: Selection | None, left_out: list[str]
+) -> tuple[list[Part], list[Part]]:
     plain: list[Part] = []
     unique: list[Part] = []
-    for name, is_unique, text in connection.execute(_INDEXES, [quoted]).fetchall():
+    for name, is_unique, text, columns in connection.execute(_INDEXES, [quoted]).fetchall():
+        reason = selection.reason_without(columns, between_tables=is_unique) if selection is not None else None
+        if reason is not None:
+            left_out.append(f"{'unique ' if is_unique else ''}index {name}, {reason}")
+            continue
         head = f"CREATE {'UNIQUE ' if is_unique else ''}INDEX {quoting.name(name)} ON {TABLE}"
         (of_what,) = _parts(_INDEX, text)
         (unique if is_unique else plain).append(Part(name, f"{head} {of_what}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,10 +100,12 @@ def sequences(connection: Any, quoted: str) -> list[Sequence]:
 def wiring(connection: Any, quoted: str) -> Wiring:
     found = sequences(connection, quoted)
     numbers = {sequence.column: sequence.following for sequence in found if sequence.is_identity}
-    references = tuple(
+    return Wiring(numbers, references_of(lambda *query: connection.execute(*query).fetchall(), quoted))
+
+
+def references_of(rows: Callable[[str, list[Any]], list[tuple[Any, ...]]], quoted: str) -> tuple[Reference, ...]:
+    """The foreign keys of a table. `rows` runs a statement with parameters."""
+    return tuple(
         Reference(name, tuple(columns), TableName(schema, parent), tuple(theirs), _ACTIONS[delete], _ACTIONS[update])
-        for name, schema, parent, delete, update, columns, theirs in connection.execute(
-            _REFERENCES, [quoted]
-        ).fetchall()
+        for name, schema, parent, delete, update, columns, theirs in rows(_REFERENCES, [quoted])
     )
-    return Wiring(numbers, references)

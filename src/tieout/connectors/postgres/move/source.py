@@ -13,10 +13,12 @@ from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import OF_SLOTS, translated
 from tieout.connectors.postgres.move.chunks import PostgresChunkSource
 from tieout.connectors.postgres.move.ddl_same_engine import own_structure
+from tieout.connectors.postgres.move.finish import PostgresFinish
 from tieout.connectors.postgres.move.preflight import log_problems, retention, table_problems
 from tieout.connectors.postgres.move.sequences import wiring
 from tieout.connectors.postgres.wal import PostgresLog, slot
 from tieout.connectors.sql.ddl import Structure, Wiring
+from tieout.connectors.sql.selection import Selection
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency
 from tieout.model.positions import Position
@@ -47,10 +49,10 @@ class PostgresSource:
     def chunk_source(self) -> PostgresChunkSource:
         return PostgresChunkSource(self.url)
 
-    def structure(self, table: Table) -> Structure:
+    def structure(self, table: Table, selection: Selection | None = None) -> Structure:
         key = next((index.name for index in table.indexes if index.unique and index.columns == table.key), None)
         with translated(self.url), connect(self.url, "tieout mover") as connection:
-            return own_structure(connection, PostgresDialect().table(table.name), key)
+            return own_structure(connection, PostgresDialect().table(table.name), table, key, selection)
 
     def wiring(self, table: Table) -> Wiring:
         with translated(self.url), connect(self.url, "tieout mover") as connection:
@@ -89,6 +91,9 @@ class PostgresSource:
 
     def log(self, task: str) -> PostgresLog:
         return PostgresLog(self.url, _name(task), _name(task))
+
+    def catalog(self) -> PostgresFinish:
+        return PostgresFinish(self.url)
 
     def drop_task(self, task: str) -> None:
         slot.drop(self.url, _name(task), _name(task))

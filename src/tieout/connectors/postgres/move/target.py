@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
-from tieout.connectors.postgres.move.ddl_from_other_engine import structure_of
+from tieout.connectors.postgres.move.ddl_from_other_engine import declared, structure_of
+from tieout.connectors.postgres.move.finish import PostgresFinish
 from tieout.connectors.postgres.move.loader import CLOCK, SCHEMA, UNSYNCED, PostgresLoader
 from tieout.connectors.postgres.move.preflight import target_problems
 from tieout.connectors.postgres.session import mover_session
@@ -120,6 +121,9 @@ class PostgresTarget(SqlTarget):
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         return structure_of(table, wiring)
 
+    def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
+        return declared(table, names)
+
     def missing_types(self, types: Sequence[str]) -> list[str]:
         return [name for (name,) in self.session.rows(_LACKING, [list(types)])]
 
@@ -154,6 +158,9 @@ class PostgresTarget(SqlTarget):
     def row_hash(self, columns: Sequence[str], row: str) -> str:
         values = ", ".join(f"{row}.{self.session.quote(column)}" for column in columns)
         return f"hashtextextended(ROW({values})::text, 0)::text"
+
+    def finisher(self) -> PostgresFinish:
+        return PostgresFinish(self.url, self.run)
 
     def loader(self) -> PostgresLoader:
         return PostgresLoader(self.url)

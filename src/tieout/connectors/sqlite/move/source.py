@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.sql.ddl import Structure, Wiring
+from tieout.connectors.sql.selection import Selection
 from tieout.connectors.sqlite.capture import captured_tables
 from tieout.connectors.sqlite.capture.log import SQLiteLog
 from tieout.connectors.sqlite.capture.triggers import refused
@@ -16,6 +17,7 @@ from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.move.chunks import SQLiteChunkSource
 from tieout.connectors.sqlite.move.ddl_same_engine import own_structure
+from tieout.connectors.sqlite.move.finish import SQLiteFinish
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency
 from tieout.model.positions import Position
@@ -39,9 +41,9 @@ class SQLiteSource:
     def chunk_source(self) -> SQLiteChunkSource:
         return SQLiteChunkSource(self.url)
 
-    def structure(self, table: Table) -> Structure:
+    def structure(self, table: Table, selection: Selection | None = None) -> Structure:
         with translated(self.url), closing(connect(self.url)) as connection:
-            return own_structure(connection, table)
+            return own_structure(connection, table, selection)
 
     def wiring(self, table: Table) -> Wiring:
         raise UnsupportedError(f"{table.name}: SQLite tables can be moved only to SQLite")
@@ -80,6 +82,9 @@ class SQLiteSource:
 
     def log(self, task: str) -> SQLiteLog:
         return SQLiteLog(self.url, task)
+
+    def catalog(self) -> SQLiteFinish:
+        return SQLiteFinish(self.url)
 
     def drop_task(self, task: str) -> None:
         captured_tables.end(self.url, task)

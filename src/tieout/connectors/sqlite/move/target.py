@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -24,6 +24,7 @@ from tieout.connectors.sql.target import (
     of_share,
 )
 from tieout.connectors.sqlite.capture.triggers import rowid_of
+from tieout.connectors.sqlite.move.finish import SQLiteFinish
 from tieout.connectors.sqlite.move.loader import CLOCK, SCHEMA, SQLiteLoader, create_like, refuse_triggers
 from tieout.connectors.sqlite.session import mover_session
 from tieout.errors import UnsupportedError
@@ -31,6 +32,7 @@ from tieout.model.moves import Fence, Transfer
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 
+_COMPUTED = "an SQLite table keeps the class of each value, and Spark does not know it"
 _FOREIGN = "only SQLite tables can be moved to SQLite"
 
 
@@ -52,6 +54,9 @@ class SQLiteTarget(SqlTarget):
 
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
         return [UnsupportedColumn(name, _FOREIGN) for name in table.column_names]
+
+    def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
+        return [UnsupportedColumn(name, _COMPUTED) for name in names]
 
     def missing_types(self, types: Sequence[str]) -> list[str]:
         return []  # SQLite accepts any type name
@@ -85,6 +90,9 @@ class SQLiteTarget(SqlTarget):
 
     def replica_lag(self) -> float:
         raise UnsupportedError(self.lag_problem().message, self.lag_problem().fix)
+
+    def finisher(self) -> SQLiteFinish:
+        return SQLiteFinish(self.url, self.run)
 
     def loader(self) -> SQLiteLoader:
         return SQLiteLoader(self.url)
