@@ -19,7 +19,7 @@ from tieout.model.constraints import Enforcement
 from tieout.model.differences import Difference
 from tieout.model.failures import ChangedSpan, CheckReport, CheckResult, Failure, FailureKind, KeptFailure, Status
 from tieout.model.finish import finish_document, finish_from
-from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable, TableMoveStatus
+from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable, RowNotFound, TableMoveStatus
 from tieout.model.preflight import EndpointFacts, Forecast, Guarantee, MoveForecast, Preflight, Problem, TableForecast
 from tieout.model.repair import CheckRepairSummary, RepairResult, RepairSummary
 from tieout.model.repair_choices import advice_on
@@ -229,6 +229,7 @@ def move_status_document(status: MoveStatus) -> dict[str, Any]:
         "chosen": list(status.chosen),
         "updated_at": status.updated_at.isoformat(),
         "finish": None if status.finish is None else finish_document(status.finish),
+        "not_found": [asdict(row) for row in status.not_found],
     }
 
 
@@ -240,6 +241,7 @@ def move_status_from(document: Mapping[str, Any]) -> MoveStatus:
     known["chosen"] = tuple(document.get("chosen", ()))
     known["updated_at"] = datetime.fromisoformat(document["updated_at"])
     known["finish"] = finish_from(finish) if (finish := document.get("finish")) else None
+    known["not_found"] = tuple(RowNotFound(**row) for row in document.get("not_found", ()))
     return MoveStatus(**known)
 
 

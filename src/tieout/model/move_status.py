@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,13 +30,28 @@ class TableMoveStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class RowNotFound:
+    """A change whose row the target did not have: an `update`, whose row the mover has inserted, or a `delete`.
+
+    `key` is by column; None for a row without a key, and for `rows` that are only counted, whose
+    `kind` is None if they are of both. `position`: where the batch ends that has the change.
+    """
+
+    table: str
+    kind: str | None
+    key: Mapping[str, str | None] | None
+    position: str
+    rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class MoveStatus:
     """What a mover last reported of itself. Rates and lags are None when no mover runs.
 
     `chosen` says why the mover chose the delivery and the consistency, if the task does not. `newest_commit` is the
     time of the last applied transaction, in microseconds since 1970. `left_behind` is what stays at the source while no
     mover runs; `log_limit` says how long the source keeps its log. `finish` is what `tieout run --finish` did, if the
-    mover did that.
+    mover did that. `not_found` are changes whose rows the target lacked, of earlier movers of the task, too.
     """
 
     task: str
@@ -60,6 +76,7 @@ class MoveStatus:
     remarks: tuple[str, ...]
     updated_at: datetime
     finish: Finish | None = None
+    not_found: tuple[RowNotFound, ...] = ()
 
     @property
     def rows_copied(self) -> int:

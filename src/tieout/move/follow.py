@@ -86,7 +86,9 @@ class Follower:
         """Applies one batch up to there: an earlier mover may have applied it, or was about to, or some of its lanes
         have.
         """
-        self.merger.submit(self._staged_up_to(self.batches.start, upto))
+        # With the other deliveries, what was applied is known.
+        again = self.merger.delivery is Delivery.AT_LEAST_ONCE
+        self.merger.submit(self._staged_up_to(self.batches.start, upto), again=again)
         self.merger.wait()
 
     def catch_up(self, goal: Position, stop: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Condition, local
 
 import stamina
@@ -16,6 +16,7 @@ import stamina
 from tieout.connectors.protocols.move import LaneStep, Merge, StagedChanges, Target
 from tieout.errors import BusyError
 from tieout.failpoints import reach
+from tieout.model.move_status import RowNotFound
 from tieout.model.moves import Delivery, Fence, Lane
 from tieout.model.positions import Position
 from tieout.move.lanes import LanePlan, LaneStart
@@ -33,7 +34,7 @@ class _Batch:
     number: int
     staged: StagedLogBatch
     merge: Merge
-    remarks: list[str] = field(default_factory=list)
+    not_found: list[RowNotFound] = field(default_factory=list)
     left: int | None = None
 
 
@@ -55,7 +56,7 @@ class Merger:
 
     `target` is used by the merger alone until `close`; `open_target` opens one more for each connection of the lanes.
     `keep_first` stores a batch before the target has it (at-most-once). `merged` gets each batch that all lanes have
-    merged, with the target's remarks; `woken` is called whenever something has happened.
+    merged, with the changes whose rows the target lacked; `woken` is called whenever something has happened.
     """
 
     target: Target
@@ -67,7 +68,7 @@ class Merger:
     start: Position
     batch: int
     keep_first: Callable[[Position, Position], None]
-    merged: Callable[[StagedLogBatch, list[str]], None]
+    merged: Callable[[StagedLogBatch, list[RowNotFound]], None]
     woken: Callable[[], None] = lambda: None
     error: BaseException | None = field(init=False, default=None)
     applied: Position = field(init=False)
@@ -91,14 +92,17 @@ class Merger:
         """With other deliveries a batch may be applied again, or be lost, and that should be one batch."""
         return _IN_FLIGHT if self.plan.lanes and self.delivery is Delivery.EXACTLY_ONCE else 1
 
-    def submit(self, staged: StagedLogBatch) -> None:
-        """Begins to merge a batch, once there is room for one more. Raises what went wrong with an earlier one."""
+    def submit(self, staged: StagedLogBatch, *, again: bool = False) -> None:
+        """Begins to merge a batch, once there is room for one more. Raises what went wrong with an earlier one.
+
+        `again`: an earlier mover may have merged it.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self.error or len(self._flying) < self.most_in_flight)
             self.raise_error()
             upto = staged.upto.with_commit_of(self._submitted)
             committed = staged.newest.at if staged.newest is not None else None
-            merge = Merge(staged.changes, self._submitted, upto, staged.versions, committed)
+            merge = Merge(staged.changes, self._submitted, upto, staged.versions, committed, again)
             self.batch += 1
             batch = _Batch(self.batch, staged, merge)
             self._flying.append(batch)
@@ -154,7 +158,7 @@ class Merger:
             reach("after-batch-planned")
         if not self.plan.lanes:
             tries = _TRIES if self.delivery is Delivery.AT_MOST_ONCE else 1
-            batch.remarks += _retried(tries, self.target, self.fence, merge, with_progress=self._together)
+            batch.not_found += _retried(tries, self.target, self.fence, merge, with_progress=self._together)
             reach("after-merge")
             if not self._together:
                 self.target.record(self.fence, merge)
@@ -196,15 +200,15 @@ class Merger:
     def _merge(self, step: _Step) -> None:
         assert self._lanes is not None
         merge, steps = step.batch.merge, [self._lane_step(lane, step.batch) for lane in step.lanes]
-        part = Merge(step.changes, merge.after, merge.upto, merge.versions, merge.committed)
-        remarks = _retried(_TRIES, self._own_target(), self.fence, part, with_progress=self._together, steps=steps)
+        part = replace(merge, changes=step.changes)
+        not_found = _retried(_TRIES, self._own_target(), self.fence, part, with_progress=self._together, steps=steps)
         reach("after-lane")
         with self._changed:
             if self._together:
                 for lane in step.lanes:
                     self._starts[lane.name] = LaneStart(merge.upto, step.batch.number)
             step.done = True
-            step.batch.remarks += remarks
+            step.batch.not_found += not_found
             assert step.batch.left is not None
             step.batch.left -= 1
             for later in step.then:
@@ -248,7 +252,7 @@ class Merger:
         reach("after-progress")
         self.applied = batch.merge.upto
         self.target.drop_stages([changes.stage for changes in batch.staged.changes])
-        self.merged(batch.staged, batch.remarks)
+        self.merged(batch.staged, batch.not_found)
         with self._changed:
             self._flying.remove(batch)
             self._changed.notify_all()
@@ -256,7 +260,7 @@ class Merger:
 
 def _retried(
     tries: int, target: Target, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()
-) -> list[str]:
+) -> list[RowNotFound]:
     """Tries again what gave way to another transaction. Without lanes only at-most-once does, which would not read the
     batch again and so lose what was rolled back; others start again where the target is.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from tieout.connectors.protocols.change_log import LogLag
@@ -12,7 +12,7 @@ from tieout.meta.positions import Moves
 from tieout.model.documents import move_status_document
 from tieout.model.finish import Finish
 from tieout.model.levels import Levels
-from tieout.model.move_status import MoveStatus, TableMoveStatus
+from tieout.model.move_status import MoveStatus, RowNotFound, TableMoveStatus
 from tieout.model.moves import Chunk, StoppedTable, Transfer, Version
 from tieout.model.preflight import Retention
 from tieout.model.redaction import without_values
@@ -22,8 +22,8 @@ from tieout.move.staging import StagedLogBatch
 from tieout.wording import plural
 
 _EVERY = 1.0
-_REMARKS = 100
 _LAGS = 10
+_LISTED = 100
 
 
 @dataclass
@@ -58,6 +58,8 @@ class StatusKeeper:
     retention: Retention | None = None
     remarks: list[str] = field(default_factory=list)
     finish: Finish | None = None
+    _not_found: list[RowNotFound] = field(default_factory=list)
+    _more: dict[str, RowNotFound] = field(default_factory=dict)
     _versions: Mapping[str, Version] = field(default_factory=dict)
     _stored_at: float = 0.0
     _rates: list[tuple[float, int]] = field(default_factory=list)
@@ -112,7 +114,12 @@ class StatusKeeper:
     def stopped_tables(self) -> list[TableStatus]:
         return [table for table in self.tables.values() if table.stopped is not None]
 
-    def applied(self, staged: StagedLogBatch, remarks: Sequence[str]) -> None:
+    def not_found_before(self, rows: Sequence[RowNotFound]) -> None:
+        """Changes whose rows earlier merges did not find."""
+        self._not_found, self._more = [], {}
+        self._add_not_found(rows)
+
+    def applied(self, staged: StagedLogBatch, not_found: Sequence[RowNotFound]) -> None:
         self.position = str(staged.upto)
         self.changes += staged.rows
         self._count(staged.rows)
@@ -122,8 +129,18 @@ class StatusKeeper:
             for name, version in staged.versions.items():
                 if table.target == str(name) and table.stopped is None:
                     table.transaction, table.committed_at = version.transaction, version.at
-        self.remarks = [*self.remarks, *remarks][-_REMARKS:]
+        self._add_not_found(not_found)
         self.store()
+
+    def _add_not_found(self, rows: Sequence[RowNotFound]) -> None:
+        """Lists the first ones, and counts the rest."""
+        for row in rows:
+            if len(self._not_found) < _LISTED and row.kind is not None:
+                self._not_found.append(replace(row, key=None) if self.request.redact_values else row)
+            else:
+                known = self._more.get(row.table)
+                count = row.rows + (known.rows if known else 0)
+                self._more[row.table] = RowNotFound(row.table, None, None, row.position, count)
 
     def set_lag(self, lag: LogLag) -> None:
         """How far the target is behind the log at this moment."""
@@ -204,6 +221,7 @@ class StatusKeeper:
             remarks=tuple(self.remarks),
             updated_at=datetime.fromtimestamp(time.time(), UTC),
             finish=self.finish,
+            not_found=(*self._not_found, *self._more.values()),
         )
 
     def _words(self) -> str | None:

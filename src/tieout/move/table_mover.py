@@ -17,6 +17,7 @@ from tieout.errors import TieoutError, UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.meta.positions import Moves
 from tieout.model.levels import Levels
+from tieout.model.move_status import RowNotFound
 from tieout.model.moves import Chunk, Consistency, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.requests import MoveRequest
@@ -97,6 +98,7 @@ class TableMover:
         self.late = frozenset(planner.late)
         self.status.changed_before(self.target.progress.versions(self.request.task))
         self.status.stopped_before(planner.stopped_before())
+        self.status.not_found_before(self.target.rows_not_found(self.request.task))
         if not self.late:
             self._refuse_if_all_stopped()
         self._begin_log()
@@ -417,9 +419,9 @@ class TableMover:
             raise TableProblemFound(TableProblem(table, f"{table}: {reason}", applied))
         self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]
 
-    def _applied(self, staged: StagedLogBatch, remarks: list[str]) -> None:
+    def _applied(self, staged: StagedLogBatch, not_found: list[RowNotFound]) -> None:
         self.throttle.moved(staged.rows)
-        self.status.applied(staged, remarks)
+        self.status.applied(staged, not_found)
         self.show(self.status)
 
 

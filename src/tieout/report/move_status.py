@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from tieout.model.documents import control_document, dropped_document, move_status_document, restarted_document
-from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable
+from tieout.model.move_status import DroppedTask, MoveControl, MoveStatus, RestartedTable, RowNotFound
 from tieout.report.finish import finish_lines
 from tieout.report.listing import write_listing, write_record
+from tieout.report.printable import printable
 from tieout.report.render import OutputFormat
 from tieout.wording import plural, size
 
@@ -36,8 +37,17 @@ def write_status(status: MoveStatus, format: OutputFormat, stream: TextIO, *, de
         return
     stream.write("\n")
     write_listing(_TABLES, [_table_values(status, index) for index in range(len(status.tables))], format, stream)
-    for remark in (*status.chosen, *status.remarks):
+    for remark in (*status.chosen, *status.remarks, *map(_not_found, status.not_found)):
         stream.write(f"{remark}\n")
+
+
+def _not_found(row: RowNotFound) -> str:
+    if row.kind is None:
+        return f"{row.table}: {plural(row.rows, 'more row')} to update or delete not found"
+    key = "" if row.key is None else " " + ", ".join(f"{name}={value}" for name, value in row.key.items())
+    then = "; it was inserted" if row.kind == "update" else ""
+    what = f"row{key}" if row.rows == 1 else plural(row.rows, "row")
+    return printable(f"{row.table}: {what} to {row.kind} not found, up to {row.position}{then}")
 
 
 def write_statuses(statuses: Sequence[MoveStatus], format: OutputFormat, stream: TextIO) -> None:
@@ -96,7 +106,7 @@ def _left_behind(control: MoveControl) -> Iterator[str]:
 
 def _values(status: MoveStatus) -> dict[str, object]:
     """The fields that describe the whole task, as people read them."""
-    elsewhere = ("tables", "remarks", "chosen", "finish")
+    elsewhere = ("tables", "remarks", "chosen", "finish", "not_found")
     values = {name: value for name, value in asdict(status).items() if name not in elsewhere}
     del values["newest_commit"]
     return values | {"newest_commit": _moment(status.newest_commit), "updated_at": status.updated_at}

@@ -14,6 +14,7 @@ import pytest
 
 from tests.background import in_background
 from tests.faults.moving.mover import Mover
+from tests.integration.moving.pairs import remarks_of
 from tests.servers.debezium import INT, TEXT, Feed, Topic
 from tieout import api
 from tieout.model.requests import MoveRequest
@@ -100,5 +101,5 @@ def test_killed_while_it_follows(
     last = task.run()
     assert last.code == 0, last.words
     assert last.status is not None
-    assert last.status["remarks"] == []
+    assert remarks_of(last.status) == []
     assert dict(pg_db_b.rows("SELECT id, name FROM events")) == writer.rows

@@ -40,6 +40,8 @@ def test_killed(case: Case, pair: tuple[Database, Database], mover: Callable[...
         assert set(wanted["events"]) == set(events), "a row was lost, or came from nowhere"
         assert found["keyed"] == wanted["keyed"]
         assert found["named"] == wanted["named"]
+        assert last.status is not None
+        assert last.status["not_found"] == [], "a batch that is applied again misses nothing"
     if case.delivery == "exactly-once":
         assert found == wanted
 

@@ -31,6 +31,11 @@ ACROSS = ("mariadb-postgres", "postgres-mariadb")
 EVERY_WAY = pytest.mark.parametrize("moving", PAIRS, indirect=True)
 
 
+def remarks_of(status: dict[str, Any]) -> list[Any]:
+    """What was unexpected, and the changes whose rows were not found."""
+    return [*status["remarks"], *status["not_found"]]
+
+
 @dataclass(frozen=True)
 class Moving:
     """Two databases, and a task that moves rows from one to the other."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.moving.pairs import EVERY_WAY, Moving
+from tests.integration.moving.pairs import EVERY_WAY, Moving, remarks_of
 
 ORDERS = "CREATE TABLE orders (id INT PRIMARY KEY, name VARCHAR(50) NOT NULL, total DECIMAL(10, 2), note VARCHAR(200))"
 
@@ -25,6 +25,6 @@ def test_what_is_there_and_what_comes(moving: Moving) -> None:
     moving.source.execute("INSERT INTO orders VALUES (0 + 777777, 'new', 1, NULL)")
     status = asked.run()
     assert status["changes"] == 99 + 100 + 5 + 1
-    assert status["remarks"] == []
+    assert remarks_of(status) == []
     source, target = moving.rows("orders")
     assert source == target

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.background import in_background
+from tests.integration.moving.pairs import remarks_of
 from tests.servers.debezium import BIGINT, INT, TEXT, Feed, Topic, decimal, named, unscaled
 from tieout import api
 from tieout.errors import LogLostError, ReadError, UnsupportedError
@@ -93,14 +94,14 @@ def test_a_feed_becomes_a_table_and_is_followed(feeding: Feeding) -> None:
         ],
     )
     status = feeding.run()
-    assert status["remarks"] == []
+    assert remarks_of(status) == []
     found = feeding.rows()
     assert [row[0] for row in found] == [0, 1, *range(4, 50), 103]
     assert (found[1][1], str(found[1][2])) == ("ä\tb\\c\n'", "-0.0005")
     feeding.feed.append("orders-10.jsonl", ORDERS.created(order(200)))
     feeding.feed.append("orders-11.jsonl", ORDERS.deleted(*({"id": n} for n in range(50))))
     status = feeding.run()
-    assert (status["remarks"], status["changes"]) == ([], 51)
+    assert (remarks_of(status), status["changes"]) == ([], 51)
     assert feeding.rows() == [(103, "a", None), (200, "a", None)]
 
 
@@ -113,14 +114,14 @@ def test_events_that_come_again_change_nothing(feeding: Feeding) -> None:
         *ORDERS.rekeyed({"id": 1}, order(3, "c")),
     ]
     feeding.feed.append("a.jsonl", lines)
-    assert feeding.run()["remarks"] == []
+    assert remarks_of(feeding.run()) == []
     for name in ("b.jsonl", "c.jsonl"):
         feeding.feed.append(name, lines)
         status = feeding.run()
-        assert status["remarks"] == [], "nobody counts which rows were there"
+        assert remarks_of(status) == [], "nobody counts which rows were there"
         assert feeding.rows() == [(3, "c", None)]
     feeding.feed.append("c.jsonl", [*ORDERS.deleted({"id": 99}), *ORDERS.updated(order(98))])
-    assert feeding.run()["remarks"] == []
+    assert remarks_of(feeding.run()) == []
     assert feeding.rows() == [(3, "c", None), (98, "a", None)]
 
 

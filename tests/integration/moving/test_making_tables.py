@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration.moving.moved import verified
-from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pairs import Moving, remarks_of
 from tests.integration.moving.structures import CHANGES, MARIADB, POSTGRES, TABLES, described
 from tieout.connectors.postgres.move.loader import SCHEMA
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
@@ -27,14 +27,14 @@ def test_a_table_is_made_as_the_source_has_it(moving: Moving) -> None:
 
     status = asked.run()
 
-    assert status["remarks"] == []
+    assert remarks_of(status) == []
     for line, other in zip(_lines(moving.source), _lines(moving.target), strict=True):
         assert other == line
     assert verified(asked).verdict is Verdict.EQUAL
     _is_not_made_again(asked, TABLES)
     moving.source.execute(CHANGES[moving.source.server.scheme])
     status = asked.run()
-    assert status["remarks"] == []
+    assert remarks_of(status) == []
     assert [table["stopped"] for table in status["tables"]] == [None] * len(TABLES)
     assert verified(asked).verdict is Verdict.EQUAL
 
@@ -44,7 +44,7 @@ def _is_not_made_again(moving: Moving, tables: tuple[str, ...]) -> None:
     steps = f"{SCHEMA}.tieout_tables" if moving.target.server.scheme == "postgresql" else "tieout_tables"
     before = described(moving.target, tables)
     moving.target.execute(f"UPDATE {steps} SET step = 0")
-    assert moving.run()["remarks"] == []
+    assert remarks_of(moving.run()) == []
     assert described(moving.target, tables) == before
     assert moving.target.rows(f"SELECT MIN(step) FROM {steps}") == [(2,)]
 
@@ -91,7 +91,7 @@ def test_a_table_of_another_engine_has_its_key_defaults_indexes_and_references(m
     moving.source.execute("INSERT INTO orders (id, customer, code) VALUES (7, 1, 'x'), (8, 2, 'y'), (9, 2, 'z')")
     asked = moving.asking("customers", "orders")
 
-    assert asked.run()["remarks"] == []
+    assert remarks_of(asked.run()) == []
 
     target = moving.target
     assert verified(asked).verdict is Verdict.EQUAL

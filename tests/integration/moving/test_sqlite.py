@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.faults.moving.mover import Mover
-from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pairs import Moving, remarks_of
 from tests.integration.moving.test_consistency import in_background
 from tests.servers.sqlite import SqliteDatabase
 from tests.variants import later
@@ -127,7 +127,7 @@ def test_copied_and_followed_while_it_is_written_to(moving: Moving) -> None:
     # The writer may have taken rows away before the table was cut.
     assert max(table["chunks"] for table in copied["tables"]) > 1
     assert copied["changes"] + followed["changes"] > len(count) > 10
-    assert copied["remarks"] + followed["remarks"] == []
+    assert remarks_of(copied) + remarks_of(followed) == []
     assert_equal(moving)
     assert compared(moving) == ["loose", "named", "odd 'name", "parent"], "a mover's own tables are left out"
     numbered = "SELECT seq FROM sqlite_sequence WHERE name = 'parent'"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pairs import Moving, remarks_of
 from tieout.errors import TieoutError, UsageError
 from tieout.model.requests import TableRequest
 
@@ -66,7 +66,7 @@ def test_a_filter_and_expressions(moving: Moving) -> None:
     assert changed == expected
     assert changed != found
     assert followed["changes"] == 9
-    assert followed["remarks"] == []
+    assert remarks_of(followed) == []
 
 
 def test_rows_without_a_key(moving: Moving) -> None:
@@ -102,7 +102,7 @@ def test_tables_are_merged_into_one(moving: Moving) -> None:
     source.execute("UPDATE orders_1 SET note = 'changed' WHERE id = 1")
     source.execute("DELETE FROM orders_2 WHERE id = 1")
     source.execute("UPDATE orders_2 SET id = 3 WHERE id = 2")
-    assert moving.run()["remarks"] == []
+    assert remarks_of(moving.run()) == []
     assert sorted(target.rows("SELECT shard, id, note FROM orders")) == [
         (1, 1, "changed"),
         (1, 2, "orders_1"),

@@ -22,6 +22,7 @@ from tieout.errors import MissingObjectError, UnreachableError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key, KeyRange
 from tieout.model.levels import TargetLevel
+from tieout.model.move_status import RowNotFound
 from tieout.model.moves import Chunk, Consistency, Fence, Held, Lane, Transfer, Version
 from tieout.model.positions import Position
 from tieout.model.preflight import Problem, Retention
@@ -127,6 +128,7 @@ class Merge:
     """Takes a target from the position that it has reached to a later one. `versions` are by target table.
 
     `committed`: when the source committed what lies before `upto`, in microseconds since 1970; None if unknown.
+    `again`: the target may have applied it before, as a whole or in part.
     """
 
     changes: Sequence[StagedChanges]
@@ -134,6 +136,7 @@ class Merge:
     upto: Position
     versions: Mapping[TableName, Version] = field(default_factory=dict)
     committed: int | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,16 +325,21 @@ class Target(Protocol):
     def merge_beside_others(self) -> None:
         """Prepares this connection to merge while others merge other lanes."""
 
-    def merge(self, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()) -> list[str]:
+    def merge(
+        self, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()
+    ) -> list[RowNotFound]:
         """Applies the staged changes in one transaction, together with the progress if `with_progress`.
 
         With `steps`, only those lanes: of one that is a share, only its rows. Other lanes may merge at the same time.
-        Returns what was unexpected, in words. UnreachableError, and nothing is applied, if the target is not at the
-        position where the merge starts, or the staged rows no longer exist.
+        Returns the changes whose rows the target did not have, and stores them. UnreachableError, and nothing is
+        applied, if the target is not at the position where the merge starts, or the staged rows no longer exist.
         """
 
     def record(self, fence: Fence, merge: Merge, *, batch: int | None = None) -> None:
         """Records the progress of a merge on its own. `batch`: its number, if lanes have merged it."""
+
+    def rows_not_found(self, task: str) -> list[RowNotFound]:
+        """Returns what all merges of the task have stored about rows that they did not find."""
 
     def restored_tables(
         self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]

@@ -6,7 +6,10 @@ from tieout.model.tables import TableName
 
 PREFIX = "tieout_"
 STAGE = f"{PREFIX}stage_"
-PROGRESS = ("last_rows", "chunks", "columns", "stopped", "tables", "versions", "lanes", "restarts", "progress", "fence")
+PROGRESS = (
+    *("last_rows", "chunks", "columns", "stopped", "tables", "versions", "lanes", "restarts", "not_found"),
+    *("progress", "fence"),
+)
 TABLE_VERSIONS = f"{PREFIX}table_versions"
 """The view of them that the target's users read."""
 VERSION = "version"

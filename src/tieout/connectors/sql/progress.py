@@ -128,6 +128,11 @@ class ProgressTables:
                 f"{name}, target_table {text} NOT NULL, made {long_text} NOT NULL, applied {long_text}, "
                 "PRIMARY KEY (task, target_table)",
             ),
+            (
+                "not_found",
+                f"{name}, target_table {text} NOT NULL, kind {text}, row_key {long_text}, "
+                f"log_position {long_text} NOT NULL, row_count BIGINT NOT NULL",
+            ),
             (VERSION, "version INT NOT NULL"),
         ):
             self.session.execute(f"CREATE TABLE IF NOT EXISTS {self.table(table)} ({columns})")
@@ -586,7 +591,7 @@ class ProgressTables:
                 self.session.execute(
                     f"DELETE FROM {self.table(table)} WHERE task = %s AND source_table = %s", [fence.task, source]
                 )
-            for table in ("last_rows", "versions") if target is not None else ():
+            for table in ("last_rows", "versions", "not_found") if target is not None else ():
                 self.session.execute(
                     f"DELETE FROM {self.table(table)} WHERE task = %s AND target_table = %s", [fence.task, str(target)]
                 )
@@ -595,7 +600,7 @@ class ProgressTables:
         """Gives the tables of a task to another one, which is at the same position, and forgets the first."""
         with self.together(fence):
             self.check(joining)
-            for table in ("chunks", "columns", "stopped", "tables", "last_rows", "versions"):
+            for table in ("chunks", "columns", "stopped", "tables", "last_rows", "versions", "not_found"):
                 self.session.execute(
                     f"UPDATE {self.table(table)} SET task = %s WHERE task = %s", [fence.task, joining.task]
                 )

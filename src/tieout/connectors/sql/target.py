@@ -25,10 +25,12 @@ from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wirin
 from tieout.connectors.sql.internal_tables import STAGE
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.rows_not_found import RowsNotFound
 from tieout.connectors.sql.session import SqlSession
 from tieout.errors import AccessError, UnreachableError, WriteError
 from tieout.failpoints import reach
 from tieout.model.levels import TargetLevel
+from tieout.model.move_status import RowNotFound
 from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.model.preflight import Problem
 from tieout.model.row_changes import ChangeKind
@@ -67,6 +69,7 @@ class SqlTarget(ABC):
         self.session = self._connect()
         self.progress = ProgressTables(self.session, self.schema, self._clock, self._turn)
         self._last_rows = self.last_rows()
+        self._not_found = RowsNotFound(self.session, self.progress)
 
     def level_of(self, table: Table | None) -> TargetLevel:
         # The transaction that writes rows writes progress, too, and a batch ends where one of the source ends.
@@ -104,20 +107,26 @@ class SqlTarget(ABC):
             names = ", ".join(self.session.table(stage.name) for stage in stages)
             self.session.execute(f"DROP TABLE IF EXISTS {names}")
 
-    def merge(self, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()) -> list[str]:
+    def merge(
+        self, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()
+    ) -> list[RowNotFound]:
         share = steps[0].lane.share if len(steps) == 1 else None
         settled = [self.settle(changes) for changes in merge.changes]
         with self.progress.together(fence, self.shared_lock if steps else "FOR UPDATE"):
             for changes in settled:
                 self._require_staged(changes, share)
-            remarks = [remark for changes in settled for remark in self._apply(changes, share)]
+            found = [row for changes in settled for row in self._apply(changes, share, merge)]
+            self._not_found.keep(fence.task, found)
             if self._last_rows:
                 for changes in (each for each in settled if each.of(share).rows or each.emptied):
                     self._last_rows.keep(fence.task, changes, STAYS, of_share(share))
             # Last, because the mover's heartbeat writes to the same row of the progress.
             self._move_on(fence.task, merge, steps, with_progress=with_progress)
             reach("before-commit")
-        return remarks
+        return found
+
+    def rows_not_found(self, task: str) -> list[RowNotFound]:
+        return self._not_found.stored(task)
 
     def _move_on(self, task: str, merge: Merge, steps: Sequence[LaneStep], *, with_progress: bool) -> None:
         if not steps and with_progress:
@@ -208,26 +217,46 @@ class SqlTarget(ABC):
         with self.progress.together(fence):
             self.progress.advance(fence.task, merge, batch=batch)
 
-    def _apply(self, changes: StagedChanges, share: int | None) -> list[str]:
+    def _apply(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
         if changes.emptied:
             self.session.execute(f"DELETE FROM {self.session.table(changes.stage.transfer.target.name)}")
         if not changes.of(share).rows:
             return []
-        return self._apply_keyed(changes, share) if changes.stage.transfer.key else self._apply_copies(changes)
+        if changes.stage.transfer.key:
+            return self._apply_keyed(changes, share, merge)
+        missed = self._apply_copies(changes)
+        if not missed or merge.again:
+            return []
+        name = str(changes.stage.transfer.target.name)
+        return [RowNotFound(name, "delete", None, merge.upto.shown, missed)]
 
-    def _apply_keyed(self, changes: StagedChanges, share: int | None) -> list[str]:
-        stage, existing = changes.stage, changes.of(share).existing
+    def _apply_keyed(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
+        stage = changes.stage
         for place in sorted(changes.kept):
             self._fill_kept(stage, place, share)
-        found = self.session.execute(self.take_away(stage, share))
+        not_found = self._take_away(changes, share, merge)
         columns = self.columns(stage.transfer)
         self.session.execute(
             f"INSERT INTO {self.session.table(stage.transfer.target.name)} ({columns}) {self.overriding}"
             f"SELECT {columns} FROM {self.session.table(stage.name)} WHERE {STAYS} AND {of_share(share)}"
         )
-        if existing is None or found == existing or changes.emptied:
+        return not_found
+
+    def _take_away(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
+        """Deletes the rows that changed. Returns those that should have been there, and were not."""
+        stage, existing = changes.stage, changes.of(share).existing
+        if not existing or changes.emptied or merge.again:
+            self.session.execute(self.take_away(stage, share))
             return []
-        return [f"{stage.transfer.target.name}: {existing:,} rows to change or delete, but only {found:,} were found"]
+        self.session.execute("SAVEPOINT tieout_not_found")
+        if self.session.execute(self.take_away(stage, share)) == existing:
+            return []
+        # Something is missing: which rows, only the state before can tell.
+        self.session.execute("ROLLBACK TO SAVEPOINT tieout_not_found")
+        same = self.same_key(stage.transfer, "t", "s")
+        not_found = self._not_found.staged(stage, same, of_share(share, "s"), merge.upto.shown)
+        self.session.execute(self.take_away(stage, share))
+        return not_found
 
     def _fill_kept(self, stage: StageTable, place: int, share: int | None) -> None:
         filled = self.session.execute(self.fill_kept(stage, place, share))
@@ -243,8 +272,11 @@ class SqlTarget(ABC):
                 f"ALTER TABLE {transfer.source.name} REPLICA IDENTITY FULL, then drop the task and start over",
             )
 
-    def _apply_copies(self, changes: StagedChanges) -> list[str]:
-        """For rows without a key: deletes and inserts as many copies of each as the log says."""
+    def _apply_copies(self, changes: StagedChanges) -> int:
+        """For rows without a key: deletes and inserts as many copies of each as the log says.
+
+        Returns how many copies to delete were not there.
+        """
         stage = changes.stage
         target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
         missed = self.take_copies(stage)
@@ -255,7 +287,7 @@ class SqlTarget(ABC):
                 f"INSERT INTO {target} ({columns}) {self.overriding}SELECT {columns} FROM {staged} "
                 f"WHERE {STAYS} AND {COPIES} > {copy:d}"
             )
-        return [f"{stage.transfer.target.name}: {missed:,} rows to delete were not found"] if missed else []
+        return missed
 
     def drop_task(self, fence: Fence) -> None:
         self.progress.check(fence, lock="")
