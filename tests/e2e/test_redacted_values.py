@@ -240,14 +240,8 @@ def test_what_spark_says(sqlite_db, tieout):
     assert_hidden(ended.out, ended.err, tieout("status", "shop", "-o", "json").out)
 
 
-@pytest.mark.parametrize(
-    ("columns", "words"),
-    [
-        pytest.param("", "[SQLITE_CONSTRAINT_CHECK] CHECK constraint failed: ***", id="as it is"),
-        pytest.param(", columns: {v: 'upper(v)'}", "(the message is redacted)", id="shaped by Spark"),
-    ],
-)
-def test_what_the_target_says_to_executors(sqlite_db, tieout, columns, words):
+@pytest.mark.parametrize("columns", ["", ", columns: {v: 'upper(v)'}"], ids=["as it is", "shaped by Spark"])
+def test_what_the_target_says_to_executors(sqlite_db, tieout, columns):
     """Of a CHECK, SQLite tells the name, and without quotes: it stands for what another server tells of a row."""
     source, target = sqlite_db("source"), sqlite_db("target")
     source.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES (1, 'Kq7-raised')")
@@ -257,5 +251,5 @@ def test_what_the_target_says_to_executors(sqlite_db, tieout, columns, words):
         f"delivery: exactly-once, move: {{}}, tables: [{{from: t{columns}}}]}}}}\n"
     )
     ended = tieout("run", "shop", "--until-caught-up", "-o", "json")
-    assert words in ended.out + ended.err
+    assert "[SQLITE_CONSTRAINT_CHECK] CHECK constraint failed: ***" in ended.err
     assert_hidden(ended.out, ended.err, tieout("status", "shop", "-o", "json").out)

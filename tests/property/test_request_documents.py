@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tieout.errors import UsageError
 from tieout.model.documents import request_document, request_from_document
-from tieout.model.requests import TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import Meaning, Narrowing, TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Strategy
 
 SECRET = "mysql://user:hunter2-secret@host/db"
@@ -50,6 +50,18 @@ options = st.builds(
     recheck_times=st.integers(0, 10),
     redact_values=st.booleans(),
 )
+narrowings = st.builds(
+    Narrowing,
+    tables=names,
+    exclude=names,
+    source_where=maybe,
+    target_where=maybe,
+    key=st.none() | names,
+    columns=st.none() | names,
+    exclude_columns=names,
+    tolerance=st.dictionaries(texts, texts, max_size=3),
+    expressions=st.dictionaries(texts, st.tuples(texts, texts), max_size=3),
+)
 requests = st.builds(
     VerifyRequest,
     source=st.just(SECRET),
@@ -57,6 +69,8 @@ requests = st.builds(
     tables=st.lists(tables, max_size=3).map(tuple),
     options=options,
     task=maybe,
+    meaning=st.sampled_from(Meaning),
+    narrowing=narrowings,
 )
 
 
@@ -70,7 +84,8 @@ def test_a_request_comes_back_from_json_as_it_was(request: VerifyRequest) -> Non
 
 def test_every_field_is_drawn() -> None:
     """A field that is added to a request is added here, or its round trip is not shown."""
-    for strategy, of in ((tables, TableRequest), (options, VerifyOptions), (requests, VerifyRequest)):
+    drawn_of = {TableRequest: tables, VerifyOptions: options, Narrowing: narrowings, VerifyRequest: requests}
+    for of, strategy in drawn_of.items():
         drawn = strategy.wrapped_strategy.kwargs.keys()  # type: ignore[attr-defined]
         assert drawn == {field.name for field in fields(of)}
 

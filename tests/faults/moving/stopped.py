@@ -7,37 +7,37 @@ import signal
 from typing import Any
 
 from tieout.connectors.sql.progress import ProgressTables
-from tieout.move.mover import Mover
+from tieout.move.table_mover import TableMover
 
 
 def before_the_log_is_begun() -> None:
     """It has seen that no mover did."""
-    begin, read = Mover._begin_log, ProgressTables.read
+    begin, read = TableMover._begin_log, ProgressTables.read
 
     def read_and_stop(progress: ProgressTables, task: str) -> Any:
         known = read(progress, task)
         _stop()
         return known
 
-    def begin_stopped(mover: Mover) -> Any:
+    def begin_stopped(mover: TableMover) -> Any:
         ProgressTables.read = read_and_stop  # type: ignore[method-assign]
         try:
             return begin(mover)
         finally:
             ProgressTables.read = read  # type: ignore[method-assign]
 
-    Mover._begin_log = begin_stopped  # type: ignore[method-assign]
+    TableMover._begin_log = begin_stopped  # type: ignore[method-assign]
 
 
 def before_tables_are_finished() -> None:
     """All rows are copied."""
-    finish = Mover._finish
+    finish = TableMover._finish
 
-    def finish_stopped(mover: Mover, *arguments: Any) -> Any:
+    def finish_stopped(mover: TableMover, **arguments: Any) -> Any:
         _stop()
-        return finish(mover, *arguments)
+        return finish(mover, **arguments)
 
-    Mover._finish = finish_stopped  # type: ignore[method-assign]
+    TableMover._finish = finish_stopped  # type: ignore[method-assign]
 
 
 def _stop() -> None:

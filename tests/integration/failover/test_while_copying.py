@@ -44,7 +44,7 @@ def copied_only(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     task.write(range(10))
     with monkeypatch.context() as patched:
         patched.setattr("tieout.connectors.sql.progress.reach", write)
-        patched.setattr("tieout.move.mover.reach", end)
+        patched.setattr("tieout.move.table_mover.reach", end)
         with pytest.raises(Interrupted):
             task.run()
     assert written

@@ -13,7 +13,7 @@ from tests.variants import later
 from tieout import api
 from tieout.errors import UnsupportedError
 from tieout.model.positions import Position
-from tieout.move.mover import Mover
+from tieout.move.table_mover import TableMover
 
 
 def test_an_added_column_is_followed(moving: Moving) -> None:
@@ -37,14 +37,14 @@ def test_an_added_column_is_followed(moving: Moving) -> None:
 @pytest.mark.parametrize("moving", ["mariadb-postgres", "postgres-mariadb"], indirect=True)
 def test_a_column_that_is_added_while_the_table_is_copied(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first values were never read: the table is stopped rather than given other ones."""
-    copy = Mover._copy
+    copy = TableMover._copy
 
-    def change_and_copy(mover: Mover, *args: Any) -> None:
+    def change_and_copy(mover: TableMover, *args: Any) -> None:
         moving.source.execute("ALTER TABLE one ADD COLUMN b VARCHAR(20)")
         moving.source.execute("UPDATE one SET b = 'early' WHERE id < 3")
         copy(mover, *args)
 
-    monkeypatch.setattr(Mover, "_copy", change_and_copy)
+    monkeypatch.setattr(TableMover, "_copy", change_and_copy)
     asked = begin(moving)
     status = api.move_status(asked.request.task, asked.meta)
     assert status is not None
@@ -192,32 +192,32 @@ def test_a_table_that_is_swapped_before_or_while_it_is_copied(
     moving.source.execute(ONE)
     moving.source.executemany("INSERT INTO one VALUES (%s, 0)", [(n,) for n in range(20)])
     asked = moving.asking("one", chunk_rows=10)
-    began = Mover._begin_log
+    began = TableMover._begin_log
 
     def swap() -> None:
         moving.source.execute("CREATE TABLE new AS SELECT id, 5 AS a FROM one")
         moving.source.execute("ALTER TABLE new ADD PRIMARY KEY (id)")
         moving.source.execute("RENAME TABLE one TO old, new TO one")
 
-    def begin_and_swap(mover: Mover) -> Position:
+    def begin_and_swap(mover: TableMover) -> Position:
         found = began(mover)
         swap()
         return found
 
-    def copied(mover: Mover, *args: Any) -> None:
+    def copied(mover: TableMover, *args: Any) -> None:
         chunks = [chunk for chunk in mover._chunks() if chunk.held is None]
-        whole(mover, args[0], chunks[:1])
+        whole(mover, args[0], chunks[:1], None)
         swap()
-        whole(mover, args[0], chunks[1:])
+        whole(mover, args[0], chunks[1:], None)
 
-    whole = Mover._copy
+    whole = TableMover._copy
     if pair == "early":
-        monkeypatch.setattr(Mover, "_begin_log", begin_and_swap)
+        monkeypatch.setattr(TableMover, "_begin_log", begin_and_swap)
         asked.run()
         source, target = moving.rows("one")
         assert source == target
     else:
-        monkeypatch.setattr(Mover, "_copy", copied)
+        monkeypatch.setattr(TableMover, "_copy", copied)
         with pytest.raises(UnsupportedError, match="it was renamed to"):
             asked.run()
 

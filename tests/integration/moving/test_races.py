@@ -18,7 +18,7 @@ from tests.faults.moving import workload
 from tests.integration.moving.pairs import ACROSS, PAIRS, Moving, remarks_of, way
 from tieout.connectors.mysql.move.source import MySQLSource
 from tieout.errors import UnsupportedError
-from tieout.move.mover import Mover
+from tieout.move.table_mover import TableMover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,11 +89,11 @@ def held_back(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """
     source = moving.source
     place = "_chunks" if source.server.scheme == "postgresql" else "_begin_log"
-    go_on = getattr(Mover, place)
+    go_on = getattr(TableMover, place)
     commit = Thread(target=_commit_and_wait, args=[source])
     ended: list[Callable[[], None]] = []
 
-    def hold_and_go_on(mover: Mover) -> object:
+    def hold_and_go_on(mover: TableMover) -> object:
         if not commit.ident:
             waiting, release = _holding(source)
             ended.append(release)
@@ -101,7 +101,7 @@ def held_back(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
             _until(lambda: source.rows(waiting))
         return go_on(mover)
 
-    monkeypatch.setattr(Mover, place, hold_and_go_on)
+    monkeypatch.setattr(TableMover, place, hold_and_go_on)
     for database in (source, moving.target):
         workload.create(database)
     workload.fill(source)

@@ -11,7 +11,7 @@ from tests.integration.moving.troubles import arrived, followed, until
 from tests.integration.moving.two_tables import ONE, begin, begin_with, like_one
 from tieout import api
 from tieout.model.documents import move_status_document
-from tieout.move import mover
+from tieout.move import table_mover
 
 PARTITIONED = f"{ONE} PARTITION BY RANGE (id)"
 LOW = "CREATE TABLE low PARTITION OF one FOR VALUES FROM (0) TO (10)"
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=Tr
 @pytest.fixture(autouse=True)
 def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Movers look at their tables several times a second."""
-    monkeypatch.setattr(mover, "_LAG_SECONDS", 0.2)
+    monkeypatch.setattr(table_mover, "_LAG_SECONDS", 0.2)
 
 
 def status_of(moving: Moving) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.two_tables import begin
 from tests.servers.mariadb import roll_back_prepared
-from tieout.move.mover import Mover
+from tieout.move.table_mover import TableMover
 
 
 @pytest.fixture(autouse=True)
@@ -53,14 +53,14 @@ def test_a_transaction_that_is_committed_while_its_table_is_copied(
     mariadb_to_postgres: Moving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log has its commit a little before it can be seen: a chunk from in between would lack it for good."""
-    moving, copy = mariadb_to_postgres, Mover._copy
+    moving, copy = mariadb_to_postgres, TableMover._copy
 
-    def commit_and_copy(mover: Mover, *args: Any) -> None:
+    def commit_and_copy(mover: TableMover, *args: Any) -> None:
         prepare(moving, "x", "UPDATE one SET a = 5 WHERE id = 3")
         run(moving, "XA COMMIT 'x'")
         copy(mover, *args)
 
-    monkeypatch.setattr(Mover, "_copy", commit_and_copy)
+    monkeypatch.setattr(TableMover, "_copy", commit_and_copy)
     asked = begin(moving)
     monkeypatch.undo()
     status = asked.run()

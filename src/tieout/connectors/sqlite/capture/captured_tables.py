@@ -81,9 +81,12 @@ def end(url: EndpointUrl, task: str) -> None:
     with transaction(url) as session:
         if not session.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [READERS]):
             return
+        # What somebody else changed since is still to be noticed.
+        is_seen = session.rows(f"SELECT schema_version FROM {SEEN}") == session.rows("PRAGMA schema_version")
         _forget(session, task)
         if session.rows(f"SELECT 1 FROM {READERS}"):
-            _note_schema(session)
+            if is_seen:
+                _note_schema(session)
             return
         for table in log_tables.TABLES:
             session.execute(f"DROP TABLE IF EXISTS {table}")
