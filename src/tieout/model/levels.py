@@ -31,6 +31,11 @@ def weaker(one: TargetLevel, other: TargetLevel | None) -> TargetLevel:
     return one if other is None else order[min(order.index(one), order.index(other))]
 
 
+def is_transactional(level: TargetLevel) -> bool:
+    """Whether a target of this level writes rows and the applied position in one transaction."""
+    return level in (TargetLevel.LOGICAL_CLOCK, TargetLevel.TRANSACTION)
+
+
 def levels_upto(most: TargetLevel, *, keyed: bool) -> tuple[TargetLevel, ...]:
     """The levels that a table can have on a target of this level. Without a key, it can't find rows."""
     order = list(TargetLevel)
@@ -61,7 +66,7 @@ def deliveries_of(targets: Iterable[TargetLevel]) -> tuple[Delivery, ...]:
     """What all tables of a target can give, the strongest last. A target that does not store with the rows what was
     applied can promise only one.
     """
-    if all(level in (TargetLevel.LOGICAL_CLOCK, TargetLevel.TRANSACTION) for level in targets):
+    if all(map(is_transactional, targets)):
         return tuple(Delivery)
     return (Delivery.AT_LEAST_ONCE,)
 
@@ -83,6 +88,7 @@ class Promise:
         return f"{self.killed}; {self.seen}"
 
 
+_IN_PARTS = "rows may be missing while a batch is applied, and then each row is as the source had it"
 _SEEN = {
     Consistency.ROW: "each row is as the source had it",
     Consistency.TABLE: "each table is as the source had it at one position",
@@ -101,7 +107,7 @@ def promise_of(
         return Promise(level, refused=f"the target does not support {delivery}: {_WITHOUT[target]}")
     if consistency not in consistencies_of(source, [target]):
         return Promise(level, refused=f"the target does not support consistency {consistency}: {_SPLIT[target]}")
-    return Promise(level, _killed(delivery, level), _SEEN[consistency])
+    return Promise(level, _killed(delivery, level), _SEEN[consistency] if is_transactional(target) else _IN_PARTS)
 
 
 _WITHOUT = {

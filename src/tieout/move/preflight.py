@@ -20,6 +20,7 @@ from tieout.model.levels import (
     consistencies_of,
     consistencies_upto,
     deliveries_of,
+    is_transactional,
     levels_upto,
     promise_of,
     weaker,
@@ -133,7 +134,7 @@ class MovePreflight:
         """The routes with what exists at both ends, without tables that were stopped."""
         # In this order: what is left of a killed mover may still write rows, and then record that it did.
         filled = self.target.tables_with_rows([route.target for route in found if route.exists])
-        copied, stopped = self._kept([route.source for route in found])
+        planned, copied, stopped = self._kept([route.source for route in found])
         found = [route for route in found if str(route.source) not in stopped]
         made = self.target.progress.made(self.request.task) if self.target.is_prepared() else {}
         tables = self.endpoints[0].describe([route.source for route in found])
@@ -144,21 +145,30 @@ class MovePreflight:
             _Way(
                 route,
                 table,
-                Destination(route.target, there.get(route.target), route.source in copied, _refers(table)),
+                Destination(
+                    route.target,
+                    there.get(route.target),
+                    # Without transactions, a chunk that was not finished has left rows, too.
+                    route.source in (copied if self._is_transactional(there.get(route.target)) else planned),
+                    _refers(table),
+                ),
                 route.target in filled,
                 made.get(str(route.source)),
             )
             for route, table in zip(found, tables, strict=True)
         ]
 
-    def _kept(self, tables: Sequence[TableName]) -> tuple[set[TableName], set[str]]:
-        """The tables whose rows the task has copied, and those that it has stopped."""
+    def _is_transactional(self, there: Table | None) -> bool:
+        return is_transactional(self.target.level_of(there))
+
+    def _kept(self, tables: Sequence[TableName]) -> tuple[set[TableName], set[TableName], set[str]]:
+        """The tables that the task has begun to copy, those that have copied rows, and those that it has stopped."""
         if not self.target.is_prepared():
-            return set(), set()
+            return set(), set(), set()
         tasks = (self.request.task, joining_task(self.request.task))
         chunks = [chunk for task in tasks for chunk in self.target.progress.chunks(task, tables)]
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
-        return copied, set(self.target.progress.stopped(self.request.task))
+        return {chunk.table for chunk in chunks}, copied, set(self.target.progress.stopped(self.request.task))
 
     def _problems(self, ways: Sequence[_Way], levels: Levels) -> list[Problem]:
         found = self.source.problems(self.request.task, [way.table for way in ways])
@@ -183,7 +193,11 @@ class MovePreflight:
         name, there = str(way.table.name), way.destination.there
         if way.destination.has_task_rows:
             return
-        if way.filled and not self._is_shared(way):
+        shared = self._is_shared(way)
+        if shared and not self._is_transactional(there):
+            message = "several tables can't be merged into it: it has no transactions, and is emptied if a copy fails"
+            yield Problem(Severity.PREVENTS, message, "give it a storage engine with transactions", "target", name)
+        if way.filled and not shared:
             message = "it already has rows, which do not belong to this task"
             fix = f"TRUNCATE TABLE {way.route.target}, or drop it and let Tieout create it"
             yield Problem(Severity.PREVENTS, message, fix, "target", str(way.route.target))

@@ -24,9 +24,11 @@ _MOST_BOUNDS = 100_000
 _A_WAVE = 12
 
 
-def plan_chunks(endpoint: Endpoint, transfer: Transfer, chunk_rows: int | None) -> list[Chunk]:
-    """Key ranges of about `chunk_rows` rows that cover every key; one range of everything if keys have no order."""
-    bounds = _bounds(endpoint, transfer, chunk_rows or COPY_CHUNK_ROWS)
+def plan_chunks(endpoint: Endpoint, transfer: Transfer, chunk_rows: int | None, *, one: bool = False) -> list[Chunk]:
+    """Key ranges of about `chunk_rows` rows that cover every key; one range of everything if keys have no order, or for
+    a target that has no transactions (`one`): it is emptied before each try.
+    """
+    bounds = [] if one else _bounds(endpoint, transfer, chunk_rows or COPY_CHUNK_ROWS)
     return [Chunk(transfer.source.name, n, keys) for n, keys in enumerate(ranges_between(bounds))]
 
 

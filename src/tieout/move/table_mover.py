@@ -16,7 +16,7 @@ from tieout.connectors.protocols.move import Source, StageTable, Target
 from tieout.errors import TieoutError, UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.meta.positions import Moves
-from tieout.model.levels import Levels
+from tieout.model.levels import Levels, is_transactional
 from tieout.model.move_status import RowNotFound
 from tieout.model.moves import Chunk, Consistency, Fence, Transfer
 from tieout.model.positions import Position
@@ -169,7 +169,8 @@ class TableMover:
         planned = {chunk.table for chunk in known}
         for transfer in self.transfers:
             if transfer.source.name not in planned:
-                chunks = plan_chunks(self.endpoints[0], transfer, self.request.options.chunk_rows)
+                one = not is_transactional(self.target.level_of(transfer.target))
+                chunks = plan_chunks(self.endpoints[0], transfer, self.request.options.chunk_rows, one=one)
                 self.target.progress.plan_chunks(self.fence, chunks)
         return self.target.progress.chunks(self.request.task, self._names)
 

@@ -24,7 +24,6 @@ from pyspark.sql import SparkSession
 from tieout import api
 from tieout.model.documents import move_status_document
 from tieout.model.requests import MoveOptions, MoveRequest
-from tieout.model.moves import Delivery
 from tieout.model.requests import TableRequest
 
 asked = json.loads(sys.argv[1])
@@ -45,7 +44,7 @@ if asked.get("stopped"):
     getattr(stopped, asked["stopped"])()
 request = MoveRequest(
     asked["task"], asked["source"], asked["target"], tuple(map(TableRequest, asked["tables"])),
-    Delivery(asked["delivery"]), asked.get("consistency"), options=MoveOptions(**asked["options"]),
+    asked["delivery"], asked.get("consistency"), options=MoveOptions(**asked["options"]),
 )
 try:
     status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"],

@@ -14,7 +14,7 @@ from tests.servers.server import PASSWORD
 from tieout import api
 from tieout.config.urls import parse_url
 from tieout.model.preflight import Preflight, Severity
-from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
+from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest, table_requests
 
 if TYPE_CHECKING:
     from tests.servers.server import Database
@@ -30,9 +30,9 @@ class Ahead:
     target: Database
     directory: Path
 
-    def look(self, *tables: str, urls: tuple[str, str] | None = None, **asked: object) -> Preflight:
+    def look(self, *tables: str | TableRequest, urls: tuple[str, str] | None = None, **asked: object) -> Preflight:
         source, target = urls or (self.source.url, self.target.url)
-        requests = tuple(map(TableRequest, tables))
+        requests = table_requests(tables)
         move = replace(MoveRequest("ahead", source, target, requests), **asked)  # type: ignore[arg-type]
         return api.preflight(VerifyRequest(source, target, requests), f"sqlite:///{self.directory}/meta.db", move=move)
 

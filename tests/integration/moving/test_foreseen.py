@@ -23,7 +23,7 @@ from tieout.model.preflight import TableState, TargetLevel
 from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
 
 if TYPE_CHECKING:
-    pass
+    from pyspark.sql import SparkSession
 
 # ------------------------------------------------------------------------------------------------------ what is given
 
@@ -62,7 +62,7 @@ def test_a_mover_was_killed_while_it_made_its_tables(ahead: Ahead) -> None:
     with closing(open_target(parse_url(ahead.target.url))) as target:
         target.prepare()
         records = ("last_rows", "chunks", "columns", "stopped", "tables", "versions", "lanes", "restarts")
-        names = ("table_versions", "version", *records)
+        names = ("table_versions", "version", "not_found", *records)
         for name in (*names, "progress", "fence"):  # the one that is made last goes first
             assert prevents(ahead.look("t")) == {}
             kind = "VIEW" if name == "table_versions" else "TABLE"
@@ -204,7 +204,7 @@ def test_what_a_mariadb_target_has_in_the_way(ahead: Ahead) -> None:
     for table in ("a", "b", "c", "d", "e"):
         source.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, n int)")
     source.execute("CREATE TABLE f (id int PRIMARY KEY, place point)")
-    target.execute("CREATE TABLE a (id INT PRIMARY KEY, n INT) ENGINE = MyISAM")
+    target.execute("CREATE TABLE a (id INT PRIMARY KEY, n INT) ENGINE = MEMORY")
     target.execute("CREATE TABLE b (id INT PRIMARY KEY, n INT)")
     target.execute("CREATE TRIGGER ring BEFORE INSERT ON b FOR EACH ROW SET NEW.n = 7")
     target.execute("CREATE TABLE c (id INT PRIMARY KEY, n INT); INSERT INTO c VALUES (1, 1)")
@@ -216,7 +216,7 @@ def test_what_a_mariadb_target_has_in_the_way(ahead: Ahead) -> None:
         target.execute("SET GLOBAL local_infile = 1")
     only(
         prevents(found),
-        f"target {target.name}.a: its storage engine is MyISAM",
+        f"target {target.name}.a: its storage engine is MEMORY, which may not keep what is written",
         f"target {target.name}.b: its trigger ring would run",
         f"target {target.name}.c: it already has rows, which do not belong to this task",
         "public.d does not fit into",
@@ -225,6 +225,74 @@ def test_what_a_mariadb_target_has_in_the_way(ahead: Ahead) -> None:
     assert "local_infile is off" in notes(found)
     found = ahead.look("a", "nope", "nothing.*")
     only(prevents(found), ".a: its storage engine", "neither side has a table nope", "there are no tables to move")
+
+
+@between("postgres-mariadb")
+def test_what_tables_without_transactions_can_give(ahead: Ahead) -> None:
+    """It is found out for each table, and the weakest one decides for the task."""
+    source, target = ahead.source, ahead.target
+    for table in ("sound", "keyed", "loose"):
+        key = "" if table == "loose" else " PRIMARY KEY"
+        source.execute(f"CREATE TABLE {table} (id int{key}, n int)")
+        if table != "sound":
+            target.execute(f"CREATE TABLE {table} (id INT{key}, n INT) ENGINE = {'Aria' if key else 'MyISAM'}")
+    source.execute("ALTER TABLE loose REPLICA IDENTITY FULL")
+    found = ahead.look("sound", "keyed", "loose")
+    assert (found.exit_code, prevents(found)) == (0, {})
+    assert found.move is not None
+    assert (found.move.delivery, found.move.consistency) == (Delivery.AT_LEAST_ONCE, Consistency.ROW)
+    assert (found.move.deliveries, found.move.consistencies) == ((Delivery.AT_LEAST_ONCE,), (Consistency.ROW,))
+    sound, keyed, loose = found.move.tables
+    assert (sound.target_levels, keyed.target_level) == (tuple(TargetLevel), TargetLevel.UNIQUE_KEY)
+    assert keyed.target_levels == (TargetLevel.PRIMITIVE, TargetLevel.UNIQUE_KEY)
+    assert loose.target_levels == (TargetLevel.PRIMITIVE,)
+    assert "rows may be missing while a batch is applied" in keyed.promise
+    assert "each row is as the source had it" in sound.promise
+    assert "its storage engine is Aria, which has no transactions" in notes(found)
+    assert ahead.look("sound").move.delivery is Delivery.EXACTLY_ONCE  # type: ignore[union-attr]
+    found = ahead.look("keyed", delivery=Delivery.EXACTLY_ONCE)
+    only(prevents(found), "the target does not support exactly-once: it does not store the applied position")
+    assert "delivery: at-least-once, or leave `delivery` out" in prevents(found).values()
+
+
+@between("postgres-mariadb")
+def test_tables_are_not_merged_into_one_without_transactions(ahead: Ahead) -> None:
+    for number in (1, 2):
+        ahead.source.execute(f"CREATE TABLE part_{number} (id int PRIMARY KEY)")
+    ahead.target.execute("CREATE TABLE whole (part VARCHAR(9), id INT, PRIMARY KEY (part, id)) ENGINE = MyISAM")
+    parts = [TableRequest(f"part_{number}", "whole", expressions={"part": ("_table", "")}) for number in (1, 2)]
+    found = {line: fix for line, fix in prevents(ahead.look(*parts)).items() if line.startswith("target ")}
+    only(found, *[f"public.part_{number}: several tables can't be merged into it" for number in (1, 2)])
+
+
+@between("postgres-mariadb")
+def test_a_user_who_may_only_write_to_the_applications_tables(ahead: Ahead, spark: SparkSession) -> None:
+    """Progress and stages are in another database of the server, in the same transactions."""
+    source, target, own = ahead.source, ahead.target, f"{ahead.target.name}_own"
+    source.execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1), (2, 2)")
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, n INT)")
+    target.execute(f"CREATE DATABASE {own}")
+    url = ahead.as_weak(target).replace(f"/{target.name}", f"/{own}")
+    routed = TableRequest("t", f"{target.name}.t")
+    grants = f"GRANT SELECT, INSERT, UPDATE, DELETE ON {target.name}.* TO weak", f"GRANT ALL ON {own}.* TO weak"
+    try:
+        with weak_user(target, *grants):
+            found = ahead.look(routed, urls=(source.url, url))
+            assert prevents(found) == {}
+            assert found.move is not None
+            assert found.move.delivery is Delivery.EXACTLY_ONCE
+            request = MoveRequest("elsewhere", source.url, url, (routed,))
+            meta = f"sqlite:///{ahead.directory}/elsewhere.db"
+            api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+            source.execute("UPDATE t SET n = 9 WHERE id = 2")
+            api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+            assert target.rows("SELECT id, n FROM t ORDER BY id") == [(1, 1), (2, 9)]
+            assert target.rows(f"SHOW TABLES FROM {target.name}") == [("t",)]
+            api.drop_move(request, meta)
+            found = ahead.look(TableRequest("t", f"{target.name}.new"), urls=(source.url, url))
+            only(prevents(found), "the user lacks CREATE, DROP, ALTER, INDEX on")
+    finally:
+        target.execute(f"DROP DATABASE {own}")
 
 
 @between("mariadb-postgres")

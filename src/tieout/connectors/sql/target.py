@@ -29,7 +29,7 @@ from tieout.connectors.sql.rows_not_found import RowsNotFound
 from tieout.connectors.sql.session import SqlSession
 from tieout.errors import AccessError, UnreachableError, WriteError
 from tieout.failpoints import reach
-from tieout.model.levels import TargetLevel
+from tieout.model.levels import TargetLevel, is_transactional
 from tieout.model.move_status import RowNotFound
 from tieout.model.moves import Chunk, Fence, Transfer
 from tieout.model.preflight import Problem
@@ -207,7 +207,12 @@ class SqlTarget(ABC):
     def restored_tables(
         self, fence: Fence, transfers: Sequence[Transfer], chunks: Sequence[Chunk]
     ) -> dict[TableName, str]:
-        return self._last_rows.restored_tables(fence, transfers, chunks) if self._last_rows else {}
+        # A batch that was written in part looks like one that was lost.
+        whole = [transfer for transfer in transfers if self._is_transactional(transfer)]
+        return self._last_rows.restored_tables(fence, whole, chunks) if self._last_rows else {}
+
+    def _is_transactional(self, transfer: Transfer) -> bool:
+        return is_transactional(self.level_of(transfer.target))
 
     def mark_altered(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
         if self._last_rows:
@@ -248,6 +253,10 @@ class SqlTarget(ABC):
         if not existing or changes.emptied or merge.again:
             self.session.execute(self.take_away(stage, share))
             return []
+        if not self._is_transactional(stage.transfer):
+            missed = existing - self.session.execute(self.take_away(stage, share))
+            name = str(stage.transfer.target.name)
+            return [RowNotFound(name, None, None, merge.upto.shown, missed)] if missed else []
         self.session.execute("SAVEPOINT tieout_not_found")
         if self.session.execute(self.take_away(stage, share)) == existing:
             return []

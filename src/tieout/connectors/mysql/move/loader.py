@@ -26,6 +26,9 @@ _FORM = "CHARACTER SET utf8mb4 FIELDS TERMINATED BY X'09' ENCLOSED BY '' ESCAPED
 _NO_FIT = ("Warning", None, "a value does not fit")
 """The warning to report if the server reports none."""
 CLOCK = "UNIX_TIMESTAMP()"
+TRANSACTIONAL = {"InnoDB", "ROCKSDB"}
+WITHOUT_TRANSACTIONS = {"MyISAM", "Aria"}
+"""Storage engines that keep rows, and write each row at once. Of others nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,16 @@ class MySQLLoader:
                 fence,
                 chunk,
                 held,
-                lambda: load(session, transfer.target.name, transfer, (), lines),
+                lambda: self._load_chunk(session, transfer, lines),
                 lambda: _commit(session, transfer.target.name),
             )
+
+    @staticmethod
+    def _load_chunk(session: MySQLSession, transfer: Transfer, lines: Iterable[bytes]) -> int:
+        if transfer.target.engine not in TRANSACTIONAL:
+            # It is the only chunk: what is there was left by a try that was not rolled back.
+            session.execute(f"DELETE FROM {session.table(transfer.target.name)}")
+        return load(session, transfer.target.name, transfer, (), lines)
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
         with closing(MySQLSession(self.url, Purpose.MOVE)) as session, missing_stage_is_transient():

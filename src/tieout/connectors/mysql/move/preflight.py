@@ -6,7 +6,7 @@ SHOW GRANTS says what a user may do.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from tieout.connectors.mysql import quoting
 from tieout.connectors.mysql.binlog.dump import log_behind
 from tieout.connectors.mysql.binlog.server import end_of_log, global_variables
 from tieout.connectors.mysql.dialect import MySQLDialect
-from tieout.connectors.mysql.move.loader import takes_files
+from tieout.connectors.mysql.move.loader import TRANSACTIONAL, WITHOUT_TRANSACTIONS, takes_files
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.protocols.move import Destination
@@ -160,16 +160,18 @@ def _user(session: MySQLSession) -> str:
     return quoting.account(str(session.rows("SELECT CURRENT_USER()")[0][0]))
 
 
-_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX")
-TRANSACTIONAL = {"InnoDB", "ROCKSDB"}
+_WRITING_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+_RIGHTS = (*_WRITING_RIGHTS, "CREATE", "DROP", "ALTER", "INDEX")
 _TRIGGERS = """SELECT trigger_name FROM information_schema.triggers
 WHERE event_object_schema = %s AND event_object_table = %s ORDER BY trigger_name"""
 
 
 def target_problems(session: MySQLSession, own: str, destinations: Sequence[Destination]) -> list[Problem]:
     """`own` is the schema of the progress tables."""
-    schemas = sorted({own, *(each.name.schema for each in destinations)})
-    found = [*_of_server(session), *_of_schemas(session, schemas)]
+    creating = {own, *(each.name.schema for each in destinations if each.there is None)}
+    writing = {each.name.schema for each in destinations} - creating
+    wanted = {**dict.fromkeys(creating, _RIGHTS), **dict.fromkeys(writing, _WRITING_RIGHTS)}
+    found = [*_of_server(session), *_of_schemas(session, wanted)]
     for destination in destinations:
         if destination.there is not None:
             found += _of_table(session, destination)
@@ -191,12 +193,12 @@ def _of_server(session: MySQLSession) -> Iterator[Problem]:
         yield Problem(Severity.NOTE, message, "SET GLOBAL local_infile = 1")
 
 
-def _of_schemas(session: MySQLSession, schemas: Sequence[str]) -> Iterator[Problem]:
+def _of_schemas(session: MySQLSession, wanted: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     grants = Grants([str(line) for (line,) in session.rows("SHOW GRANTS")])
     user = _user(session)
     known = {str(schema) for (schema,) in session.rows("SELECT schema_name FROM information_schema.schemata")}
-    for schema in schemas:
-        if lacking := grants.lacking(_RIGHTS, schema):
+    for schema in sorted(wanted):
+        if lacking := grants.lacking(wanted[schema], schema):
             rights, quoted = ", ".join(lacking), session.quote(schema)
             yield _prevents(f"the user lacks {rights} on {schema}", f"GRANT {rights} ON {quoted}.* TO {user}")
         elif schema not in known:
@@ -207,8 +209,11 @@ def _of_table(session: MySQLSession, destination: Destination) -> Iterator[Probl
     assert destination.there is not None
     name, table = str(destination.name), session.table(destination.name)
     engine = destination.there.engine
-    if engine not in TRANSACTIONAL:
-        message = f"its storage engine is {engine}, which has no transactions: part of a batch could be written"
+    if engine in WITHOUT_TRANSACTIONS:
+        message = f"its storage engine is {engine}, which has no transactions: readers see parts of a batch"
+        yield Problem(Severity.NOTE, message, f"ALTER TABLE {table} ENGINE = InnoDB", table=name)
+    elif engine not in TRANSACTIONAL:
+        message = f"its storage engine is {engine}, which may not keep what is written"
         yield _prevents(message, f"ALTER TABLE {table} ENGINE = InnoDB", name)
     # A session of MySQL can disable foreign keys, but not triggers.
     for (trigger,) in session.rows(_TRIGGERS, [destination.name.schema, destination.name.name]):

@@ -16,6 +16,7 @@ from tieout.connectors.mysql.binlog.dump import NotThere
 from tieout.connectors.mysql.binlog.server import global_variables
 from tieout.connectors.mysql.move.chunks import WATERMARK_TABLE, MySQLChunkSource, drop_watermark
 from tieout.connectors.mysql.move.ddl_same_engine import own_structure
+from tieout.connectors.mysql.move.loader import TRANSACTIONAL
 from tieout.connectors.mysql.move.preflight import source_problems
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
@@ -28,7 +29,6 @@ from tieout.model.positions import Position
 from tieout.model.preflight import Problem, Retention, Severity
 from tieout.model.tables import Column, Table, TableName
 
-_TRANSACTIONAL = {"InnoDB", "ROCKSDB"}
 _NO_ROWS = {"RESTRICT", "NO ACTION"}
 
 
@@ -82,7 +82,7 @@ class MySQLSource:
             return retention_of(global_variables(session, _RETENTION), left)
 
     def refuses(self, table: Table) -> str | None:
-        if table.engine not in _TRANSACTIONAL:
+        if table.engine not in TRANSACTIONAL:
             return f"its storage engine is {table.engine}, which has no snapshots: ALTER TABLE … ENGINE = InnoDB"
         if self._watermarks and not table.key:
             # The mover applies changes between two watermarks again: without a key, rows would be duplicated.

@@ -9,7 +9,7 @@ from typing import ClassVar
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.move.ddl_from_other_engine import declared, structure_of
 from tieout.connectors.mysql.move.finish import MySQLFinish
-from tieout.connectors.mysql.move.loader import CLOCK, MySQLLoader, build
+from tieout.connectors.mysql.move.loader import CLOCK, TRANSACTIONAL, MySQLLoader, build
 from tieout.connectors.mysql.move.preflight import target_problems
 from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.protocols.move import Destination, StageTable
@@ -32,6 +32,7 @@ from tieout.connectors.sql.target import (
     of_share,
 )
 from tieout.errors import UnsupportedError
+from tieout.model.levels import TargetLevel
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
@@ -61,6 +62,11 @@ class MySQLTarget(SqlTarget):
     def __init__(self, url: EndpointUrl) -> None:
         super().__init__(lambda: MySQLSession(url, Purpose.MOVE), url.database or "", CLOCK)
         self.url = url
+
+    def level_of(self, table: Table | None) -> TargetLevel:
+        if table is not None and table.engine not in TRANSACTIONAL:
+            return TargetLevel.UNIQUE_KEY
+        return super().level_of(table)
 
     def prepare(self) -> None:
         self.progress.create(_NAME, _LONG, self.tables_like(PREFIX))
