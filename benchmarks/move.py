@@ -1,7 +1,8 @@
-"""`make bench-move`: copying beside dumps, following beside a bare merge, decoding beside mysql-replication, and lag.
+"""`make bench-move`: copying beside dumps, following beside a bare merge, the consistency levels beside each other,
+decoding beside mysql-replication, and lag.
 
 ROWS sets the size of the copied table, CHANGES that of the prepared log, RUNS how often each is timed (the best
-counts), CASES which cases run: names or patterns ("copy", "follow/mariadb*", "lag").
+counts), CASES which cases run: names or patterns ("copy", "follow/mariadb*", "levels", "lag").
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from benchmarks.sheet import Sheet, Timed
 from tests.servers.server import Database
 from tieout import api
 from tieout.config.urls import parse_url
-from tieout.connectors.protocols.move import Merge, StagedChanges
+from tieout.connectors.protocols.move import Merge, ShareRows, StagedChanges
 from tieout.connectors.registry import open_endpoint, open_target
 from tieout.model.positions import Position
 from tieout.model.requests import MoveRequest, TableRequest
@@ -103,7 +103,9 @@ def _same(subject: Subject) -> bool:
 
 def _bare(subject: Subject, keys: int) -> float:
     """Seconds to stage a changed row for each key and to merge them, without a log."""
-    lines = "".join(f"{n}\t1\tchanged to 0\t{n}.00\t{n / 7.0!r}\t1\t0\t1\t\\N\n" for n in range(1, keys + 1)).encode()
+    lines = "".join(
+        f"{n}\t1\tchanged to 0\t{n}.00\t{n / 7.0!r}\t1\t0\t1\t\\N\t0\t1\n" for n in range(1, keys + 1)
+    ).encode()
     url = parse_url(subject.target.url)
     with closing(open_target(url)) as target, closing(open_endpoint(url)) as endpoint:
         target.prepare()
@@ -114,7 +116,9 @@ def _bare(subject: Subject, keys: int) -> float:
         start = target.progress.begin_at(fence, lambda: Position("0"))
         began = time.perf_counter()
         rows = target.loader().stage(stage, [lines], new=True)
-        target.merge(fence, Merge([StagedChanges(stage, rows, rows)], start, Position("1")), with_progress=True)
+        target.merge(
+            fence, Merge([StagedChanges(stage, (ShareRows(rows, rows),))], start, Position("1")), with_progress=True
+        )
         seconds = time.perf_counter() - began
         target.drop_task(fence)
     return seconds
