@@ -237,3 +237,16 @@ def test_sqlite_is_moved_to_sqlite_alone(moving: Moving, pg_db: Any) -> None:
     for source, target in ((moving.source.url, pg_db.url), (pg_db.url, moving.target.url)):
         with pytest.raises(UnsupportedError, match="move sqlite to sqlite"):
             replace(moving, request=MoveRequest("strange", source, target)).run()
+
+
+def test_a_row_that_the_target_lacks_is_kept_with_its_key(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE t (k BLOB PRIMARY KEY, v INT); INSERT INTO t VALUES (x'00ff', 1), (x'01', 1)")
+    asked = moving.asking("t")
+    asked.run()
+    moving.target.execute("DELETE FROM t WHERE k = x'00ff'")
+    moving.source.execute("UPDATE t SET v = 2")
+    expected = [("main.t", "update", {"k": "0x00ff"}, 1)]
+    for _ in ("when it happens", "and in the next run"):
+        found = asked.run()["not_found"]
+        assert [(row["table"], row["kind"], row["key"], row["rows"]) for row in found] == expected
+    assert moving.target.rows("SELECT hex(k), v FROM t ORDER BY k") == [("00FF", 2), ("01", 2)]
