@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.connectors.protocols.move import Source, StageTable, Target
+from tieout.connectors.protocols.move import Source, StageTable, Target, TypeChanges
 from tieout.errors import TieoutError, UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.meta.positions import Moves
@@ -30,12 +30,13 @@ from tieout.move.merger import Merger
 from tieout.move.plan import Planner
 from tieout.move.resume import START_OVER, Resume
 from tieout.move.retry import Retry
-from tieout.move.schema_changes import Adapter, Incompatible, TableProblem, TableProblemFound
+from tieout.move.schema_changes import Adapter, TableProblem, TableProblemFound
 from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import StagedLogBatch
 from tieout.move.status import StatusKeeper
 from tieout.move.transformed_rows import run_transformed
+from tieout.move.widened_columns import Incompatible, with_columns
 from tieout.runtime.control import HoldingControl
 from tieout.runtime.dispatch import rate_of_a_task, slots
 from tieout.runtime.throttle import Throttle
@@ -102,6 +103,7 @@ class TableMover:
         if not self.late:
             self._refuse_if_all_stopped()
         self._begin_log()
+        self._keep_types()
         self.retried(self._start)  # raises for a lost log before a row is copied
         self._read_retention()
         self.status.planned(self.transfers, self._chunks())
@@ -163,6 +165,23 @@ class TableMover:
         assert known is not None
         if known.began is None:
             self.target.progress.begin_at(self.fence, lambda: self.source.begin_log(self.request.task, self._names))
+
+    def _keep_types(self) -> None:
+        """Stores the types of columns once their log has begun, and before a row is copied: from then on the log, or
+        the catalog, says how they change.
+        """
+        progress, task = self.target.progress, self.request.task
+        if self.source.type_changes is TypeChanges.UNSEEN:
+            return
+        stored = progress.planned_types(task)
+        copied = {chunk.table for chunk in progress.chunks(task, self._names) if chunk.held is not None}
+        new = [name for name in self._names if str(name) not in stored and name not in copied]
+        for table in self.endpoints[0].describe(new) if new else ():
+            progress.plan_types(self.fence, table.name, table.columns)
+            stored[str(table.name)] = {column.name: column for column in table.columns}
+        self.transfers = [
+            replace(transfer, typed=frozenset(stored.get(str(transfer.source.name), {}))) for transfer in self.transfers
+        ]
 
     def _chunks(self) -> list[Chunk]:
         known = self.target.progress.chunks(self.request.task, self._names)
@@ -349,7 +368,7 @@ class TableMover:
             merger.close()
 
     def _adapt_or_stop_table(self, spark: SparkSession, problem: TableProblem) -> None:
-        """Follows added columns from the position where they were added; any other problem stops its table."""
+        """Follows columns from the position where they were added or widened; any other problem stops its table."""
         if problem.exact and not self.follow(spark, problem.before, exact=True):
             return  # the source has another log, which reports it at another position
         found = [transfer for transfer in self.transfers if transfer.source.name == problem.table]
@@ -359,15 +378,23 @@ class TableMover:
         if problem.columns is not None:
             adapter = Adapter(self.source, self.target, self.fence, self.endpoints, self._same_engine)
             try:
-                adapted = adapter.adapted(transfer, problem.columns, problem.defaults)
-                self.transfers = [adapted if t is transfer else t for t in self.transfers]
-                columns = adapted.source.column_names
-                self.target.progress.plan_columns(self.fence, problem.table, columns, adapted.target.name)
-                self.target.mark_altered(self.fence, [adapted])
+                self._adapt(transfer, adapter.adapted(transfer, problem))
                 return
             except Incompatible as error:
                 reason = f"{problem.reason}: {error}"
         self._stop_table(transfer, reason)
+
+    def _adapt(self, transfer: Transfer, adapted: Transfer) -> None:
+        """Goes on with another transfer of a table. Others may go to the same target."""
+        beside = [t for t in self.transfers if t is not transfer and t.target.name == adapted.target.name]
+        new = {id(other): with_columns(other, {}, adapted.target) for other in beside} | {id(transfer): adapted}
+        self.transfers = [new.get(id(each), each) for each in self.transfers]
+        source = adapted.source
+        self.target.progress.plan_columns(self.fence, source.name, source.column_names, adapted.target.name)
+        if adapted.typed:
+            known = [column for column in source.columns if column.name in adapted.typed]
+            self.target.progress.plan_types(self.fence, source.name, known)
+        self.target.mark_altered(self.fence, [adapted])
 
     def _stop_table(self, transfer: Transfer, reason: str) -> None:
         self.target.progress.stop_table(self.fence, transfer.source.name, reason)

@@ -218,6 +218,10 @@ class SqlTarget(ABC):
         if self._last_rows:
             self._last_rows.mark_altered(fence, transfers)
 
+    def mark_altering(self, fence: Fence, table: TableName) -> None:
+        if self._last_rows:
+            self._last_rows.forget(fence, table)
+
     def record(self, fence: Fence, merge: Merge, *, batch: int | None = None) -> None:
         with self.progress.together(fence):
             self.progress.advance(fence.task, merge, batch=batch)
@@ -345,6 +349,9 @@ class SqlTarget(ABC):
 
     @abstractmethod
     def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]: ...
+
+    @abstractmethod
+    def widening(self, table: Table, source: Table, names: Mapping[str, str], *, same_engine: bool) -> list[str]: ...
 
     @abstractmethod
     def missing_types(self, types: Sequence[str]) -> list[str]: ...
