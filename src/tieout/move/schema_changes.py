@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from tieout.connectors.protocols.change_log import Retyped
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target, TypeChanges, clashing_names
 from tieout.connectors.sql.ddl import TABLE, DefaultKind, Structure, plain_default
@@ -183,6 +184,21 @@ class Adapter:
         widener = Widener(self.source, self.target, self.fence, self.endpoints, self.same_engine)
         columns = widener.stated(transfer, table, stated)
         return replace(widener.widened(transfer, table, columns), widened_at=problem.at)
+
+    def by_catalog(self, transfer: Transfer, retyped: Retyped | None) -> Transfer | None:
+        """The transfer with the types that columns have now, by the source's catalog; None if they are as before.
+
+        Incompatible if they do not hold what they held.
+        """
+        try:
+            (table,) = self.endpoints[0].describe([transfer.source.name])
+            widener = Widener(self.source, self.target, self.fence, self.endpoints, self.same_engine)
+            columns = widener.by_catalog(transfer, table, retyped)
+            return widener.widened(transfer, table, columns) if columns else None
+        except TieoutError as error:
+            if error.transient:
+                raise
+            raise Incompatible(str(error)) from None
 
     def _typed(self, added: list[Column], stated: tuple[Column, ...]) -> set[str]:
         """The new columns whose type was known when they were added: later statements may have changed it."""

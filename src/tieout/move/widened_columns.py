@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tieout.connectors.protocols.change_log import Retyped
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target
 from tieout.model.moves import Fence, Shape, Transfer
@@ -18,6 +19,7 @@ from tieout.model.widening import is_same, narrower, takes
 from tieout.tasks.transforms import origins
 
 _TEXTS = {TypeName.TEXT, TypeName.CHAR, TypeName.ENUM, TypeName.SET}
+_CLOCKED = {TypeName.TIME, TypeName.TIMETZ, TypeName.TIMESTAMP, TypeName.INSTANT}
 _ROUNDED = {TypeName.DECIMAL, TypeName.TIME, TypeName.TIMESTAMP, TypeName.INSTANT}
 """Types of which a transform's result may lose digits without an error."""
 
@@ -77,6 +79,39 @@ class Widener:
             found.append(replace(before, type=column.type, nullable=nullable, default=now.default))
         return found
 
+    def by_catalog(self, transfer: Transfer, table: Table, retyped: Retyped | None) -> list[Column]:
+        """The source's columns that can hold more now, by its catalog. Incompatible if others have changed."""
+        found = []
+        changed = set(retyped.columns) if retyped is not None else set()
+        for name in dict.fromkeys(column.name for column in transfer.reads.source_columns):
+            before, now = transfer.source.column(name), _now(table, name)
+            if now is None or name not in transfer.typed:
+                if name in changed:
+                    raise Incompatible(f"its column {name} has another type, and its earlier one is unknown")
+                continue
+            nullable = before.nullable or now.nullable
+            if (why := narrower(before, replace(now, nullable=nullable))) is not None:
+                raise Incompatible(why)
+            is_wider = not is_same(before.type, now.type)
+            if is_wider != (name in changed) and not (is_wider and now.type.name is TypeName.ENUM):
+                raise Incompatible(f"its column {name} has another type")
+            if is_wider and now.type.name in _CLOCKED:
+                raise Incompatible(f"values of {name} may have arrived already, and were rounded")
+            if is_wider and before.collation != now.collation:
+                raise Incompatible(f"its column {name} got another collation")
+            if is_wider and retyped is not None and retyped.rewritten:
+                self._require_comparable(transfer, now)
+            if is_wider or nullable != before.nullable:
+                found.append(replace(before, type=now.type, nullable=nullable, default=now.default))
+        return found
+
+    def _require_comparable(self, transfer: Transfer, column: Column) -> None:
+        # The log may leave out a long text that did not change: it would keep the value from before.
+        if column.type.name is not TypeName.INTEGER:
+            raise Incompatible("its rows were written again, perhaps with other values")
+        if not transfer.key or transfer.shape is not None:
+            raise Incompatible("its rows were written again, and can't be compared: it has no key, or a transform")
+
     def _require_same_letters(self, table: Table, before: Column, stated: Column, now: Column) -> None:
         if before.type.name not in _TEXTS:
             return
@@ -118,6 +153,10 @@ class Widener:
         statements = self.target.widening(there, table, lacking, same_engine=self.same_engine)
         self.target.mark_altering(self.fence, transfer.target.name)
         self.target.run(self.fence, transfer.target.name, statements)
+
+
+def _now(table: Table, name: str) -> Column | None:
+    return next((column for column in table.columns if column.name == name), None)
 
 
 def _refuse_rounding(transfer: Transfer, changed: Mapping[str, Column]) -> None:

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.change_log import ChangeLog, Retyped
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.finish import Catalog, TargetFinish
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
@@ -29,6 +29,9 @@ from tieout.model.positions import Position
 from tieout.model.preflight import Problem, Retention
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
+
+Rewritten = AbstractContextManager[Iterator[bytes]]
+"""Rows in blocks of whole lines, to read inside the block."""
 
 TextOf = Callable[[list[object]], pa.Array]
 """Turns values of one column, as the change log has them, into the text of copy_text."""
@@ -202,6 +205,19 @@ def clashing_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.casefold() in STAGE_COLUMNS]
 
 
+class TypeCatalog(Protocol):
+    """What a source's catalog knows about columns that have another type now (TypeChanges.CATALOG)."""
+
+    def rewritten(self, transfer: Transfer, columns: Sequence[str], *, same_engine: bool) -> Rewritten:
+        """Returns the rows that have not changed since the server wrote all of them again with these columns' types.
+
+        UnsupportedError if it is unknown which rows these are.
+        """
+
+    def accept(self, table: TableName, change: Retyped) -> None:
+        """Records that the change is followed: `ChangeLog.coverage` does not report it again."""
+
+
 class TypeChanges(StrEnum):
     """How a source reports that a column has another type: with the statement in its log, by its catalog, or never."""
 
@@ -249,6 +265,9 @@ class Source(Protocol):
 
         `logged` is what the log says about it; None if it says nothing. UnsupportedError if the value is unknown.
         """
+
+    def type_catalog(self, task: str) -> TypeCatalog | None:
+        """Returns what knows about changed types; None unless `type_changes` is CATALOG."""
 
     def collation_of(self, table: Table) -> str | None:
         """Returns the collation of text columns whose definition names none; None if the table has no such default."""
@@ -369,6 +388,12 @@ class Target(Protocol):
 
     def mark_altered(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
         """Records that the mover itself has altered these tables, so that they do not count as restored."""
+
+    def unequal_rows(self, fence: Fence, transfer: Transfer, lines: Iterable[bytes]) -> int:
+        """Returns how many of these rows of the source have no equal in the target. Changes nothing there.
+
+        Call it only after `make_stages`. The table has a key.
+        """
 
     def mark_altering(self, fence: Fence, table: TableName) -> None:
         """Records that the mover is about to alter a table in a way that changes how its rows are written."""

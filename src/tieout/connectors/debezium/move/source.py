@@ -78,6 +78,9 @@ class DebeziumSource:
     def retention(self, task: str) -> Retention:
         return Retention(None, None, "the files have to stay as they are as long as the task exists")
 
+    def type_catalog(self, task: str) -> None:
+        """The log itself reports changed types, or there are none."""
+
     def collation_of(self, table: Table) -> str | None:
         return None
 

@@ -83,6 +83,9 @@ class MySQLSource:
             left = f"the table {WATERMARK_TABLE}" if self._watermarks else None
             return retention_of(global_variables(session, _RETENTION), left)
 
+    def type_catalog(self, task: str) -> None:
+        """The log itself reports changed types, or there are none."""
+
     def collation_of(self, table: Table) -> str | None:
         with closing(MySQLSession(self.url)) as session:
             found = session.rows(_COLLATION, [table.name.schema, table.name.name])

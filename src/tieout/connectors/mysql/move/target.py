@@ -58,6 +58,7 @@ def open_target(url: EndpointUrl) -> MySQLTarget:
 
 
 class MySQLTarget(SqlTarget):
+    same: ClassVar[str] = "<=>"
     shared_lock: ClassVar[str] = "LOCK IN SHARE MODE"
 
     def __init__(self, url: EndpointUrl) -> None:

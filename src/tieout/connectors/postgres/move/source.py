@@ -16,6 +16,7 @@ from tieout.connectors.postgres.move.ddl_same_engine import own_structure
 from tieout.connectors.postgres.move.finish import PostgresFinish
 from tieout.connectors.postgres.move.preflight import log_problems, retention, table_problems
 from tieout.connectors.postgres.move.sequences import wiring
+from tieout.connectors.postgres.move.type_catalog import PostgresTypeCatalog
 from tieout.connectors.postgres.wal import PostgresLog, slot
 from tieout.connectors.protocols.move import TypeChanges
 from tieout.connectors.sql.ddl import Structure, Wiring
@@ -77,6 +78,9 @@ class PostgresSource:
     def retention(self, task: str) -> Retention:
         with translated(self.url, OF_SLOTS), connect(self.url, "tieout mover") as connection:
             return retention(connection, _name(task), _name(task))
+
+    def type_catalog(self, task: str) -> PostgresTypeCatalog:
+        return PostgresTypeCatalog(self.url, _name(task))
 
     def collation_of(self, table: Table) -> str | None:
         return None

@@ -72,6 +72,9 @@ class SQLiteSource:
         left = None if kept is None else "triggers and tables tieout_…"
         return Retention(left, kept, "nothing limits it", warning=warning)
 
+    def type_catalog(self, task: str) -> None:
+        """The log itself reports changed types, or there are none."""
+
     def collation_of(self, table: Table) -> str | None:
         return None
 
