@@ -430,6 +430,7 @@ class TableMover:
             new = self._proven(spark, transfer, widened, retyped, catalog)
         if retyped is not None:
             catalog.accept(name, retyped)
+            reach("types-accepted")
         current = next(each for each in self.transfers if each.source.name == name)
         self._adapt(current, new)
         return True

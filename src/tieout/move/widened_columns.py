@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from tieout.connectors.protocols.change_log import Retyped
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target
+from tieout.failpoints import reach
 from tieout.model.moves import Fence, Shape, Transfer
 from tieout.model.row_changes import Redefined
 from tieout.model.tables import Column, Table
@@ -153,6 +154,7 @@ class Widener:
         statements = self.target.widening(there, table, lacking, same_engine=self.same_engine)
         self.target.mark_altering(self.fence, transfer.target.name)
         self.target.run(self.fence, transfer.target.name, statements)
+        reach("target-widened")
 
 
 def _now(table: Table, name: str) -> Column | None:

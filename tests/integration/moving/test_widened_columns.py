@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import arrived, followed, until
 from tests.variants import later
+from tieout.errors import UnsupportedError
+from tieout.model.requests import TableRequest
 
 MARIADB = """CREATE TABLE wide (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, n SMALLINT UNSIGNED NOT NULL DEFAULT 7,
   name VARCHAR(10), memo VARCHAR(20) COMMENT 'a', price DECIMAL(5, 2), at DATETIME NOT NULL, kind ENUM('a', 'b'))"""
@@ -103,3 +107,111 @@ def test_wider_types_of_postgres_are_followed_by_a_mover_that_comes_later(
         moving.source.execute(statement)
     assert reasons(asked) == [None]
     assert arrived(moving, "wide")
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres"], indirect=True)
+def test_merged_and_transformed_tables_are_widened_too(moving: Moving) -> None:
+    for name in ("part_1", "part_2", "sums"):
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, n SMALLINT, at DATETIME, left_out INT)")
+        moving.source.execute(f"INSERT INTO {name} VALUES (1, 2, '2026-01-02 03:04:05', 4)")
+    tables = (
+        TableRequest("part_*", "parts", exclude_columns=("left_out",), expressions={"part": ("_table", "")}),
+        TableRequest("sums", where="n > 0", expressions={"label": ("concat('n', n)", ""), "day": ("to_date(at)", "")}),
+    )
+    asked = moving.asking()
+    asked = replace(asked, request=replace(asked.request, tables=tables))
+    asked.run()
+    for statement in (
+        "ALTER TABLE part_1 MODIFY n INT, MODIFY id BIGINT, MODIFY left_out VARCHAR(5)",
+        "INSERT INTO part_1 VALUES (5000000000, 70000, NULL, 'new')",
+        "ALTER TABLE part_2 MODIFY n BIGINT, MODIFY at DATETIME(3)",
+        "INSERT INTO part_2 VALUES (2, 5000000000, '2026-01-02 03:04:05.678', 4)",
+        "ALTER TABLE sums MODIFY n BIGINT",
+        "INSERT INTO sums VALUES (2, 5000000000, NULL, 4)",
+    ):
+        moving.source.execute(statement)
+    assert reasons(asked) == [None] * 3
+    wanted = "SELECT id, n, at, 'part_{0}' FROM part_{0}"
+    source = moving.source.rows(f"{wanted.format(1)} UNION ALL {wanted.format(2)}")
+    assert sorted(moving.target.rows("SELECT id, n, at, part FROM parts"), key=repr) == sorted(source, key=repr)
+    assert moving.target.rows("SELECT id, n, label FROM sums WHERE id = 2") == [(2, 5000000000, "n5000000000")]
+    moving.source.execute("ALTER TABLE sums MODIFY at DATETIME(6)")
+    moving.source.execute("INSERT INTO sums VALUES (3, 1, NULL, 4)")
+    assert ["might round" in (reason or "") for reason in reasons(asked)] == [False, False, True]
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres"], indirect=True)
+def test_columns_that_the_user_made(moving: Moving) -> None:
+    """They stay as they are if they have room, and are not replaced by another type if they have none."""
+    columns = {"roomy": ("NUMERIC(30, 5)", "TEXT"), "tight": ("NUMERIC(5)", "VARCHAR(9)")}
+    for name, (number, text) in columns.items():
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, n SMALLINT, t VARCHAR(9))")
+        moving.source.execute(f"INSERT INTO {name} VALUES (1, 1, 'one')")
+        moving.target.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, n {number}, t {text})")
+    asked = moving.asking(*columns)
+    asked.run()
+    for name in columns:
+        moving.source.execute(f"ALTER TABLE {name} MODIFY t VARCHAR(99), MODIFY n BIGINT")
+        moving.source.execute(f"INSERT INTO {name} VALUES (2, 5000000000, REPEAT('t', 50))")
+    roomy, tight = reasons(asked)
+    assert roomy is None
+    assert arrived(moving, "roomy")
+    assert "the column n of public.tight is numeric(5,0), and has no room for bigint" in (tight or "")
+    types = moving.target.rows(
+        "SELECT data_type FROM information_schema.columns WHERE table_name = 'roomy' ORDER BY ordinal_position"
+    )
+    assert types == [("integer",), ("numeric",), ("text",)]
+
+
+@pytest.mark.parametrize("moving", ["mariadb-mariadb"], indirect=True)
+def test_a_text_whose_character_set_changes_with_its_length(moving: Moving) -> None:
+    """MODIFY without a character set gives the column that of the table: letters may be lost."""
+    moving.source.execute(
+        "CREATE TABLE wide (id INT PRIMARY KEY, t VARCHAR(9) CHARACTER SET utf8mb4) CHARACTER SET latin1"
+    )
+    moving.source.execute("INSERT INTO wide VALUES (1, 'a')")
+    asked = moving.asking("wide")
+    asked.run()
+    moving.source.execute("ALTER TABLE wide MODIFY t VARCHAR(20) CHARACTER SET utf8mb4")
+    moving.source.execute("INSERT INTO wide VALUES (2, REPEAT('ж', 20))")
+    assert reasons(asked) == [None]
+    assert arrived(moving, "wide")
+    moving.source.execute("DELETE FROM wide WHERE id = 2")
+    moving.source.execute("ALTER TABLE wide MODIFY t VARCHAR(30)")
+    moving.source.execute("ALTER TABLE wide MODIFY t VARCHAR(30) CHARACTER SET utf8mb4")
+    with pytest.raises(UnsupportedError, match="got another character set or collation"):
+        asked.run()
+
+
+SAME_TYPE_OTHER_VALUES = {
+    "shouted": (["ALTER TABLE shouted ALTER t TYPE TEXT USING upper(t)"], "perhaps with other values"),
+    "one_row": (
+        ["ALTER TABLE one_row ALTER a TYPE BIGINT USING CASE id WHEN 3 THEN 9 ELSE a END"],
+        "1 of its rows got other values",
+    ),
+    "hidden": (
+        ["ALTER TABLE hidden ALTER a TYPE BIGINT USING a + 1", "ALTER TABLE hidden ALTER a SET DEFAULT 5"],
+        "it is unknown which of its rows",
+    ),
+    "keys": (["ALTER TABLE keys ALTER id TYPE BIGINT USING 4 - id"], "of its rows got other values"),
+    "narrower": (["ALTER TABLE narrower ALTER a TYPE SMALLINT"], "smallint may not hold every value of integer"),
+    "rounded": (["ALTER TABLE rounded ALTER at TYPE TIMESTAMP(6)"], "were rounded"),
+}
+"""Statements of PostgreSQL, by the table that they stop, and why."""
+
+
+@pytest.mark.parametrize("moving", ["postgres-mariadb", later("postgres-postgres")], indirect=True)
+def test_types_of_postgres_that_may_have_changed_values(moving: Moving) -> None:
+    for name in (*SAME_TYPE_OTHER_VALUES, "good"):
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT, t VARCHAR(9), at TIMESTAMP(0))")
+        moving.source.execute(f"INSERT INTO {name} SELECT n, n, 'text', now() FROM generate_series(1, 5) n")
+    asked = moving.asking(*SAME_TYPE_OTHER_VALUES, "good")
+    asked.run()
+    changes = [statement for statements, _ in SAME_TYPE_OTHER_VALUES.values() for statement in statements]
+    for statement in [*changes, "ALTER TABLE good ALTER a TYPE BIGINT", "UPDATE good SET a = 5000000000 WHERE id = 1"]:
+        moving.source.execute(statement)
+    *stopped, good = reasons(asked)
+    for reason, (name, (_, wanted)) in zip(stopped, SAME_TYPE_OTHER_VALUES.items(), strict=True):
+        assert wanted in (reason or ""), name
+    assert good is None
+    assert arrived(moving, "good")
