@@ -242,3 +242,16 @@ def test_types_of_postgres_that_may_have_changed_values(moving: Moving) -> None:
         assert wanted in (reason or ""), name
     assert good is None
     assert arrived(moving, "good")
+
+
+@pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+def test_what_the_catalog_of_types_does_not_show(moving: Moving) -> None:
+    """No column has another type: a value that does not fit is what reveals it."""
+    asked = begin_postgres(moving)
+    moving.source.execute("ALTER TABLE wide ALTER n DROP NOT NULL")
+    moving.source.execute("INSERT INTO wide (id, n) VALUES (4, NULL)")
+    assert reasons(asked) == [None]
+    moving.source.execute("ALTER TYPE kind ADD VALUE 'c'")
+    moving.source.execute("INSERT INTO wide (id, kind) VALUES (5, 'c')")
+    assert reasons(asked) == [None]
+    assert arrived(moving, "wide")
