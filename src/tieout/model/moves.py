@@ -155,6 +155,10 @@ class Transfer:
     shape: Shape | None = None
     takes_more: bool = True
     """Move columns that the source gets later, too."""
+    typed: frozenset[str] = frozenset()
+    """The source's columns whose type is known for the point to which the log was applied."""
+    widened_at: Position | None = None
+    """Where the last statement is that changed types, and that is followed already."""
 
     @property
     def reads(self) -> Transfer:

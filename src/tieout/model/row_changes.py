@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from tieout.model.positions import Position
-from tieout.model.tables import TableName
+from tieout.model.tables import Column, TableName
 
 
 class ChangeKind(IntEnum):
@@ -70,7 +70,8 @@ class Redefined:
     """What a statement did to a table's definition.
 
     `added` are columns with the default that existing rows got; `changed` those that may have other values now.
-    `unindexed`: indexes that are gone. `reason` is why its rows can no longer be trusted.
+    `unindexed`: indexes that are gone. `reason` is why its rows can no longer be trusted. `stated`: how it defines
+    columns that it adds or changes, as far as that is understood; one without a charset has the table's.
     """
 
     table: TableName
@@ -79,6 +80,7 @@ class Redefined:
     changed: tuple[str, ...] = ()
     unindexed: tuple[str, ...] = ()
     reason: str | None = None
+    stated: tuple[Column, ...] = ()
 
     def of(self, table: TableName) -> Redefined:
         return replace(self, table=table)

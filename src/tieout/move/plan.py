@@ -40,7 +40,7 @@ class Planner:
         creates a table. MovePreflight has checked before what the two sides refuse.
         """
         progress, task = self.creator.target.progress, self.request.task
-        planned = progress.planned_columns(task)
+        planned, types = progress.planned_columns(task), progress.planned_types(task)
         routed = self._routes()
         self._stop_away(routed, planned)
         stopped = progress.stopped(task)
@@ -51,7 +51,15 @@ class Planner:
         found = [route for route in routed if str(route.source) not in stopped and route.source not in self.late]
         sources = self.endpoints[0].describe([route.source for route in found])
         pairs = [
-            (route, as_planned(table, planned.get(str(table.name)), partial(self._target_of, route)))
+            (
+                route,
+                as_planned(
+                    table,
+                    planned.get(str(table.name)),
+                    partial(self._target_of, route),
+                    types.get(str(table.name), {}),
+                ),
+            )
             for route, table in zip(found, sources, strict=True)
         ]
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything

@@ -1,16 +1,18 @@
 """Tables whose definition changes while a mover follows them.
 
-Decides what a statement in the log means for its table. Added columns are added to the target, too; any other change
-stops that table, while the others go on.
+Decides what a statement in the log means for its table. Added columns are added to the target, too, and columns that
+can hold more are widened there; any other change stops that table, while the others go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
+from tieout.connectors.protocols.change_log import Retyped
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.connectors.protocols.move import Source, Target, clashing_names
+from tieout.connectors.protocols.move import Source, Target, TypeChanges, clashing_names
 from tieout.connectors.sql.ddl import TABLE, DefaultKind, Structure, plain_default
 from tieout.errors import TieoutError
 from tieout.model.moves import Fence, Transfer
@@ -18,7 +20,9 @@ from tieout.model.positions import Position
 from tieout.model.row_changes import Begin, Redefined
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
+from tieout.model.widening import is_same
 from tieout.move.snapshot_overlap import SnapshotOverlap
+from tieout.move.widened_columns import Incompatible, Widener, judged
 from tieout.tasks.routing import OURS
 
 
@@ -27,8 +31,8 @@ class TableProblem:
     """A table whose changes can't be staged as planned, and why.
 
     `columns`: those that it has in the log now, if they differ from the plan, and `defaults` the values that rows got
-    in new ones, according to the log. `before` is the last position up to which nothing was wrong; `exact`: everything
-    before it can be applied.
+    in new ones, according to the log. `stated`: how a statement at `at` defined columns that are new, or hold more than
+    before. `before` is the last position up to which nothing was wrong; `exact`: everything before it can be applied.
     """
 
     table: TableName
@@ -37,6 +41,8 @@ class TableProblem:
     columns: tuple[str, ...] | None = None
     defaults: Mapping[str, str | None] | None = None
     exact: bool = False
+    stated: tuple[Column, ...] = ()
+    at: Position | None = None
 
 
 class TableProblemFound(Exception):
@@ -48,13 +54,27 @@ class TableProblemFound(Exception):
 
 
 class ColumnsChanged(Exception):
-    """The log has other columns than planned."""
+    """The log has other columns than planned, or columns of another type (`stated`, by a statement at `at`)."""
 
-    def __init__(self, reason: str, columns: tuple[str, ...], defaults: Mapping[str, str | None] | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        columns: tuple[str, ...],
+        defaults: Mapping[str, str | None] | None = None,
+        stated: tuple[Column, ...] = (),
+        at: Position | None = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.columns = columns
         self.defaults = defaults
+        self.stated = stated
+        self.at = at
+
+    def problem(self, table: TableName, before: Position) -> TableProblem:
+        return TableProblem(
+            table, self.reason, before, self.columns, self.defaults, exact=True, stated=self.stated, at=self.at
+        )
 
 
 class TableChanged(Exception):
@@ -71,25 +91,40 @@ def follow(change: Redefined, transaction: Begin, transfer: Transfer, overlap: S
     for gone in change.dropped:
         if gone.lower() in read:
             raise TableChanged(f"{name} no longer has a column {read[gone.lower()]}")
-    for changed in change.changed:
+    changed = [read[each.lower()] for each in change.changed if each.lower() in read]
+    for column in changed:
         # Also for changes before the copy: the table was planned before its log began, perhaps with another type.
-        if changed.lower() in read:
-            raise TableChanged(f"{name}: its column {read[changed.lower()]} was changed, perhaps with its values")
+        reason = f"{name}: its column {column} was changed, perhaps with its values"
+        if overlap.may_be_later_than(transaction):
+            raise TableChanged(f"{reason}, while it was copied")
+        if not _is_followed(transaction, transfer) and (why := judged(change, column, transfer)) is not None:
+            raise TableChanged(f"{reason}: {why}")
     if _lost_key(change, transfer):
         raise TableChanged(f"{name}: the key that identifies its rows was dropped or renamed")
-    _follow_added(change, transaction, transfer, overlap)
+    _follow_columns(change, transaction, transfer, overlap, [] if _is_followed(transaction, transfer) else changed)
 
 
-def _follow_added(change: Redefined, transaction: Begin, transfer: Transfer, overlap: SnapshotOverlap) -> None:
+def _is_followed(transaction: Begin, transfer: Transfer) -> bool:
+    at = transfer.widened_at
+    return at is not None and at.is_same_log(transaction.position) and at.place == transaction.position.place
+
+
+def _follow_columns(
+    change: Redefined, transaction: Begin, transfer: Transfer, overlap: SnapshotOverlap, changed: list[str]
+) -> None:
+    """ColumnsChanged if the table got columns, or if these columns of it were changed."""
     known = {column.lower() for column in transfer.source.column_names}
     added = {column: default for column, default in change.added if column.lower() not in known}
-    if not added:
+    if not added and not changed:
         return
-    reason = f"{transfer.source.name} got a column {next(iter(added))}"
-    if overlap.may_be_later_than(transaction):
+    name = transfer.source.name
+    reason = f"{name} got a column {next(iter(added))}" if added else f"{name}: its column {changed[0]} was changed"
+    if added and overlap.may_be_later_than(transaction):
         # Its chunks were read without the column: values that it had by then are in none of them.
         raise TableChanged(f"{reason} while it was copied")
-    raise ColumnsChanged(reason, (*transfer.source.column_names, *added), added)
+    followed = {each.lower() for each in (*added, *changed)}
+    stated = tuple(column for column in change.stated if column.name.lower() in followed)
+    raise ColumnsChanged(reason, (*transfer.source.column_names, *added), added or None, stated, transaction.position)
 
 
 def _lost_key(change: Redefined, transfer: Transfer) -> bool:
@@ -98,13 +133,9 @@ def _lost_key(change: Redefined, transfer: Transfer) -> bool:
     return bool(transfer.reads.key and keys) and keys <= {name.lower() for name in change.unindexed}
 
 
-class Incompatible(Exception):
-    """A change that a mover can't follow; the message says why."""
-
-
 @dataclass(frozen=True)
 class Adapter:
-    """Adds new columns to the target. `same_engine`: both sides have the same engine."""
+    """Adds new columns to the target, and widens others. `same_engine`: both sides have the same engine."""
 
     source: Source
     target: Target
@@ -112,20 +143,20 @@ class Adapter:
     endpoints: tuple[Endpoint, Endpoint]
     same_engine: bool
 
-    def adapted(
-        self, transfer: Transfer, columns: tuple[str, ...], defaults: Mapping[str, str | None] | None
-    ) -> Transfer:
-        """The transfer of a table that has these columns now. Incompatible unless it only got more columns.
-
-        `defaults` are the values that rows got in new columns, if the log has them.
+    def adapted(self, transfer: Transfer, problem: TableProblem) -> Transfer:
+        """The transfer of a table that has the problem's columns now. Incompatible unless all that it got is more
+        columns, or columns that hold more.
         """
+        columns, defaults = problem.columns or transfer.source.column_names, problem.defaults
         gone = [column.name for column in transfer.reads.source_columns if column.name not in columns]
         if gone:
             raise Incompatible(f"its column {gone[0]} was dropped or renamed")
         try:
             (table,) = self.endpoints[0].describe([transfer.source.name])
+            transfer = self._widened(transfer, table, problem)
             added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
-            if not transfer.takes_more:
+            transfer = replace(transfer, typed=transfer.typed | self._typed(added, problem.stated))
+            if not added or not transfer.takes_more:
                 return replace(transfer, source=_with(transfer.source, added))
             self._add(transfer, table, added, self.source.added_column_values(table, added, defaults))
             (target,) = self.endpoints[1].describe([transfer.target.name])
@@ -144,6 +175,43 @@ class Adapter:
             shape = replace(shape, reads=(*shape.reads, *pairs), cells=(*shape.cells, *places))
         source = _with(transfer.source, added)
         return replace(transfer, source=source, target=target, columns=(*kept, *pairs), shape=shape)
+
+    def _widened(self, transfer: Transfer, table: Table, problem: TableProblem) -> Transfer:
+        known = {name.lower() for name in transfer.source.column_names}
+        stated = [column for column in problem.stated if column.name.lower() in known]
+        if not stated:
+            return transfer
+        widener = Widener(self.source, self.target, self.fence, self.endpoints, self.same_engine)
+        columns = widener.stated(transfer, table, stated)
+        return replace(widener.widened(transfer, table, columns), widened_at=problem.at)
+
+    def by_catalog(self, transfer: Transfer, retyped: Retyped | None) -> Transfer | None:
+        """The transfer with the types that columns have now, by the source's catalog; None if they are as before.
+
+        Incompatible if they do not hold what they held.
+        """
+        try:
+            (table,) = self.endpoints[0].describe([transfer.source.name])
+            widener = Widener(self.source, self.target, self.fence, self.endpoints, self.same_engine)
+            columns = widener.by_catalog(transfer, table, retyped)
+            return widener.widened(transfer, table, columns) if columns else None
+        except TieoutError as error:
+            if error.transient:
+                raise
+            raise Incompatible(str(error)) from None
+
+    def _typed(self, added: list[Column], stated: tuple[Column, ...]) -> set[str]:
+        """The new columns whose type was known when they were added: later statements may have changed it."""
+        if self.source.type_changes is TypeChanges.CATALOG:
+            return {column.name for column in added}
+        known = {column.name: column for column in stated}
+        return {
+            column.name
+            for column in added
+            if column.name in known
+            and is_same(known[column.name].type, column.type)
+            and known[column.name].nullable == column.nullable
+        }
 
     def _added(self, table: Table, name: str) -> Column:
         if name not in table.column_names:
@@ -224,16 +292,35 @@ def _name(line: str) -> str:
     return line[: end + 1]
 
 
-def as_planned(table: Table, planned: tuple[str, ...] | None, target: Callable[[], Table]) -> Table:
-    """A table as it was at the mover's position in the log: without columns that it got since, with those that it lost.
+def as_planned(
+    table: Table,
+    planned: tuple[str, ...] | None,
+    target: Callable[[], Table],
+    types: Mapping[str, Column] = MappingProxyType({}),
+) -> Table:
+    """A table as it was at the mover's position in the log: without columns that it got since, with those that it lost,
+    and with the types that columns had there.
 
-    The log says when they come and go. Only the target knows the type of a dropped column.
+    The log says when they come and go. Only the target knows the type of a dropped column if it is not stored.
     """
+    table = replace(table, columns=tuple(_typed_as(column, types.get(column.name)) for column in table.columns))
     if planned is None or planned == table.column_names:
         return table
     now = {column.name: column for column in table.columns}
     lost = {column.name: column for column in target().columns} if set(planned) - set(now) else {}
     return replace(table, columns=tuple(now.get(name) or lost[name] for name in planned if name in now or name in lost))
+
+
+def _typed_as(column: Column, stored: Column | None) -> Column:
+    if stored is None or stored.generated != column.generated:
+        return column
+    return replace(
+        column,
+        type=stored.type,
+        nullable=stored.nullable,
+        collation=stored.collation,
+        charset=stored.charset,
+    )
 
 
 def _line(structure: Structure, name: str) -> str:

@@ -82,8 +82,7 @@ class StageLogBatch:
         try:
             yield table
         except ColumnsChanged as changed:
-            columns = changed.columns, changed.defaults
-            raise TableProblemFound(TableProblem(table, changed.reason, self._before, *columns, exact=True)) from None
+            raise TableProblemFound(changed.problem(table, self._before)) from None
         except TableChanged as changed:
             raise TableProblemFound(TableProblem(table, str(changed), self._before, exact=True)) from None
         except (UnsupportedError, WriteError) as error:

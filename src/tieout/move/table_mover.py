@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.change_log import ChangeLog, Retyped
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.connectors.protocols.move import Source, StageTable, Target
-from tieout.errors import TieoutError, UnsupportedError, WriteError
+from tieout.connectors.protocols.move import Source, StageTable, Target, TypeCatalog, TypeChanges
+from tieout.errors import TieoutError, UnreachableError, UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.meta.positions import Moves
 from tieout.model.levels import Levels, is_transactional
@@ -30,12 +30,13 @@ from tieout.move.merger import Merger
 from tieout.move.plan import Planner
 from tieout.move.resume import START_OVER, Resume
 from tieout.move.retry import Retry
-from tieout.move.schema_changes import Adapter, Incompatible, TableProblem, TableProblemFound
+from tieout.move.schema_changes import Adapter, TableProblem, TableProblemFound
 from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import StagedLogBatch
 from tieout.move.status import StatusKeeper
 from tieout.move.transformed_rows import run_transformed
+from tieout.move.widened_columns import Incompatible, with_columns
 from tieout.runtime.control import HoldingControl
 from tieout.runtime.dispatch import rate_of_a_task, slots
 from tieout.runtime.throttle import Throttle
@@ -79,6 +80,8 @@ class TableMover:
     transfers: list[Transfer] = field(init=False, default_factory=list)
     late: frozenset[TableName] = field(init=False, default=frozenset())
     """Tables that were created after the task began, or are copied again."""
+    _proving: set[TableName] = field(init=False, default_factory=set)
+    """Tables whose types have changed, and whose rows are about to be compared."""
     _lag_read_at: float = field(init=False, default=0.0)
     _retention_read_at: float = field(init=False, default=0.0)
 
@@ -102,6 +105,7 @@ class TableMover:
         if not self.late:
             self._refuse_if_all_stopped()
         self._begin_log()
+        self._keep_types()
         self.retried(self._start)  # raises for a lost log before a row is copied
         self._read_retention()
         self.status.planned(self.transfers, self._chunks())
@@ -163,6 +167,23 @@ class TableMover:
         assert known is not None
         if known.began is None:
             self.target.progress.begin_at(self.fence, lambda: self.source.begin_log(self.request.task, self._names))
+
+    def _keep_types(self) -> None:
+        """Stores the types of columns once their log has begun, and before a row is copied: from then on the log, or
+        the catalog, says how they change.
+        """
+        progress, task = self.target.progress, self.request.task
+        if self.source.type_changes is TypeChanges.UNSEEN:
+            return
+        stored = progress.planned_types(task)
+        copied = {chunk.table for chunk in progress.chunks(task, self._names) if chunk.held is not None}
+        new = [name for name in self._names if str(name) not in stored and name not in copied]
+        for table in self.endpoints[0].describe(new) if new else ():
+            progress.plan_types(self.fence, table.name, table.columns)
+            stored[str(table.name)] = {column.name: column for column in table.columns}
+        self.transfers = [
+            replace(transfer, typed=frozenset(stored.get(str(transfer.source.name), {}))) for transfer in self.transfers
+        ]
 
     def _chunks(self) -> list[Chunk]:
         known = self.target.progress.chunks(self.request.task, self._names)
@@ -267,7 +288,8 @@ class TableMover:
                     return True
                 self._adapt_or_stop_table(spark, problem)
             except TieoutError as error:
-                retry.wait(error)
+                if not (isinstance(error, WriteError) and self._takes_more_now(spark)):
+                    retry.wait(error)
 
     def _followed(
         self, spark: SparkSession, start: Position, batch_end: Position | None, goal: Position | None
@@ -349,25 +371,107 @@ class TableMover:
             merger.close()
 
     def _adapt_or_stop_table(self, spark: SparkSession, problem: TableProblem) -> None:
-        """Follows added columns from the position where they were added; any other problem stops its table."""
+        """Follows columns from the position where they were added or widened; any other problem stops its table."""
         if problem.exact and not self.follow(spark, problem.before, exact=True):
             return  # the source has another log, which reports it at another position
         found = [transfer for transfer in self.transfers if transfer.source.name == problem.table]
         if not found:
             return  # another problem has stopped it on the way
         (transfer,), reason = found, problem.reason
-        if problem.columns is not None:
-            adapter = Adapter(self.source, self.target, self.fence, self.endpoints, self._same_engine)
-            try:
-                adapted = adapter.adapted(transfer, problem.columns, problem.defaults)
-                self.transfers = [adapted if t is transfer else t for t in self.transfers]
-                columns = adapted.source.column_names
-                self.target.progress.plan_columns(self.fence, problem.table, columns, adapted.target.name)
-                self.target.mark_altered(self.fence, [adapted])
+        try:
+            if problem.columns is not None:
+                self._adapt(transfer, self._adapter.adapted(transfer, problem))
                 return
-            except Incompatible as error:
-                reason = f"{problem.reason}: {error}"
+            if not problem.exact and self._is_widened(spark, transfer):
+                return
+        except Incompatible as error:
+            reason = f"{problem.reason}: {error}"
+        found = [each for each in self.transfers if each.source.name == problem.table]
+        if not found:
+            return
+        (transfer,) = found
         self._stop_table(transfer, reason)
+
+    def _require_equal(self, transfer: Transfer, retyped: Retyped, catalog: TypeCatalog) -> None:
+        try:
+            with catalog.rewritten(transfer, retyped.columns, same_engine=self._same_engine) as lines:
+                unequal = self.target.unequal_rows(self.fence, transfer, lines)
+        except UnsupportedError as error:
+            raise Incompatible(str(error)) from None
+        if unequal:
+            raise Incompatible(f"{unequal:,} of its rows got other values with it")
+
+    @property
+    def _adapter(self) -> Adapter:
+        return Adapter(self.source, self.target, self.fence, self.endpoints, self._same_engine)
+
+    def _is_widened(self, spark: SparkSession, transfer: Transfer) -> bool:
+        """Whether the source's catalog says that columns hold more by now, and the target does so, too, from now on.
+
+        Incompatible if rows may have other values. The target may be widened earlier than the log says: no row changes.
+        """
+        name = transfer.source.name
+        catalog = self.source.type_catalog(self.request.task)
+        if catalog is None or name in self._proving:
+            return False
+        found = self._log.coverage([name])
+        retyped = found.retyped.get(name)
+        if retyped is None and name in found.reasons:
+            return False
+        try:
+            widened = self._adapter.by_catalog(transfer, retyped)
+        finally:
+            if self._log.coverage([name]).retyped.get(name) != retyped:
+                raise UnreachableError(f"{name} is being altered", "the mover looks at it again")
+        if widened is None and retyped is None:
+            return False
+        new = widened or transfer
+        if widened is not None and retyped is not None and retyped.rewritten:
+            new = self._proven(spark, transfer, widened, retyped, catalog)
+        if retyped is not None:
+            catalog.accept(name, retyped)
+            reach("types-accepted")
+        current = next(each for each in self.transfers if each.source.name == name)
+        self._adapt(current, new)
+        return True
+
+    def _proven(
+        self, spark: SparkSession, transfer: Transfer, widened: Transfer, retyped: Retyped, catalog: TypeCatalog
+    ) -> Transfer:
+        """The widened transfer, after the target has reached the change. Incompatible if the change gave rows other
+        values: nothing in the log shows that.
+        """
+        name = transfer.source.name
+        self._proving.add(name)
+        try:
+            self.transfers = [widened if each is transfer else each for each in self.transfers]
+            self.target.mark_altered(self.fence, [widened])
+            self.follow(spark, self._log.now())
+            current = next((each for each in self.transfers if each.source.name == name), None)
+            if current is None:
+                raise Incompatible("it was stopped")
+            self._require_equal(current, retyped, catalog)
+            return current
+        finally:
+            self._proving.discard(name)
+
+    def _adapt(self, transfer: Transfer, adapted: Transfer) -> None:
+        """Goes on with another transfer of a table. Others may go to the same target."""
+        beside = [t for t in self.transfers if t is not transfer and t.target.name == adapted.target.name]
+        new = {id(other): with_columns(other, {}, adapted.target) for other in beside} | {id(transfer): adapted}
+        self.transfers = [new.get(id(each), each) for each in self.transfers]
+        source = adapted.source
+        self.target.progress.plan_columns(self.fence, source.name, source.column_names, adapted.target.name)
+        if adapted.typed:
+            known = [column for column in source.columns if column.name in adapted.typed]
+            self.target.progress.plan_types(self.fence, source.name, known)
+        self.target.mark_altered(self.fence, [adapted])
+
+    def _takes_more_now(self, spark: SparkSession) -> bool:
+        """Whether a value did not fit because the source takes more by now; the target does so, too, from now on."""
+        with suppress(Incompatible):
+            return any(self._is_widened(spark, transfer) for transfer in tuple(self.transfers))
+        return False
 
     def _stop_table(self, transfer: Transfer, reason: str) -> None:
         self.target.progress.stop_table(self.fence, transfer.source.name, reason)
@@ -417,7 +521,8 @@ class TableMover:
         """TableProblemFound if a table has changed in a way that its log does not report."""
         found = self._log.coverage(self._names)
         for table, reason in found.reasons.items():
-            raise TableProblemFound(TableProblem(table, f"{table}: {reason}", applied))
+            if not (table in found.retyped and table in self._proving):
+                raise TableProblemFound(TableProblem(table, f"{table}: {reason}", applied))
         self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]
 
     def _applied(self, staged: StagedLogBatch, not_found: list[RowNotFound]) -> None:

@@ -14,6 +14,7 @@ from tests.faults.moving import workload
 from tests.faults.moving.cases import ALL, DELIVERIES, FEW, PAIRS, Case
 from tests.faults.moving.mover import Mover
 from tests.faults.moving.test_joining_killed import PLACES as JOINING
+from tests.faults.moving.test_widening_killed import PLACES as WIDENING
 from tieout.model.moves import Consistency
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def test_killed(case: Case, pair: tuple[Database, Database], mover: Callable[...
 
 
 def test_no_place_is_left_out() -> None:
-    assert sorted({case.place for case in ALL} | JOINING) == failpoints()
+    assert sorted({case.place for case in ALL} | JOINING | WIDENING) == failpoints()
     assert {case.pair for case in FEW} == {case.pair for case in ALL} == set(PAIRS)
     assert {case.delivery for case in FEW} == set(DELIVERIES)
     assert {case.consistency for case in FEW} == set(Consistency)

@@ -129,7 +129,14 @@ MORE_THAN_IS_TOLD = {
     ),
     "anew": (["ALTER TABLE anew DROP COLUMN a, ADD COLUMN a INT DEFAULT 3"], "no longer has a column a"),
     "later": (["ALTER TABLE later DROP COLUMN a", "ALTER TABLE later ADD COLUMN a INT"], "no longer has a column a"),
-    "wider": (["ALTER TABLE wider MODIFY a BIGINT", "UPDATE wider SET a = 9 WHERE id = 4"], "its column a was changed"),
+    "narrower": (
+        ["ALTER TABLE narrower MODIFY a SMALLINT", "UPDATE narrower SET a = 9 WHERE id = 4"],
+        "smallint may not",
+    ),
+    "words": (["ALTER TABLE words MODIFY a VARCHAR(20)"], "varchar(20) may not hold every value of int"),
+    "back": (["ALTER TABLE back MODIFY a BIGINT", "ALTER TABLE back MODIFY a INT"], "was changed again later"),
+    "pair": (["ALTER TABLE pair MODIFY a BIGINT, MODIFY id INT UNSIGNED"], "its column id was changed, perhaps"),
+    "odd": (["ALTER TABLE odd MODIFY a BIGINT ZEROFILL"], "is not one that a mover understands"),
 }
 """Statements, by the table that they stop, and why."""
 

@@ -56,7 +56,7 @@ def changed(asked: Moving, changes: dict[str, list[str]]) -> dict[str, str]:
 OTHERS = {
     "renamed": (["ALTER TABLE renamed RENAME TO old"], "it was dropped, renamed or recreated"),
     "recreated": (["DROP TABLE recreated", like_one("recreated")], "it was dropped, renamed or recreated"),
-    "wider": (["ALTER TABLE wider ALTER COLUMN a TYPE BIGINT USING a * 100"], "was integer, and is bigint now"),
+    "wider": (["ALTER TABLE wider ALTER COLUMN a TYPE BIGINT USING a + 100"], "was integer, and is bigint now"),
     "away": (
         ["ALTER PUBLICATION {} DROP TABLE away", "ALTER PUBLICATION {} ADD TABLE away"],
         "publication was altered",

@@ -20,13 +20,28 @@ class LogLag:
 
 
 @dataclass(frozen=True, slots=True)
+class Retyped:
+    """Columns of a table that have another type now, according to the catalog.
+
+    `rewritten`: the server may have written the rows again, with other values. `state` is how the source keeps what
+    the table is like now.
+    """
+
+    columns: tuple[str, ...]
+    rewritten: bool
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class LogCoverage:
     """What happened to tables without a trace in the log.
 
-    `reasons`: why some tables can't be followed any more. `remarks`: what users should know about others.
+    `reasons`: why some tables can't be followed any more, unless a change of types is harmless: those are in `retyped`,
+    too. `remarks`: what users should know about others.
     """
 
     reasons: dict[TableName, str] = field(default_factory=dict)
+    retyped: dict[TableName, Retyped] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
 

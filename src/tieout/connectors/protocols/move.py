@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.change_log import ChangeLog, Retyped
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.finish import Catalog, TargetFinish
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
@@ -28,6 +29,9 @@ from tieout.model.positions import Position
 from tieout.model.preflight import Problem, Retention
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
+
+Rewritten = AbstractContextManager[Iterator[bytes]]
+"""Rows in blocks of whole lines, to read inside the block."""
 
 TextOf = Callable[[list[object]], pa.Array]
 """Turns values of one column, as the change log has them, into the text of copy_text."""
@@ -201,17 +205,40 @@ def clashing_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.casefold() in STAGE_COLUMNS]
 
 
+class TypeCatalog(Protocol):
+    """What a source's catalog knows about columns that have another type now (TypeChanges.CATALOG)."""
+
+    def rewritten(self, transfer: Transfer, columns: Sequence[str], *, same_engine: bool) -> Rewritten:
+        """Returns the rows that have not changed since the server wrote all of them again with these columns' types.
+
+        UnsupportedError if it is unknown which rows these are.
+        """
+
+    def accept(self, table: TableName, change: Retyped) -> None:
+        """Records that the change is followed: `ChangeLog.coverage` does not report it again."""
+
+
+class TypeChanges(StrEnum):
+    """How a source reports that a column has another type: with the statement in its log, by its catalog, or never."""
+
+    LOGGED = "logged"
+    CATALOG = "catalog"
+    UNSEEN = "unseen"
+
+
 class Source(Protocol):
     """A source of moves, on the driver.
 
     `keeps_position`: the source remembers the position that was confirmed.
     `logs_generated_columns`: its log has the values of generated columns.
     `level`: the largest unit whose changes the log keeps together.
+    `type_changes`: how a mover learns of them.
     """
 
     keeps_position: bool
     logs_generated_columns: bool
     level: Consistency
+    type_changes: TypeChanges
 
     def problems(self, task: str, tables: Sequence[Table]) -> list[Problem]:
         """Returns everything that prevents a move of these tables, each with its fix. Changes nothing."""
@@ -238,6 +265,12 @@ class Source(Protocol):
 
         `logged` is what the log says about it; None if it says nothing. UnsupportedError if the value is unknown.
         """
+
+    def type_catalog(self, task: str) -> TypeCatalog | None:
+        """Returns what knows about changed types; None unless `type_changes` is CATALOG."""
+
+    def collation_of(self, table: Table) -> str | None:
+        """Returns the collation of text columns whose definition names none; None if the table has no such default."""
 
     def refuses(self, table: Table) -> str | None:
         """Returns why moving the table would lose something; None if it can move."""
@@ -298,6 +331,13 @@ class Target(Protocol):
     def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
         """Returns how CREATE TABLE defines these columns of a table that is described independently of an engine."""
 
+    def widening(self, table: Table, source: Table, names: Mapping[str, str], *, same_engine: bool) -> list[str]:
+        """Returns statements that give columns of a table here the types of the source's columns, and let them take
+        NULL if those do. They change nothing else, and can be run twice. `names`: the source's by the target's.
+
+        UnsupportedError if there is no such type here.
+        """
+
     def missing_types(self, types: Sequence[str]) -> list[str]:
         """Returns those of the types (Structure.needs) that do not exist here."""
 
@@ -348,6 +388,15 @@ class Target(Protocol):
 
     def mark_altered(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
         """Records that the mover itself has altered these tables, so that they do not count as restored."""
+
+    def unequal_rows(self, fence: Fence, transfer: Transfer, lines: Iterable[bytes]) -> int:
+        """Returns how many of these rows of the source have no equal in the target. Changes nothing there.
+
+        Call it only after `make_stages`. The table has a key.
+        """
+
+    def mark_altering(self, fence: Fence, table: TableName) -> None:
+        """Records that the mover is about to alter a table in a way that changes how its rows are written."""
 
     def drop_task(self, fence: Fence) -> None:
         """Removes everything that a task has left on the target, except the target tables."""

@@ -104,6 +104,11 @@ class LastRows:
             for name, now in made.items():
                 self._write(fence.task, name, "made", now)
 
+    def forget(self, fence: Fence, table: TableName) -> None:
+        """Forgets what was applied last to a table whose rows are about to be written in another way."""
+        with self.progress.together(fence):
+            self._write(fence.task, table, "applied", "{}")
+
     def _was_emptied(self, transfer: Transfer, applied: dict[str, Any] | None, copied: int) -> bool:
         """MariaDB has no mark that changes when a table is truncated."""
         filled = copied if applied is None else applied.get("there")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
 from tieout.connectors.sql.session import SqlSession
@@ -16,7 +16,8 @@ from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moves import Chunk, Fence, Held, Lane, LaneProgress, Version
 from tieout.model.positions import Position
-from tieout.model.tables import TableName
+from tieout.model.tables import Column, TableName
+from tieout.model.types import LogicalType, TypeName
 
 if TYPE_CHECKING:
     from tieout.connectors.protocols.move import LaneStep, Merge
@@ -43,10 +44,11 @@ class TaskProgress:
         return self.applied or self.began
 
 
-LAYOUT = 4
+LAYOUT = 5
 """The version of the tables. 1: positions did not name their log, and the end of a batch was not stored.
 
-2: what was applied last was not stored. 3: there were no lanes, and no view of the tables' positions.
+2: what was applied last was not stored. 3: there were no lanes, and no view of the tables' positions. 4: the types of
+the source's columns were not stored.
 """
 _ADDED = {
     "progress": {
@@ -55,7 +57,7 @@ _ADDED = {
         "committed": "BIGINT",
         "batch": "BIGINT NOT NULL DEFAULT 0",
     },
-    "columns": {"target_table": "{long_text}", "follows": "INT NOT NULL DEFAULT 0"},
+    "columns": {"target_table": "{long_text}", "follows": "INT NOT NULL DEFAULT 0", "types": "{long_text}"},
 }
 """Columns that tables of an older version may lack."""
 
@@ -115,7 +117,7 @@ class ProgressTables:
             (
                 "columns",
                 f"{name}, source_table {text} NOT NULL, planned {long_text} NOT NULL, target_table {long_text}, "
-                "follows INT NOT NULL DEFAULT 0, PRIMARY KEY (task, source_table)",
+                f"follows INT NOT NULL DEFAULT 0, types {long_text}, PRIMARY KEY (task, source_table)",
             ),
             (
                 "chunks",
@@ -473,6 +475,21 @@ class ProgressTables:
                     values,
                 )
 
+    def plan_types(self, fence: Fence, source: TableName, columns: Sequence[Column]) -> None:
+        """Stores the types that these columns of a planned table have at the point to which the log was read."""
+        with self.together(fence):
+            self.session.execute(
+                f"UPDATE {self.table('columns')} SET types = %s WHERE task = %s AND source_table = %s",
+                [types_text(columns), fence.task, str(source)],
+            )
+
+    def planned_types(self, task: str) -> dict[str, dict[str, Column]]:
+        """The columns whose types are stored, by table and name, with what belongs to their types."""
+        rows = self.session.rows(
+            f"SELECT source_table, types FROM {self.table('columns')} WHERE task = %s AND types IS NOT NULL", [task]
+        )
+        return {str(name): types_of(types) for name, types in rows}
+
     def mark_following(self, fence: Fence, sources: Sequence[TableName]) -> None:
         """Records that all rows of these tables are at the task's position, or at their lane's, from now on."""
         with self.together(fence):
@@ -677,3 +694,31 @@ def write_chunk(
     commit()
     reach("chunk-after-commit")
     return rows
+
+
+def types_text(columns: Sequence[Column]) -> str:
+    return json.dumps({column.name: [_fields(column), _type_fields(column.type)] for column in columns})
+
+
+def _fields(column: Column) -> list[object]:
+    return [column.nullable, column.generated, column.collation, column.charset]
+
+
+def _type_fields(t: LogicalType) -> list[object]:
+    element = None if t.element is None else _type_fields(t.element)
+    return [t.name, t.native, t.precision, t.scale, t.unsigned, t.values, element, t.engine]
+
+
+def types_of(text: str) -> dict[str, Column]:
+    found = {}
+    for name, ((nullable, generated, collation, charset), fields) in json.loads(text).items():
+        found[name] = Column(
+            name, _type_of(fields), nullable, generated=generated, collation=collation, charset=charset
+        )
+    return found
+
+
+def _type_of(fields: list[Any]) -> LogicalType:
+    name, native, precision, scale, unsigned, values, element, engine = fields
+    inner = None if element is None else _type_of(element)
+    return LogicalType(TypeName(name), native, precision, scale, unsigned, tuple(values), inner, engine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from hashlib import blake2s
@@ -42,6 +42,8 @@ STAYS = f"{KIND} <> {ChangeKind.DELETE:d}"
 _EXACT_KEYS = {TypeName.BOOLEAN, TypeName.INTEGER, TypeName.UUID, TypeName.DATE}
 """Types whose values are equal only if their texts are. A collation, or -0, makes different texts equal."""
 _STAGE_NAME = re.compile(r"(\d+)_[0-9a-f]{12}(?:_[0-9a-z]+)?")
+_AS_STAGED = b"\t1\t0\t1\t\\N\t0\t1\n"
+"""What STAGE_COLUMNS hold for a row that is there, behind the row's own columns."""
 GOES = f"{KIND} = {ChangeKind.DELETE:d}"
 
 
@@ -55,6 +57,8 @@ class SqlTarget(ABC):
     overriding: ClassVar[str] = ""
     """The words in an INSERT that let it write columns that the server numbers by itself."""
     writers: ClassVar[int | None] = None
+    same: ClassVar[str] = "IS NOT DISTINCT FROM"
+    """The operator that is true for equal values, and for two NULLs."""
     shared_lock: ClassVar[str] = ""
     """The SQL behind a SELECT that lets many sessions read the fence at once, and keeps all from changing it."""
 
@@ -88,11 +92,14 @@ class SqlTarget(ABC):
         return {transfer.source.name: self._make_stage(fence, transfer) for transfer in transfers}
 
     def _make_stage(self, fence: Fence, transfer: Transfer) -> StageTable:
-        # Named by epoch: a fenced-off mover drops none of its successor's stages.
-        name = f"{stage_prefix(fence.task)}{fence.epoch}_{_short(str(transfer.source.name))}"
-        stage = StageTable(TableName(self.schema, name), transfer)
+        stage = self._stage_of(fence, transfer)
         self.create_stage(stage)
         return stage
+
+    def _stage_of(self, fence: Fence, transfer: Transfer) -> StageTable:
+        # Named by epoch: a fenced-off mover drops none of its successor's stages.
+        name = f"{stage_prefix(fence.task)}{fence.epoch}_{_short(str(transfer.source.name))}"
+        return StageTable(TableName(self.schema, name), transfer)
 
     def _drop_stages(self, task: str, upto: int | None = None) -> None:
         """Drops the stages of this mover and of earlier ones: another mover may have taken over since."""
@@ -217,6 +224,30 @@ class SqlTarget(ABC):
     def mark_altered(self, fence: Fence, transfers: Sequence[Transfer]) -> None:
         if self._last_rows:
             self._last_rows.mark_altered(fence, transfers)
+
+    def unequal_rows(self, fence: Fence, transfer: Transfer, lines: Iterable[bytes]) -> int:
+        stage = self._stage_of(fence, transfer).of_attempt("same")
+        try:
+            self.loader().stage(stage, (block.replace(b"\n", _AS_STAGED) for block in lines), new=True)
+            equal = " AND ".join(
+                f"{self._exactly(column, 't')} {self.same} {self._exactly(column, 's')}"
+                for column in transfer.target_columns
+            )
+            ((count,),) = self.session.rows(
+                f"SELECT COUNT(*) FROM {self.session.table(stage.name)} s WHERE NOT EXISTS (SELECT 1 FROM "
+                f"{self.session.table(transfer.target.name)} t WHERE {self.same_key(transfer, 't', 's')} AND {equal})"
+            )
+            return int(count)
+        finally:
+            self.drop_stages([stage])
+
+    def _exactly(self, column: Column, row: str) -> str:
+        name = self.session.quote(column.name)
+        return self.exactly(column).replace(name, f"{row}.{name}", 1)
+
+    def mark_altering(self, fence: Fence, table: TableName) -> None:
+        if self._last_rows:
+            self._last_rows.forget(fence, table)
 
     def record(self, fence: Fence, merge: Merge, *, batch: int | None = None) -> None:
         with self.progress.together(fence):
@@ -345,6 +376,9 @@ class SqlTarget(ABC):
 
     @abstractmethod
     def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]: ...
+
+    @abstractmethod
+    def widening(self, table: Table, source: Table, names: Mapping[str, str], *, same_engine: bool) -> list[str]: ...
 
     @abstractmethod
     def missing_types(self, types: Sequence[str]) -> list[str]: ...

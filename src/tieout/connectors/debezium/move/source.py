@@ -11,6 +11,7 @@ from tieout.connectors.debezium import quoting
 from tieout.connectors.debezium.feed.catalog import Catalog, FeedTable, catalog_of
 from tieout.connectors.debezium.feed.log import DebeziumLog, added_value, log_of
 from tieout.connectors.debezium.move.chunks import BEGINNING, DebeziumChunkSource
+from tieout.connectors.protocols.move import TypeChanges
 from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency
@@ -31,6 +32,7 @@ class DebeziumSource:
     logs_generated_columns: ClassVar[bool] = True
     # Events may come again, and nobody knows where a transaction ends: only each row is as it was.
     level: ClassVar[Consistency] = Consistency.ROW
+    type_changes: ClassVar[TypeChanges] = TypeChanges.UNSEEN
 
     url: EndpointUrl
 
@@ -75,6 +77,12 @@ class DebeziumSource:
 
     def retention(self, task: str) -> Retention:
         return Retention(None, None, "the files have to stay as they are as long as the task exists")
+
+    def type_catalog(self, task: str) -> None:
+        """The log itself reports changed types, or there are none."""
+
+    def collation_of(self, table: Table) -> str | None:
+        return None
 
     def refuses(self, table: Table) -> str | None:
         return None if table.key else _NO_KEY

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tieout.connectors.mysql.binlog.column_definitions import stated
 from tieout.connectors.mysql.binlog.ddl_tokens import USUAL, NotCheckable, NotUnderstood, Rules, Word, Words
 from tieout.connectors.mysql.binlog.statements import whole_statement
 from tieout.connectors.mysql.binlog.tables import Wanted
 from tieout.model.row_changes import Redefined
-from tieout.model.tables import TableName
+from tieout.model.tables import Column, TableName
 
 _CONSTRAINTS = frozenset(
     ["INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "CONSTRAINT", "FOREIGN", "CHECK", "PRIMARY"]
@@ -49,6 +50,7 @@ class Alters:
     _added: list[tuple[str, str | None]] = field(default_factory=list)
     _dropped: list[str] = field(default_factory=list)
     _changed: list[str] = field(default_factory=list)
+    _stated: list[Column] = field(default_factory=list)
     _unindexed: list[str] = field(default_factory=list)
     _reason: str | None = None
     _others: list[Redefined] = field(default_factory=list)
@@ -68,6 +70,7 @@ class Alters:
             tuple(self._changed),
             tuple(self._unindexed),
             self._reason,
+            tuple(self._stated),
         )
         yield from self._others
 
@@ -82,13 +85,24 @@ class Alters:
         elif verb in ("MODIFY", "CHANGE"):
             at.skip("COLUMN")
             at.skip("IF", "EXISTS")
-            self._changed.append(at.part())
+            self._change(verb, at)
         elif verb in _OPTIONS:
             self._options(verb, at)
         elif verb == "WITH" and at.key == "VALIDATION":
             pass
         elif verb != "ALTER" and verb not in _SAME_ROWS:
             self._refuse(verb, at)
+
+    def _change(self, verb: str, at: Words) -> None:
+        name = at.part()
+        self._changed.append(name)
+        # A renamed column has no definition of its own name.
+        if verb == "MODIFY" or at.part() == name:
+            self._state(name, at)
+
+    def _state(self, name: str, at: Words) -> None:
+        if (column := stated(name, at)) is not None:
+            self._stated.append(column)
 
     def _add(self, at: Words) -> None:
         if at.key in _CONSTRAINTS or at.key == "PARTITION":
@@ -101,7 +115,9 @@ class Alters:
         columns = at.parts() if at.skip("(") else iter([at])
         for column in columns:
             if column.key not in _CONSTRAINTS:
-                self._added.append((column.part(), _default(column)))
+                name = column.part()
+                self._state(name, column.rest())
+                self._added.append((name, _default(column)))
 
     def _drop(self, at: Words) -> None:
         if at.skip("PRIMARY"):

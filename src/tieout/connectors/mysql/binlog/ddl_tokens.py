@@ -216,6 +216,10 @@ class Words:
             raise NotUnderstood(f"{name} has more parts")
         return name
 
+    def rest(self) -> Words:
+        """The words from here on, to read them twice."""
+        return Words(self._words[self._at :])
+
     def refuse_several(self) -> None:
         """Raises NotUnderstood if another statement follows."""
         if any(word.key == ";" for word in self._words):

@@ -52,7 +52,7 @@ _ELEMENTS = {"inet", "cidr", "macaddr", "macaddr8", "money", "xml", "oid"}
 
 def column_types(table: Table) -> Mapping[str, str] | list[UnsupportedColumn]:
     """A type for each column that holds all its values; or the columns without such a type."""
-    room = _room(table)
+    room = key_room(table)
     types = {column.name: column_type(column, room if column.name in table.key else None) for column in table.columns}
     refused = [kind for kind in types.values() if isinstance(kind, UnsupportedColumn)] + _clashing(table)
     return refused or _narrowed(table, {name: kind for name, kind in types.items() if isinstance(kind, str)})
@@ -135,7 +135,8 @@ def _is_array(t: LogicalType) -> bool:
     return element is not None and (element.name is not TypeName.OPAQUE or element.native in _ELEMENTS)
 
 
-def _room(table: Table) -> int:
+def key_room(table: Table) -> int:
+    """How many bytes each text of a key may have."""
     long = [name for name in table.key if table.column(name).type.name in (*_TEXTUAL, TypeName.BINARY)]
     return (INDEXED_BYTES - _POINTER * (len(table.key) - len(long))) // max(1, len(long))
 
@@ -215,7 +216,7 @@ def structure_of(table: Table, wiring: Wiring) -> Structure | list[UnsupportedCo
 
 def declared(table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
     """How CREATE TABLE defines some columns of a table."""
-    columns, room = [table.column(name) for name in names], _room(table)
+    columns, room = [table.column(name) for name in names], key_room(table)
     types = {column.name: column_type(column, room if column.name in table.key else None) for column in columns}
     refused = [kind for kind in types.values() if isinstance(kind, UnsupportedColumn)]
     refused += [column for column in _clashing(table) if column.column in names]

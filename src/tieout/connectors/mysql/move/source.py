@@ -21,6 +21,7 @@ from tieout.connectors.mysql.move.preflight import source_problems
 from tieout.connectors.mysql.server_kind import ServerKind
 from tieout.connectors.mysql.session import MySQLSession
 from tieout.connectors.protocols.finish import Catalog
+from tieout.connectors.protocols.move import TypeChanges
 from tieout.connectors.sql.ddl import Reference, Structure, Wiring
 from tieout.connectors.sql.selection import Selection
 from tieout.errors import UnsupportedError
@@ -42,6 +43,7 @@ class MySQLSource:
     keeps_position: ClassVar[bool] = False
     logs_generated_columns: ClassVar[bool] = True
     level: ClassVar[Consistency] = Consistency.TRANSACTION
+    type_changes: ClassVar[TypeChanges] = TypeChanges.LOGGED
 
     url: EndpointUrl
     server_kind: ServerKind
@@ -81,6 +83,14 @@ class MySQLSource:
             left = f"the table {WATERMARK_TABLE}" if self._watermarks else None
             return retention_of(global_variables(session, _RETENTION), left)
 
+    def type_catalog(self, task: str) -> None:
+        """The log itself reports changed types, or there are none."""
+
+    def collation_of(self, table: Table) -> str | None:
+        with closing(MySQLSession(self.url)) as session:
+            found = session.rows(_COLLATION, [table.name.schema, table.name.name])
+        return str(found[0][0]) if found else None
+
     def refuses(self, table: Table) -> str | None:
         if table.engine not in TRANSACTIONAL:
             return f"its storage engine is {table.engine}, which has no snapshots: ALTER TABLE … ENGINE = InnoDB"
@@ -117,6 +127,8 @@ class MySQLSource:
             with closing(MySQLSession(self.url)) as session:
                 drop_watermark(session)
 
+
+_COLLATION = "SELECT table_collation FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 
 _NUMBERS = """
 SELECT c.column_name, t.auto_increment FROM information_schema.columns c

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.mysql.move.ddl_from_other_engine import declared, structure_of
+from tieout.connectors.mysql.move.ddl_wider_columns import widening
 from tieout.connectors.mysql.move.finish import MySQLFinish
 from tieout.connectors.mysql.move.loader import CLOCK, TRANSACTIONAL, MySQLLoader, build
 from tieout.connectors.mysql.move.preflight import target_problems
@@ -57,6 +58,7 @@ def open_target(url: EndpointUrl) -> MySQLTarget:
 
 
 class MySQLTarget(SqlTarget):
+    same: ClassVar[str] = "<=>"
     shared_lock: ClassVar[str] = "LOCK IN SHARE MODE"
 
     def __init__(self, url: EndpointUrl) -> None:
@@ -84,6 +86,10 @@ class MySQLTarget(SqlTarget):
 
     def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
         return declared(table, names)
+
+    def widening(self, table: Table, source: Table, names: Mapping[str, str], *, same_engine: bool) -> list[str]:
+        ((_, shown),) = self.session.rows(f"SHOW CREATE TABLE {self.session.table(table.name)}")
+        return [widening(str(shown), table, source, names, same_engine=same_engine)]
 
     def missing_types(self, types: Sequence[str]) -> list[str]:
         return list(types)  # MySQL has no user-defined types

@@ -235,10 +235,10 @@ class PostgresChunkReader:
         # Translated here: otherwise the consumer of the lines would take an error for its own.
         with translated(self.url):
             blocks = copied_lines(self.connection, f"COPY ({statement}) TO STDOUT".encode())
-            yield from blocks if same_engine else map(_in_tab_form, blocks)
+            yield from blocks if same_engine else map(in_tab_form, blocks)
 
 
-def _in_tab_form(block: bytes) -> bytes:
+def in_tab_form(block: bytes) -> bytes:
     """Removes the escapes that only PostgreSQL writes: MySQL reads \\f as f."""
     if b"\\f" not in block and b"\\v" not in block:
         return block

@@ -16,7 +16,9 @@ from tieout.connectors.postgres.move.ddl_same_engine import own_structure
 from tieout.connectors.postgres.move.finish import PostgresFinish
 from tieout.connectors.postgres.move.preflight import log_problems, retention, table_problems
 from tieout.connectors.postgres.move.sequences import wiring
+from tieout.connectors.postgres.move.type_catalog import PostgresTypeCatalog
 from tieout.connectors.postgres.wal import PostgresLog, slot
+from tieout.connectors.protocols.move import TypeChanges
 from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.connectors.sql.selection import Selection
 from tieout.errors import UnsupportedError
@@ -43,6 +45,7 @@ class PostgresSource:
     keeps_position: ClassVar[bool] = True
     logs_generated_columns: ClassVar[bool] = False
     level: ClassVar[Consistency] = Consistency.TRANSACTION
+    type_changes: ClassVar[TypeChanges] = TypeChanges.CATALOG
 
     url: EndpointUrl
 
@@ -75,6 +78,12 @@ class PostgresSource:
     def retention(self, task: str) -> Retention:
         with translated(self.url, OF_SLOTS), connect(self.url, "tieout mover") as connection:
             return retention(connection, _name(task), _name(task))
+
+    def type_catalog(self, task: str) -> PostgresTypeCatalog:
+        return PostgresTypeCatalog(self.url, _name(task))
+
+    def collation_of(self, table: Table) -> str | None:
+        return None
 
     def refuses(self, table: Table) -> str | None:
         return None

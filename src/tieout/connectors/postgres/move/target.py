@@ -10,6 +10,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.move.ddl_from_other_engine import declared, structure_of
+from tieout.connectors.postgres.move.ddl_wider_columns import widening
 from tieout.connectors.postgres.move.finish import PostgresFinish
 from tieout.connectors.postgres.move.loader import CLOCK, SCHEMA, UNSYNCED, PostgresLoader
 from tieout.connectors.postgres.move.preflight import target_problems
@@ -67,6 +68,13 @@ owners AS (
 SELECT quote_ident(r.rolname) FROM owners o JOIN pg_roles r ON r.oid = o.owner
 WHERE NOT r.rolsuper AND r.oid NOT IN (SELECT oid FROM own)"""
 
+# A column's enum, and its collation if that is not the one of its type.
+_KEPT = """
+SELECT a.attname, CASE WHEN t.typtype = 'e' THEN format_type(t.oid, NULL) END,
+  nullif(a.attcollation, t.typcollation)::regcollation::text
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped"""
+
 _INDEXES = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
 # Those of its partitions, too. A column is NULL where an index has an expression.
@@ -123,6 +131,11 @@ class PostgresTarget(SqlTarget):
 
     def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
         return declared(table, names)
+
+    def widening(self, table: Table, source: Table, names: Mapping[str, str], *, same_engine: bool) -> list[str]:
+        quoted = self.session.table(table.name)
+        kept = {name: (enum, collation) for name, enum, collation in self.session.rows(_KEPT, [quoted])}
+        return widening(kept, table, source, names, same_engine=same_engine)
 
     def missing_types(self, types: Sequence[str]) -> list[str]:
         return [name for (name,) in self.session.rows(_LACKING, [list(types)])]

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from tieout.connectors.postgres import quoting
-from tieout.connectors.protocols.change_log import LogCoverage
+from tieout.connectors.protocols.change_log import LogCoverage, Retyped
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
 
@@ -143,12 +143,13 @@ SELECT n.nspname, c.relname, c.oid::int8,
      t.relid::oid, jsonb_build_array(CASE WHEN q.relnamespace = c.relnamespace THEN q.relname ELSE t.relid::text END,
        pg_relation_filenode(t.relid))), '{}')
    FROM pg_partition_tree(c.oid) t JOIN pg_class q ON q.oid = t.relid WHERE t.isleaf AND t.relid <> c.oid),
-  concat_ws('.', p.oid, p.xmin, r.oid, r.xmin)
+  concat_ws('.', p.oid, p.xmin, r.oid, r.xmin), pg_relation_filenode(c.oid)
 FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s"""
 _NOTED = "SELECT obj_description(oid, 'pg_publication') FROM pg_publication WHERE pubname = %s"
 
 _State = dict[str, Any]
+_FACTS = ("oid", "types", "partitions", "published", "file")
 
 
 def note(connection: Any, publication: str) -> None:
@@ -159,6 +160,14 @@ def note(connection: Any, publication: str) -> None:
 def _note(connection: Any, publication: str, states: dict[str, _State]) -> None:
     text = quoting.text(json.dumps(states))
     connection.execute(f"COMMENT ON PUBLICATION {quoting.name(publication)} IS {text}")
+
+
+def accept(connection: Any, publication: str, table: TableName, state: str) -> None:
+    """Records a table's definition as it was read earlier."""
+    with connection.transaction():
+        row = connection.execute(_NOTED, [publication]).fetchone()
+        noted: dict[str, _State] = json.loads((row and row[0]) or "{}")
+        _note(connection, publication, {**noted, str(table): json.loads(state)})
 
 
 def coverage(connection: Any, publication: str, tables: Sequence[TableName]) -> LogCoverage:
@@ -174,6 +183,10 @@ def coverage(connection: Any, publication: str, tables: Sequence[TableName]) -> 
         reason = _reason(before, now.get(table))
         if reason is not None:
             found.reasons[table] = reason
+        elif before is not None and (changed := _changed_types(before, now[table])):
+            found.reasons[table] = next(iter(changed.values()))
+            rewritten = before.get("file") != now[table]["file"] or before["partitions"] != now[table]["partitions"]
+            found.retyped[table] = Retyped(tuple(changed), rewritten, json.dumps(now[table]))
         elif before is not None:
             found.remarks.extend(f"{table}: {remark}" for remark in _remarks(before, now[table]))
     return found
@@ -181,8 +194,8 @@ def coverage(connection: Any, publication: str, tables: Sequence[TableName]) -> 
 
 def _states(connection: Any, publication: str) -> dict[TableName, _State]:
     return {
-        TableName(schema, name): {"oid": oid, "types": types, "partitions": partitions, "published": published}
-        for schema, name, oid, types, partitions, published in connection.execute(_TABLES, [publication]).fetchall()
+        TableName(schema, name): dict(zip(_FACTS, facts, strict=True))
+        for schema, name, *facts in connection.execute(_TABLES, [publication]).fetchall()
     }
 
 
@@ -196,12 +209,18 @@ def _reason(before: _State | None, now: _State | None) -> str | None:
     for partition, (name, _) in before["partitions"].items():
         if partition not in now["partitions"]:
             return f"its partition {name} was detached or dropped"
+    return None
+
+
+def _changed_types(before: _State, now: _State) -> dict[str, str]:
+    """The columns whose types have changed, and how."""
+    found = {}
     for column, (kind, *numbers) in before["types"].items():
         # A dropped column is missing from the log, too. The name of a type depends on the search_path.
         shown, *known = now["types"].get(column, [kind, *numbers])
         if known != numbers:
-            return f"its column {column} was {kind}, and is {shown} now"
-    return None
+            found[column] = f"its column {column} was {kind}, and is {shown} now"
+    return found
 
 
 def _remarks(before: _State, now: _State) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.protocols.move import TypeChanges
 from tieout.connectors.sql.ddl import Structure, Wiring
 from tieout.connectors.sql.selection import Selection
 from tieout.connectors.sqlite.capture import captured_tables
@@ -35,6 +36,7 @@ class SQLiteSource:
     logs_generated_columns: ClassVar[bool] = False
     # What lies between two reads of the file is whole transactions, applied as one.
     level: ClassVar[Consistency] = Consistency.TRANSACTION
+    type_changes: ClassVar[TypeChanges] = TypeChanges.UNSEEN
 
     url: EndpointUrl
 
@@ -69,6 +71,12 @@ class SQLiteSource:
         kept = SQLiteLog(self.url, task).kept()
         left = None if kept is None else "triggers and tables tieout_…"
         return Retention(left, kept, "nothing limits it", warning=warning)
+
+    def type_catalog(self, task: str) -> None:
+        """The log itself reports changed types, or there are none."""
+
+    def collation_of(self, table: Table) -> str | None:
+        return None
 
     def refuses(self, table: Table) -> str | None:
         with translated(self.url), closing(connect(self.url)) as connection:

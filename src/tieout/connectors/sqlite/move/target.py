@@ -58,6 +58,9 @@ class SQLiteTarget(SqlTarget):
     def declared(self, table: Table, names: Sequence[str]) -> Mapping[str, str] | list[UnsupportedColumn]:
         return [UnsupportedColumn(name, _COMPUTED) for name in names]
 
+    def widening(self, table: Table, source: Table, names: Mapping[str, str], *, same_engine: bool) -> list[str]:
+        raise UnsupportedError(f"{table.name}: SQLite does not change the type of a column")
+
     def missing_types(self, types: Sequence[str]) -> list[str]:
         return []  # SQLite accepts any type name
 
