@@ -44,11 +44,11 @@ class TaskProgress:
         return self.applied or self.began
 
 
-LAYOUT = 5
+LAYOUT = 4
 """The version of the tables. 1: positions did not name their log, and the end of a batch was not stored.
 
-2: what was applied last was not stored. 3: there were no lanes, and no view of the tables' positions. 4: the types of
-the source's columns were not stored.
+2: what was applied last was not stored. 3: there were no lanes, no view of the tables' positions, and no types of the
+source's columns.
 """
 _ADDED = {
     "progress": {
