@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import pickle
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
 
@@ -18,7 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.connectors.protocols.move import STAGE_COLUMNS, ChunkSource, Loader, StageTable
-from tieout.errors import SparkFailure, TieoutError
+from tieout.errors import SparkFailure, TieoutError, UnreachableError
 from tieout.failpoints import reach
 from tieout.model.moves import Delivery
 from tieout.model.positions import Position
@@ -30,6 +32,9 @@ from tieout.move.staging import StagedLogBatch, StageLogBatch
 from tieout.move.transformed_rows import staged_by
 from tieout.spark.executor_work import interruptible, job_errors, run_work
 from tieout.spark.stream import Pace, stream_frame
+
+_START_SECONDS = 120.0
+"""In which a stream comes to its first look at the log."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,8 @@ class Follower:
         with tempfile.TemporaryDirectory(prefix="tieout-stream-") as directory:
             with job_errors():
                 query = interruptible(self.spark, lambda: self._start(directory))
-            ended = self._watch(query)
+            ended, begun = self._watch(query), time.monotonic()
+            is_starting, is_stuck = True, False
             try:
                 while not done(self.merger.applied):
                     self._moved.wait(POLL_SECONDS)
@@ -129,10 +135,31 @@ class Follower:
                     if ended.done():
                         ended.result()
                         raise SparkFailure("the stream ended")
+                    is_starting = is_starting and self._is_starting(query)
+                    if is_starting and time.monotonic() - begun > _START_SECONDS:
+                        # Seen when streams were ended and started many times; it would wait for ever.
+                        is_stuck = True
+                        raise UnreachableError("Spark does not start to read the log", "the mover starts it again")
             finally:
                 # Stopping a stream waits for its callback, which may be paused.
                 self._ending.set()
-                interruptible(self.spark, query.stop)
+                self._stop(query, is_stuck=is_stuck)
+
+    def _stop(self, query: StreamingQuery, *, is_stuck: bool) -> None:
+        if not is_stuck:
+            interruptible(self.spark, query.stop)
+            return
+        # Its thread may never end.
+        self.spark.conf.set("spark.sql.streaming.stopTimeout", "10s")
+        with suppress(SparkFailure), job_errors():
+            interruptible(self.spark, query.stop)
+        self.spark.conf.unset("spark.sql.streaming.stopTimeout")
+
+    def _is_starting(self, query: StreamingQuery) -> bool:
+        """Whether the stream has not come to its first look at the log."""
+        with job_errors():
+            status = interruptible(self.spark, lambda: query.status)
+        return str(status["message"]).startswith("Initializing")
 
     def _start(self, directory: str) -> StreamingQuery:
         frame = self.batches.staged(stream_frame(self.spark, self.batches))

@@ -14,11 +14,13 @@ from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import followed, until
 from tieout import api
 from tieout.errors import SparkFailure
-from tieout.move.follow import _staged
+from tieout.move import follow
+from tieout.move.follow import Follower, _staged
 from tieout.spark.executor_work import SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 def test_a_batch_whose_worker_is_killed(spark: SparkSession) -> None:
@@ -63,3 +65,27 @@ def _stream_readers() -> list[int]:
     name = "python_streaming_source_runner"
     command = ["pgrep", "-f", "-P", ",".join(jvm.split()), name]
     return [int(pid) for pid in subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()]
+
+
+@pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+def test_a_stream_that_does_not_start_is_started_again(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
+    moving.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    asked = moving.asking("t", poll_seconds=0.02)
+    asked.run()
+    stopped: list[bool] = []
+    is_starting, stop = Follower._is_starting, Follower._stop
+
+    def keep(follower: Follower, query: StreamingQuery, *, is_stuck: bool) -> None:
+        stopped.append(is_stuck)
+        stop(follower, query, is_stuck=is_stuck)
+
+    monkeypatch.setattr(Follower, "_is_starting", lambda *given: not stopped or is_starting(*given))
+    monkeypatch.setattr(Follower, "_stop", keep)
+    monkeypatch.setattr(follow, "_START_SECONDS", 0.5)
+    with followed(asked):
+        until(lambda: stopped)
+        monkeypatch.setattr(follow, "_START_SECONDS", 120.0)
+        asked.source.execute("INSERT INTO t VALUES (1)")
+        until(lambda: asked.rows("t")[1] == [(1,)])
+    assert stopped[0]
+    assert not stopped[-1]
