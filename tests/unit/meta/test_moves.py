@@ -15,6 +15,7 @@ from tieout.model.documents import move_status_document
 TOLD: dict[str, Any] = {
     "kind": "status",
     "finish": None,
+    "not_found": [],
     "task": "shop",
     "state": "following",
     "message": None,
