@@ -102,9 +102,12 @@ def sqlite_ddl(path: Path) -> str:
 
 
 def mariadb_ddl(database: Database) -> str:
-    """SHOW CREATE of each table, without how far AUTO_INCREMENT has come; then the triggers."""
+    """SHOW CREATE of each table, without how far AUTO_INCREMENT has come; then views by name, and the triggers."""
     sections = []
-    for (name,) in sorted(database.rows("SHOW TABLES")):
+    for name, kind in sorted(database.rows("SHOW FULL TABLES")):
+        if kind == "VIEW":
+            sections.append(f"-- view {name}\n")
+            continue
         ((_, sql),) = database.rows(f"SHOW CREATE TABLE `{name}`")
         sections.append(f"-- table {name}\n{_trimmed(re.sub(r' AUTO_INCREMENT=[0-9]+', '', sql))};\n")
     for name, *_ in sorted(database.rows("SHOW TRIGGERS")):
