@@ -69,13 +69,13 @@ class Resume:
         """Finds the positions of lanes that are ahead in the log that the source has now. LogLostError if they are not
         proven to be in it.
         """
-        ahead = self.target.progress.lanes(self.task)
+        ahead = self.target.lanes.ahead(self.task)
         if ahead:
-            self.target.progress.keep_lanes(self.fence, ahead)
+            self.target.lanes.keep(self.fence, ahead)
         for each in ahead:
             now = self._log.resume(each.applied)
             if now != each.applied:
-                self.target.progress.rebase_lane(self.fence, each.lane, now)
+                self.target.lanes.rebase(self.fence, each.lane, now)
 
     def _after_lost_batch(self, start: Position) -> Position:
         """At-most-once never applies a batch twice that an earlier mover began. It gives up that batch, no other."""
@@ -94,7 +94,7 @@ class Resume:
             )
         self.status.remarks.append(f"changes from {start} to {upto} may be lost: at-most-once")
         self.target.record(self.fence, Merge((), start, upto))
-        self.target.progress.join_lanes(self.fence)
+        self.target.lanes.join(self.fence)
         return upto
 
     def keep_batch(self, after: Position, upto: Position) -> None:

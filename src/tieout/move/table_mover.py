@@ -299,7 +299,7 @@ class TableMover:
         try:
             self._watch(start)
             start = self._level_lanes(spark, start, stages)
-            batch = self.target.progress.join_lanes(self.fence)
+            batch = self.target.lanes.join(self.fence)
             plan = self._lane_plan()
             if batch_end is not None and not start.reaches(batch_end):
                 with self._following(spark, start, stages, plan, batch) as follower:
@@ -327,7 +327,7 @@ class TableMover:
 
         They merge what the lanes ahead have merged, in the same steps, and those merge nothing twice.
         """
-        while ahead := self.target.progress.lanes(self.request.task):
+        while ahead := self.target.lanes.ahead(self.request.task):
             nearest = min(ahead, key=lambda each: each.batch)
             plan = LanePlan.as_stored(self.transfers, ahead)
             with self._following(spark, start, stages, plan, nearest.batch - 1) as follower:

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.failover import own_servers as own
 from tests.integration.failover.cases import goes_on, is_lost
 from tests.integration.failover.tasks import DATABASE, Task
-from tieout.connectors.sql.progress import LAYOUT
+from tieout.connectors.sql.progress_layout import LAYOUT
 from tieout.errors import UnsupportedError
 
 if TYPE_CHECKING:

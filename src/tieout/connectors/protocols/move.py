@@ -17,6 +17,7 @@ from tieout.connectors.protocols.change_log import ChangeLog, Retyped
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.finish import Catalog, TargetFinish
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
+from tieout.connectors.sql.lane_progress import LaneTable
 from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.selection import Selection
 from tieout.errors import MissingObjectError, UnreachableError
@@ -301,6 +302,7 @@ class Target(Protocol):
     """
 
     progress: ProgressTables
+    lanes: LaneTable
     writers: int | None
 
     def level_of(self, table: Table | None) -> TargetLevel:

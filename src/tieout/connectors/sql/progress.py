@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
 from tieout.connectors.sql.session import SqlSession
+from tieout.connectors.sql.stored_types import types_of, types_text
 from tieout.connectors.sql.table_versions import drop_view
-from tieout.errors import EndpointError, FencedError, UnreachableError, UnsupportedError
+from tieout.errors import FencedError, UnreachableError
 from tieout.failpoints import reach
 from tieout.model.keys import Key, KeyRange
-from tieout.model.moves import Chunk, Fence, Held, Lane, LaneProgress, Version
+from tieout.model.moves import Chunk, Fence, Held, Version
 from tieout.model.positions import Position
 from tieout.model.tables import Column, TableName
-from tieout.model.types import LogicalType, TypeName
 
 if TYPE_CHECKING:
-    from tieout.connectors.protocols.move import LaneStep, Merge
+    from tieout.connectors.protocols.move import Merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +44,6 @@ class TaskProgress:
         return self.applied or self.began
 
 
-LAYOUT = 4
-"""The version of the tables. 1: positions did not name their log, and the end of a batch was not stored.
-
-2: what was applied last was not stored. 3: there were no lanes, no view of the tables' positions, and no types of the
-source's columns.
-"""
-_ADDED = {
-    "progress": {
-        "batch_end": "{long_text}",
-        "shown": "{long_text}",
-        "committed": "BIGINT",
-        "batch": "BIGINT NOT NULL DEFAULT 0",
-    },
-    "columns": {"target_table": "{long_text}", "follows": "INT NOT NULL DEFAULT 0", "types": "{long_text}"},
-}
-"""Columns that tables of an older version may lack."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProgressTables:
     """The tables of `schema` that hold progress, through one session. `clock` is SQL for seconds since 1970.
@@ -74,102 +56,6 @@ class ProgressTables:
     schema: str
     clock: str
     turn: str = ""
-
-    # ------------------------------------------------------------------------------------------ the tables
-
-    def create(self, text: str, long_text: str, there: Collection[str]) -> None:
-        """`text` is a type for names, `long_text` one for anything longer; `there` are the tables that exist.
-
-        Upgrades tables of an older version. UnsupportedError if they are of a newer one.
-        """
-        version = self._layout(there)
-        if version == LAYOUT:
-            return
-        name = f"task {text} NOT NULL"
-        for table, columns in (
-            ("fence", f"{name}, epoch BIGINT NOT NULL, owner {long_text} NOT NULL, PRIMARY KEY (task)"),
-            (
-                "progress",
-                f"{name}, heard BIGINT NOT NULL, began {long_text}, applied {long_text}, batch_end {long_text}, "
-                f"shown {long_text}, committed BIGINT, batch BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (task)",
-            ),
-            ("restarts", f"{name}, source_table {text} NOT NULL, PRIMARY KEY (task, source_table)"),
-            (
-                "lanes",
-                f"{name}, lane {text} NOT NULL, target_tables {long_text} NOT NULL, share INT, shares INT NOT NULL, "
-                f"applied {long_text} NOT NULL, shown {long_text} NOT NULL, committed BIGINT, batch BIGINT NOT NULL, "
-                "PRIMARY KEY (task, lane)",
-            ),
-            (
-                "versions",
-                f"{name}, target_table {text} NOT NULL, transaction_id {long_text} NOT NULL, "
-                "committed BIGINT NOT NULL, PRIMARY KEY (task, target_table)",
-            ),
-            (
-                "tables",
-                f"{name}, source_table {text} NOT NULL, target_table {long_text} NOT NULL, step INT NOT NULL, "
-                "PRIMARY KEY (task, source_table)",
-            ),
-            (
-                "stopped",
-                f"{name}, source_table {text} NOT NULL, reason {long_text} NOT NULL, PRIMARY KEY (task, source_table)",
-            ),
-            (
-                "columns",
-                f"{name}, source_table {text} NOT NULL, planned {long_text} NOT NULL, target_table {long_text}, "
-                f"follows INT NOT NULL DEFAULT 0, types {long_text}, PRIMARY KEY (task, source_table)",
-            ),
-            (
-                "chunks",
-                f"{name}, source_table {text} NOT NULL, ordinal INT NOT NULL, low_key {long_text}, "
-                f"high_key {long_text}, held {long_text}, snapshot {long_text}, row_count BIGINT NOT NULL, "
-                "PRIMARY KEY (task, source_table, ordinal)",
-            ),
-            (
-                "last_rows",
-                f"{name}, target_table {text} NOT NULL, made {long_text} NOT NULL, applied {long_text}, "
-                "PRIMARY KEY (task, target_table)",
-            ),
-            (
-                "not_found",
-                f"{name}, target_table {text} NOT NULL, kind {text}, row_key {long_text}, "
-                f"log_position {long_text} NOT NULL, row_count BIGINT NOT NULL",
-            ),
-            (VERSION, "version INT NOT NULL"),
-        ):
-            self.session.execute(f"CREATE TABLE IF NOT EXISTS {self.table(table)} ({columns})")
-        for table, added in _ADDED.items() if version is not None else ():
-            for column, kind in added.items():
-                if not self._has_column(table, column):
-                    line = f"ADD COLUMN {column} {kind.format(long_text=long_text)}"
-                    self.session.execute(f"ALTER TABLE {self.table(table)} {line}")
-        self.session.execute(f"DELETE FROM {self.table(VERSION)}")
-        self.session.execute(f"INSERT INTO {self.table(VERSION)} (version) VALUES ({LAYOUT:d})")
-
-    def _layout(self, there: Collection[str]) -> int | None:
-        """The version of the tables that exist."""
-        if f"{PREFIX}progress" not in there:
-            return None
-        if f"{PREFIX}{VERSION}" not in there:
-            return 1
-        found = self.session.rows(f"SELECT version FROM {self.table(VERSION)}")
-        version = int(found[0][0]) if found else 1
-        if version > LAYOUT:
-            raise UnsupportedError(
-                f"{self.table('progress')} was written by a newer version of Tieout (layout {version})",
-                "use that version",
-            )
-        return version
-
-    def _has_column(self, table: str, column: str) -> bool:
-        """True if the table was created by this version, or an interrupted upgrade has added the column already."""
-        try:
-            self.session.rows(f"SELECT {column} FROM {self.table(table)} WHERE 1 = 0")
-        except EndpointError as error:
-            if error.transient:
-                raise
-            return False
-        return True
 
     def table(self, name: str) -> str:
         return self.session.table(TableName(self.schema, f"{PREFIX}{name}"))
@@ -314,7 +200,7 @@ class ProgressTables:
             f"SELECT 1 FROM {self.table('progress')} WHERE task = %s AND COALESCE(applied, began) = %s",
             [task, after.text],
         ):
-            raise _moved_on(task, after)
+            raise moved_on(task, after)
 
     def _move(self, task: str, after: Position, settings: str, values: Sequence[object]) -> None:
         """Moves on only from where the batch begins: an earlier try may have been committed although its answer was
@@ -325,7 +211,7 @@ class ProgressTables:
             [*values, task, after.text],
         )
         if not changed:
-            raise _moved_on(task, after)
+            raise moved_on(task, after)
 
     def advance(self, task: str, merge: Merge, *, batch: int | None = None) -> None:
         """Moves from where the batch begins to where it ends; UnreachableError if the progress is not there.
@@ -339,9 +225,9 @@ class ProgressTables:
             f"batch_end = NULL, heard = {self.clock}",
             [merge.upto.text, merge.upto.shown, merge.committed, batch],
         )
-        self._write_versions(task, merge.versions)
+        self.write_versions(task, merge.versions)
 
-    def _write_versions(self, task: str, versions: Mapping[TableName, Version]) -> None:
+    def write_versions(self, task: str, versions: Mapping[TableName, Version]) -> None:
         for table, version in versions.items():
             values = [version.transaction, version.at, task, str(table)]
             changed = self.session.execute(
@@ -355,82 +241,6 @@ class ProgressTables:
                     "VALUES (%s, %s, %s, %s)",
                     values,
                 )
-
-    # ------------------------------------------------------------------------------------------- the lanes
-
-    def advance_lane(self, task: str, merge: Merge, step: LaneStep) -> None:
-        """Moves one lane to where the batch ends; UnreachableError if it is not where the step begins.
-
-        Of a lane that is a share, other lanes may write the same tables: their versions come with `advance`.
-        """
-        where, of_lane = "WHERE task = %s AND lane = %s", [task, step.lane.name]
-        found = self.session.rows(f"SELECT applied FROM {self.table('lanes')} {where}", of_lane)
-        if (found[0][0] if found else None) != (None if step.before is None else step.before.text):
-            raise _moved_on(task, step.before or merge.after)
-        values = [merge.upto.text, merge.upto.shown, merge.committed, step.batch]
-        if found:
-            self.session.execute(
-                f"UPDATE {self.table('lanes')} SET applied = %s, shown = %s, committed = %s, batch = %s {where}",
-                [*values, *of_lane],
-            )
-        else:
-            self.session.execute(
-                f"INSERT INTO {self.table('lanes')} (applied, shown, committed, batch, task, lane, target_tables, "
-                "share, shares) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-                [*values, *of_lane, json.dumps(step.lane.tables), step.lane.share, step.lane.shares],
-            )
-        if step.lane.share is None:
-            own = {table: version for table, version in merge.versions.items() if str(table) in step.lane.tables}
-            self._write_versions(task, own)
-
-    def lanes(self, task: str) -> list[LaneProgress]:
-        """The lanes that are ahead of the task: they have merged more of the log than all have."""
-        known = self.read(task)
-        low = None if known is None else known.reached
-        rows = self.session.rows(
-            f"SELECT target_tables, share, shares, applied, batch FROM {self.table('lanes')} WHERE task = %s "
-            "ORDER BY batch, lane",
-            [task],
-        )
-        found = [
-            LaneProgress(
-                Lane(tuple(json.loads(tables)), None if share is None else int(share), int(of)),
-                Position(at),
-                int(batch),
-            )
-            for tables, share, of, at, batch in rows
-        ]
-        # One of another log was proven to be in the log that the source has now; the task's own position is next.
-        return [
-            each for each in found if low is None or not (low.is_same_log(each.applied) and low.reaches(each.applied))
-        ]
-
-    def keep_lanes(self, fence: Fence, ahead: Sequence[LaneProgress]) -> None:
-        """Forgets all lanes but these."""
-        names = {each.lane.name for each in ahead}
-        with self.together(fence):
-            rows = self.session.rows(f"SELECT lane FROM {self.table('lanes')} WHERE task = %s", [fence.task])
-            for (name,) in rows:
-                if name not in names:
-                    self.session.execute(
-                        f"DELETE FROM {self.table('lanes')} WHERE task = %s AND lane = %s", [fence.task, name]
-                    )
-
-    def join_lanes(self, fence: Fence) -> int:
-        """Forgets all lanes: they are where the task is. Returns the number of the last batch that lanes merged."""
-        if self.session.rows(f"SELECT 1 FROM {self.table('lanes')} WHERE task = %s LIMIT 1", [fence.task]):
-            with self.together(fence):
-                self.session.execute(f"DELETE FROM {self.table('lanes')} WHERE task = %s", [fence.task])
-        ((batch,),) = self.session.rows(f"SELECT batch FROM {self.table('progress')} WHERE task = %s", [fence.task])
-        return int(batch)
-
-    def rebase_lane(self, fence: Fence, lane: Lane, now: Position) -> None:
-        """Records the position of a lane in the log that the source has now."""
-        with self.together(fence):
-            self.session.execute(
-                f"UPDATE {self.table('lanes')} SET applied = %s, shown = %s WHERE task = %s AND lane = %s",
-                [now.text, now.shown, fence.task, lane.name],
-            )
 
     def versions(self, task: str) -> dict[str, Version]:
         rows = self.session.rows(
@@ -636,7 +446,7 @@ class ProgressTables:
         return not others
 
 
-def _moved_on(task: str, after: Position) -> UnreachableError:
+def moved_on(task: str, after: Position) -> UnreachableError:
     return UnreachableError(
         f"the progress of the task {task} is no longer at {after}",
         "an earlier try was committed after all, or the target was restored: the mover goes on from there",
@@ -694,31 +504,3 @@ def write_chunk(
     commit()
     reach("chunk-after-commit")
     return rows
-
-
-def types_text(columns: Sequence[Column]) -> str:
-    return json.dumps({column.name: [_fields(column), _type_fields(column.type)] for column in columns})
-
-
-def _fields(column: Column) -> list[object]:
-    return [column.nullable, column.generated, column.collation, column.charset]
-
-
-def _type_fields(t: LogicalType) -> list[object]:
-    element = None if t.element is None else _type_fields(t.element)
-    return [t.name, t.native, t.precision, t.scale, t.unsigned, t.values, element, t.engine]
-
-
-def types_of(text: str) -> dict[str, Column]:
-    found = {}
-    for name, ((nullable, generated, collation, charset), fields) in json.loads(text).items():
-        found[name] = Column(
-            name, _type_of(fields), nullable, generated=generated, collation=collation, charset=charset
-        )
-    return found
-
-
-def _type_of(fields: list[Any]) -> LogicalType:
-    name, native, precision, scale, unsigned, values, element, engine = fields
-    inner = None if element is None else _type_of(element)
-    return LogicalType(TypeName(name), native, precision, scale, unsigned, tuple(values), inner, engine)

@@ -23,6 +23,7 @@ from tieout.connectors.protocols.move import (
 )
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import STAGE
+from tieout.connectors.sql.lane_progress import LaneTable
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.rows_not_found import RowsNotFound
@@ -72,6 +73,7 @@ class SqlTarget(ABC):
     def _open(self) -> None:
         self.session = self._connect()
         self.progress = ProgressTables(self.session, self.schema, self._clock, self._turn)
+        self.lanes = LaneTable(self.progress)
         self._last_rows = self.last_rows()
         self._not_found = RowsNotFound(self.session, self.progress)
 
@@ -142,7 +144,7 @@ class SqlTarget(ABC):
             self.progress.require(task, merge.after, alone=not steps)
         else:
             for step in steps:
-                self.progress.advance_lane(task, merge, step)
+                self.lanes.advance(task, merge, step)
 
     def settle(self, changes: StagedChanges) -> StagedChanges:
         # Before the transaction: nobody else uses this attempt's stage.

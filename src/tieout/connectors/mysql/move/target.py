@@ -17,6 +17,7 @@ from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import TABLE, Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.progress_layout import create_tables
 from tieout.connectors.sql.session import Purpose
 from tieout.connectors.sql.table_versions import create_view
 from tieout.connectors.sql.target import (
@@ -71,7 +72,7 @@ class MySQLTarget(SqlTarget):
         return super().level_of(table)
 
     def prepare(self) -> None:
-        self.progress.create(_NAME, _LONG, self.tables_like(PREFIX))
+        create_tables(self.progress, _NAME, _LONG, self.tables_like(PREFIX))
         # In UTC, whatever the zone of the reader's session is.
         create_view(
             self.session, self.schema, lambda at: f"TIMESTAMPADD(MICROSECOND, {at}, TIMESTAMP'1970-01-01 00:00:00')"

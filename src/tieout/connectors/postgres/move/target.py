@@ -19,6 +19,7 @@ from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
 from tieout.connectors.sql.last_rows import LastRows
+from tieout.connectors.sql.progress_layout import create_tables
 from tieout.connectors.sql.session import SqlSession
 from tieout.connectors.sql.table_versions import create_view
 from tieout.connectors.sql.target import (
@@ -111,7 +112,7 @@ class PostgresTarget(SqlTarget):
     def prepare(self) -> None:
         self.session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         self._require_own_schema()
-        self.progress.create("text", "text", self.tables_like(PREFIX))
+        create_tables(self.progress, "text", "text", self.tables_like(PREFIX))
         create_view(self.session, SCHEMA, lambda at: f"to_timestamp(({at}) / 1e6)", _MAY_READ)
 
     def _require_own_schema(self) -> None:

@@ -10,6 +10,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import Destination, StageTable
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import PREFIX
+from tieout.connectors.sql.progress_layout import create_tables
 from tieout.connectors.sql.table_versions import create_view
 from tieout.connectors.sql.target import (
     COPIES,
@@ -49,7 +50,7 @@ class SQLiteTarget(SqlTarget):
 
     def prepare(self) -> None:
         with self._at_once():
-            self.progress.create("TEXT", "TEXT", self.tables_like(PREFIX))
+            create_tables(self.progress, "TEXT", "TEXT", self.tables_like(PREFIX))
             create_view(self.session, SCHEMA, lambda at: f"strftime('%Y-%m-%d %H:%M:%f', ({at}) / 1e6, 'unixepoch')")
 
     def structure_of(self, table: Table, wiring: Wiring) -> Structure | list[UnsupportedColumn]:
