@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -17,9 +18,9 @@ from tests.faults.kills.movers import Kill
 from tests.faults.kills.places import PAIRS
 from tests.faults.moving.cases import IN_LANES, PLACES, is_reached
 from tests.faults.tasks import values
-from tests.faults.tasks.expressions import Expression
+from tests.faults.tasks.expressions import CONDITION, DECIMAL, INT, TEXT, Expression, coalesced, literal
 from tests.faults.tasks.random_expressions import computations, conditions, shards
-from tests.faults.tasks.task import STAMP, Column, Entry, Task
+from tests.faults.tasks.task import ORIGIN, STAMP, Column, Entry, Task
 
 DELIVERIES = ("exactly-once", "at-least-once", "exactly-once", "at-most-once", "exactly-once", "at-least-once")
 _EXAMPLES = 12
@@ -195,12 +196,23 @@ def _computed(draw: st.DrawFn, entry: Entry, needed: frozenset[str]) -> Entry:
     least = 0 if len(entry.tables) > 1 else 1
     names = draw(st.lists(st.sampled_from(("c1", "Total", "c 3", *free)), min_size=least, max_size=3, unique=True))
     several = _telling(entry, lambda found: len(set(found)) > 1)
-    computed = {name: draw(computations(entry.columns).filter(several)) for name in names}
+    computed = {name: _held(entry, draw(computations(entry.columns).filter(several))) for name in names}
     if len(entry.tables) > 1:
         entry = replace(entry, shard="shard")
         computed["shard"] = draw(shards())
     excluded = draw(st.lists(st.sampled_from(free), unique=True, max_size=2)) if free else []
     return replace(entry, computed=computed, excluded=tuple(name for name in excluded if name not in computed))
+
+
+_NO_NULL = {INT: 0, DECIMAL: Decimal("0.00"), TEXT: "none", CONDITION: False}
+
+
+def _held(entry: Entry, expression: Expression) -> Expression:
+    """What is computed of a key and of a table's name is of the key, if Tieout creates the table: it can't be NULL."""
+    of_key = expression.names & ORIGIN and expression.names <= {*entry.key, *ORIGIN}
+    if entry.exists or not entry.key or not of_key:
+        return expression
+    return coalesced([expression, literal(_NO_NULL[expression.kind], expression.kind)])
 
 
 def _telling(entry: Entry, holds: Callable[[list[Any]], bool]) -> Callable[[Expression], bool]:

@@ -12,7 +12,7 @@ from tests.faults.tasks.expressions import Expression
 STAMP = "s"
 """A column of every source table: which transaction wrote the row, or which row it is, if its table has no key."""
 
-_ORIGIN = {"_table", "_schema"}
+ORIGIN = frozenset({"_table", "_schema"})
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,14 @@ class Entry:
             return ()
         if self.exists:
             return (*self.key, *([self.shard] if self.shard else []))
-        of_key = {*self.key, *_ORIGIN}
-        more = [name for name, text in self.computed.items() if text.names & _ORIGIN and text.names <= of_key]
+        of_key = {*self.key, *ORIGIN}
+        more = [name for name, text in self.computed.items() if text.names & ORIGIN and text.names <= of_key]
         return (*self.key, *more)
 
     @property
     def may_be_emptied(self) -> bool:
         """A mover refuses to empty a table whose rows are told apart by the name of their table."""
-        return not any(text.names & _ORIGIN for text in self.computed.values())
+        return not any(text.names & ORIGIN for text in self.computed.values())
 
     def kind(self, name: str) -> str:
         return next(column.kind for column in self.columns if column.name == name)

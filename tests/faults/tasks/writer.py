@@ -169,11 +169,11 @@ class Writer:
     def _change(self) -> None:
         table = self.chance.choice(list(self._entries))
         there = len(self._current[table])
-        grows = there < self._entries[table].rows * 1.3
+        usual = max(self._entries[table].rows, 40)
         change = self.chance.choice(
             (
-                self._insert if grows else self._delete,
-                self._delete if there > self._entries[table].rows * 0.6 else self._insert,
+                self._insert if there < usual * 1.3 else self._delete,
+                self._delete if there > usual * 0.6 else self._insert,
                 self._update,
                 self._update,
                 self._update,
