@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUICK = (34, 40)
-"""Tasks of `make test`, with filters and merged tables; seconds each."""
+"""Tasks of `make test`, with filters and merged tables. Only one mover of each is killed."""
 TASKS = 30
 
 
@@ -46,6 +47,8 @@ def test_a_task_at_random(
     number: int, request: pytest.FixtureRequest, movers: Movers, spark: SparkSession, tmp_path: Path
 ) -> None:
     task = task_of(number)
+    if number in QUICK:
+        task = replace(task, kills=task.kills[:1])
     given = {name: request.getfixturevalue(name) for name in PAIRS[task.pair] if name != "sqlite"}
     sys.stdout.write(f"{task}\n")
     with played(task, Servers(given), movers, tmp_path / "task") as outcome:
@@ -71,4 +74,4 @@ def _verify(outcome: Played, spark: SparkSession) -> None:
     assert found_of(result) == {fault.entry.target: fault.found}, (fault.words, result.differences)
     if fault.key is not None:
         (difference,) = result.differences
-        assert len(difference.key) == len(fault.key), fault.words
+        assert difference.key.items() >= fault.key.items(), fault.words

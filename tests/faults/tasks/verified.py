@@ -53,12 +53,14 @@ def _name(table: TableResult) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """What was done to a target table, and what a verification has to find: each kind of difference, how often."""
+    """What was done to a target table, and what a verification has to find: how often each kind of difference, and the
+    row's key, if it has one.
+    """
 
     entry: Entry
     words: str
     found: dict[str, int]
-    key: tuple[Any, ...] | None
+    key: dict[str, str] | None
 
 
 def plant(outcome: Played) -> Fault | None:
@@ -90,10 +92,14 @@ class _Planting:
     def table(self) -> str:
         return quoted(self.place.engine, self.entry.target)
 
-    def key(self, row: Image) -> tuple[Any, ...] | None:
+    def key(self, row: Image) -> dict[str, str] | None:
         if not self.entry.key:
             return None
-        return tuple(value for column, value in self.cells(row) if column.name in self.entry.target_key)
+        return {
+            column.name: str(value)
+            for column, value in self.cells(row)
+            if column.name in self.entry.target_key and column.kind in ("int", "text", "day")
+        }
 
     def cells(self, row: Image) -> list[tuple[Column, Any]]:
         return list(zip(self.entry.target_columns, row, strict=True))
@@ -155,7 +161,7 @@ def _changed(at: _Planting) -> Fault | None:
         [written(at.place.engine, column.kind, after), *parameters],
     )
     found = {"changed": 1} if at.entry.key else {"missing": 1, "extra": 1}
-    return Fault(at.entry, f"{column.name} of {at.row} is {after!r}", found, at.key(at.row) if at.entry.key else None)
+    return Fault(at.entry, f"{column.name} of {at.row} is {after!r}", found, at.key(at.row))
 
 
 def _another(kind: str, value: Any) -> Any:
