@@ -71,7 +71,8 @@ def create_sources(place: Place, task: Task) -> None:
     with closing(opened(place)) as connection:
         for entry in task.entries:
             for table in entry.tables:
-                lines = [_line(place.engine, column, entry) for column in entry.columns]
+                types = _TYPES[place.engine]
+                lines = [_line(place.engine, each, entry, entry.key, types[each.kind]) for each in entry.columns]
                 _create(place, connection, table, lines, entry.key)
                 if place.engine == "postgres" and (entry.full or not entry.key):
                     say("postgres", connection, f"ALTER TABLE {quoted('postgres', table)} REPLICA IDENTITY FULL")
@@ -82,8 +83,12 @@ def create_targets(place: Place, task: Task) -> None:
     with closing(opened(place)) as connection:
         for entry in task.entries:
             if entry.exists:
-                lines = [_line(place.engine, column, entry) for column in entry.target_columns]
-                _create(place, connection, entry.target, lines, entry.target_key)
+                key = entry.target_key
+                lines = [
+                    _line(place.engine, each, entry, key, _target_type(place.engine, each, entry))
+                    for each in entry.target_columns
+                ]
+                _create(place, connection, entry.target, lines, key)
 
 
 def _create(place: Place, connection: Any, table: str, lines: list[str], key: Sequence[str]) -> None:
@@ -92,18 +97,17 @@ def _create(place: Place, connection: Any, table: str, lines: list[str], key: Se
     say(place.engine, connection, f"CREATE TABLE {quoted(place.engine, table)} ({', '.join(lines)})")
 
 
-def _line(engine: str, column: Column, entry: Entry) -> str:
-    in_key = column.name in entry.target_key
-    if column.name in entry.computed and column.kind in _COMPUTED:
-        kind = _COMPUTED[column.kind][engine]
-        if in_key:
-            kind = "VARCHAR(60)"
-    else:
-        kind = _TYPES[engine][column.kind]
+def _line(engine: str, column: Column, entry: Entry, key: Sequence[str], kind: str) -> str:
     if engine == "mariadb" and column.kind in ("text", "long"):
-        collation = entry.collation if in_key else _EXACT_COLLATION
+        collation = entry.collation if column.name in key else _EXACT_COLLATION
         kind += f" CHARACTER SET utf8mb4 COLLATE {collation}"
-    return f"{quoted(engine, column.name)} {kind}" + (" NOT NULL" if in_key else "")
+    return f"{quoted(engine, column.name)} {kind}" + (" NOT NULL" if column.name in key else "")
+
+
+def _target_type(engine: str, column: Column, entry: Entry) -> str:
+    if column.name not in entry.computed or column.kind not in _COMPUTED:
+        return _TYPES[engine][column.kind]
+    return "VARCHAR(60)" if column.name in entry.target_key else _COMPUTED[column.kind][engine]
 
 
 def opened(place: Place) -> Any:

@@ -54,8 +54,10 @@ class Evidence:
 def judge(task: Task, seen: Evidence) -> Judgement:
     found = Judgement()
     for table, rows in seen.source.items():
-        if _counted(rows) != _counted(seen.record.now(table)):
-            found.violations.append(f"{table}: the source is not what its writer made of it: the record is wrong")
+        there, recorded = _counted(rows), _counted(seen.record.now(table))
+        if there != recorded:
+            differ = f"it has {_some(there - recorded)} instead of {_some(recorded - there)}"
+            found.violations.append(f"{table}: the record of the writer is wrong, {differ}")
     wanted = expected(task, seen.schema, seen.source)
     for entry in task.entries:
         if task.delivery == "exactly-once" or (task.delivery == "at-least-once" and entry.key):

@@ -52,7 +52,7 @@ def test_a_task_at_random(
     given = {name: request.getfixturevalue(name) for name in PAIRS[task.pair] if name != "sqlite"}
     sys.stdout.write(f"{task}\n")
     with played(task, Servers(given), movers, tmp_path / "task") as outcome:
-        sys.stdout.write(f"{outcome}\n")
+        sys.stdout.write("\n".join([str(outcome), *outcome.violations, ""]))
         assert outcome.violations == []
         # A mover has registered its sources in the session, and is dead: they have to be ours again.
         executor_work._REGISTERED.clear()
