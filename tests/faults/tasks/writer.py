@@ -17,7 +17,8 @@ from tests.faults.kills.places import Place
 from tests.faults.kills.record import BEFORE, Key, Step
 from tests.faults.kills.writer import SESSION, Log, say
 from tests.faults.tasks import values
-from tests.faults.tasks.databases import opened, quoted, written
+from tests.faults.tasks.databases import opened, quoted, schema_of, written
+from tests.faults.tasks.interpreter import image
 from tests.faults.tasks.task import STAMP, Entry, Task
 
 Row = dict[str, Any]
@@ -29,8 +30,7 @@ _CLASHES = (pymysql.err.IntegrityError, psycopg.errors.UniqueViolation, sqlite3.
 """A key that is taken: to a collation, `a` and `A` are one."""
 
 
-_MOST_EMPTIED = 2
-"""Tables would be empty most of the time."""
+_TRIES = 20
 
 
 @dataclass
@@ -62,11 +62,13 @@ class Writer:
     _done: Event = field(default_factory=Event)
     _error: list[BaseException] = field(default_factory=list)
     _numbered: int = 0
-    _emptied: int = 0
+    _empties: bool = False
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.task.seed)
         self._log = Log(self.source.engine)
+        # It hides whatever was wrong in the table before.
+        self._empties = self.task.seed % 3 == 0
         self._entries = {table: entry for entry in self.task.entries for table in entry.tables}
         self._current = {table: {} for table in self._entries}
 
@@ -103,8 +105,10 @@ class Writer:
         if what < 0.01 and (self.source.engine != "postgres" or self.task.batch_bytes >= 100_000):
             self._log.rotate(self._connection)
             return
-        if what < 0.02 and self.may_empty.is_set() and self._emptied < _MOST_EMPTIED and self._empty():
-            return
+        if self._empties and self.may_empty.is_set():
+            self._empties = False
+            if self._empty():
+                return
         count = 80 if what > 0.99 else self.chance.randint(1, 5)
         self._transaction([self._change for _ in range(count)], fails=self.chance.random() < 0.08)
 
@@ -160,7 +164,6 @@ class Writer:
         for key in list(self._current[table]):
             self._changed(table, key, None)
         self._keep(asked)
-        self._emptied += 1
         self._transaction([lambda: self._insert(table) for _ in range(self._entries[table].rows // 2)], fails=False)
         return True
 
@@ -176,7 +179,7 @@ class Writer:
                 self._delete if there > usual * 0.6 else self._insert,
                 self._update,
                 self._update,
-                self._update,
+                self._cross,
                 self._change_key,
             )
         )
@@ -207,6 +210,23 @@ class Writer:
         others = [column for column in entry.columns if column.name not in (*entry.key, STAMP)]
         chosen = self.chance.sample(others, self.chance.randint(min(1, len(others)), len(others)))
         self._replace(table, before, {column.name: values.value(self.chance, column.kind) for column in chosen})
+
+    def _cross(self, table: str) -> None:
+        """An update after which the task's condition holds for a row, if it did not before, or no longer does."""
+        entry, key = self._entries[table], self._any(table)
+        if key is None:
+            return
+        before = self._current[table][key]
+        schema = schema_of(self.source)
+        passes = image(entry, schema, table, before) is not None
+        for _ in range(_TRIES if entry.where else 0):
+            fresh = values.row(self.chance, entry.columns, (), STAMP)
+            changes = {name: value for name, value in fresh.items() if name not in entry.key}
+            stamped = {**before, **changes, STAMP: self.number}
+            if (image(entry, schema, table, stamped) is not None) != passes:
+                self._replace(table, before, changes)
+                return
+        self._update(table)
 
     def _change_key(self, table: str) -> None:
         """Of one row, or two rows change places, by way of a place that is free."""
