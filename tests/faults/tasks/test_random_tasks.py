@@ -36,6 +36,7 @@ def movers(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     found.close()
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "number",
     [
