@@ -94,11 +94,11 @@ def _broken(
     ):
         if numbers and delivery != allowed:
             yield f"transactions {_some(sorted(numbers))} {words}, and the delivery is {delivery}"
-        elif beyond := _beyond([step for step in steps if step.number in numbers], kills, batch):
+        elif beyond := beyond_batches([step for step in steps if step.number in numbers], kills, batch):
             yield f"transactions {_some(beyond)} {words}, which is more than one batch for each kill"
 
 
-def _beyond(steps: Sequence[Step], kills: Sequence[float], batch: int | None) -> list[int]:
+def beyond_batches(steps: Sequence[Step], kills: Sequence[float], batch: int | None) -> list[int]:
     """The transactions that are left when each kill is given the first batch that it can be blamed for."""
     left = sorted(steps, key=lambda step: step.number)
     for killed in sorted(kills):

@@ -66,13 +66,13 @@ class Writer:
         self._pending: dict[tuple[str, Key], Row | None] = {}
         self._copies: Counter[Row] = Counter()
         self._current: dict[str, dict[Key, Row]] = {table: {} for table in self.record.histories}
-        self._log = _Log(self.source.engine)
+        self._log = Log(self.source.engine)
 
     # ------------------------------------------------------------------------------------------------- its life
 
     def start(self) -> None:
         self._connection = self.source.open()
-        ((self.session,),) = say(self.source.engine, self._connection, _SESSION[self.source.engine])
+        ((self.session,),) = say(self.source.engine, self._connection, SESSION[self.source.engine])
         self._fill()
         self._thread = Thread(target=self._run, name="writer")
         self._thread.start()
@@ -297,7 +297,7 @@ _CHANGES: Sequence[Callable[[Writer], None]] = (
     Writer._take_copies,
 )
 
-_SESSION = {"mariadb": "SELECT CONNECTION_ID()", "postgres": "SELECT pg_backend_pid()", "sqlite": "SELECT 0"}
+SESSION = {"mariadb": "SELECT CONNECTION_ID()", "postgres": "SELECT pg_backend_pid()", "sqlite": "SELECT 0"}
 """How a server calls a connection."""
 
 _ONE_COPY = {
@@ -319,7 +319,7 @@ def say(engine: str, connection: Any, statement: str, values: Sequence[Any] = ()
     return rows
 
 
-class _Log:
+class Log:
     """How long a source's log is, in its own bytes; it only grows, over files too."""
 
     def __init__(self, engine: str) -> None:

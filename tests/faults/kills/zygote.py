@@ -13,7 +13,10 @@ import signal
 import sys
 import traceback
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tieout.model.requests import TableRequest
 
 _NEEDED = (
     "pandas",
@@ -85,8 +88,7 @@ def _move(asked: dict[str, Any]) -> dict[str, Any]:
 
     from tieout import api
     from tieout.model.documents import move_status_document
-    from tieout.model.moves import Delivery
-    from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
+    from tieout.model.requests import MoveOptions, MoveRequest
 
     gateway = launch_gateway()
     jvm = gateway.jvm
@@ -98,13 +100,24 @@ def _move(asked: dict[str, Any]) -> dict[str, Any]:
         asked["task"],
         asked["source"],
         asked["target"],
-        tuple(map(TableRequest, asked["tables"])),
-        Delivery(asked["delivery"]),
+        tuple(map(table_request, asked["tables"])),
+        asked["delivery"],
         asked["consistency"],
-        options=MoveOptions(**asked["options"]),
+        MoveOptions(**asked["options"]),
+        target_level=asked.get("target_level"),
     )
     status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"])
     return move_status_document(status)
+
+
+def table_request(asked: str | dict[str, Any]) -> TableRequest:
+    """A table by its name alone, or with all that the task makes of it."""
+    from tieout.model.requests import TableRequest
+
+    if isinstance(asked, str):
+        return TableRequest(asked)
+    expressions = {name: (source, target) for name, (source, target) in asked["expressions"].items()}
+    return TableRequest(**{**asked, "expressions": expressions})
 
 
 def _answer(words: dict[str, Any]) -> None:
