@@ -250,3 +250,16 @@ def test_a_row_that_the_target_lacks_is_kept_with_its_key(moving: Moving) -> Non
         found = asked.run()["not_found"]
         assert [(row["table"], row["kind"], row["key"], row["rows"]) for row in found] == expected
     assert moving.target.rows("SELECT hex(k), v FROM t ORDER BY k") == [("00FF", 2), ("01", 2)]
+
+
+def test_keys_that_only_the_target_considers_equal(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE t (k TEXT PRIMARY KEY, v INT); INSERT INTO t VALUES ('a', 1)")
+    moving.target.execute("CREATE TABLE t (k TEXT COLLATE NOCASE PRIMARY KEY, v INT)")
+    asked = moving.asking("t")
+    asked.run()
+    moving.source.execute("INSERT INTO t VALUES ('A', 2); DELETE FROM t WHERE k = 'A'")
+    asked.run()
+    assert moving.target.rows("SELECT k, v FROM t") == [("a", 1)]
+    moving.source.execute("UPDATE t SET k = 'A'")
+    asked.run()
+    assert moving.target.rows("SELECT k, v FROM t") == [("A", 1)]

@@ -35,6 +35,7 @@ from tieout.connectors.sql.target import (
 )
 from tieout.errors import UnsupportedError
 from tieout.model.levels import TargetLevel
+from tieout.model.moves import Transfer
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import TypeName
@@ -194,6 +195,17 @@ class MySQLTarget(SqlTarget):
             f"SET s.{name} = n.{name}, s.{KEPT} = {rest} WHERE s.{PIECE} = {piece:d} AND {self.is_kept(place)} "
             f"AND n.{STAYS} AND NOT COALESCE({self.is_kept(place, 'n')}, 0)"
         )
+
+    def same_key(self, transfer: Transfer, left: str, right: str) -> str:
+        # To a collation, two different texts may be equal: the change of one row would take another one away. The plain
+        # comparison stays, because only it can use an index.
+        exact = [
+            f"CAST({left}.{name} AS BINARY) = CAST({right}.{name} AS BINARY)"
+            for column in (transfer.target_columns[place] for place in transfer.key)
+            if column.type.name in _BY_BYTES and not (column.collation or "").endswith("nopad_bin")
+            for name in [self.session.quote(column.name)]
+        ]
+        return " AND ".join([super().same_key(transfer, left, right), *exact])
 
     def leave(self) -> None:
         """There is no schema to remove."""

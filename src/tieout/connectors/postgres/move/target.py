@@ -39,6 +39,7 @@ from tieout.errors import AccessError
 from tieout.model.moves import Transfer
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
 
 _TURN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 _LACKING = "SELECT name FROM unnest(%s::text[]) AS wanted(name) WHERE to_regtype(name) IS NULL"
@@ -206,7 +207,14 @@ class PostgresTarget(SqlTarget):
     def same_key(self, transfer: Transfer, left: str, right: str) -> str:
         columns = [transfer.target_columns[place] for place in transfer.key]
         quoted = [(column, self.session.quote(column.name)) for column in columns]
-        return " AND ".join(_DIALECT.compared(c, f"{left}.{name}", "=", f"{right}.{name}") for c, name in quoted)
+        same = [_DIALECT.compared(c, f"{left}.{name}", "=", f"{right}.{name}") for c, name in quoted]
+        # To a nondeterministic collation or to citext, two different texts may be equal.
+        same += [
+            f'{left}.{name}::text = {right}.{name}::text COLLATE "C"'
+            for column, name in quoted
+            if column.type.name is TypeName.TEXT and (column.order is None or column.operators is not None)
+        ]
+        return " AND ".join(same)
 
     def drop_earlier(self, stage: StageTable, than: int | None = None) -> str:
         table, same = self.session.table(stage.name), self.same_key(stage.transfer, "n", "s")

@@ -32,6 +32,7 @@ from tieout.errors import UnsupportedError
 from tieout.model.moves import Fence, Transfer
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import TypeName
 
 _COMPUTED = "an SQLite table keeps the class of each value, and Spark does not know it"
 _FOREIGN = "only SQLite tables can be moved to SQLite"
@@ -154,11 +155,17 @@ class SQLiteTarget(SqlTarget):
         raise _left_out(stage)
 
     def take_away(self, stage: StageTable, share: int | None) -> str:
-        key = self._key(stage.transfer)
-        return (
-            f"DELETE FROM {self.session.table(stage.transfer.target.name)} WHERE ({key}) IN "
-            f"(SELECT {key} FROM {self.session.table(stage.name)} WHERE {of_share(share)})"
-        )
+        key, texts = self._key(stage.transfer), False
+        exact = []
+        for column in (stage.transfer.target_columns[place] for place in stage.transfer.key):
+            is_text = column.type.name in (TypeName.TEXT, TypeName.CHAR)
+            exact.append(self.session.quote(column.name) + (" COLLATE BINARY" if is_text else ""))
+            texts = texts or is_text
+        staged = f"SELECT {key} FROM {self.session.table(stage.name)} WHERE {of_share(share)}"
+        found = f"DELETE FROM {self.session.table(stage.transfer.target.name)} WHERE ({key}) IN ({staged})"
+        # To NOCASE and RTRIM, two different texts may be equal: the change of one row would take another one away. The
+        # plain comparison stays, because only it can use the table's index.
+        return f"{found} AND ({', '.join(exact)}) IN ({staged})" if texts else found
 
     def take_copies(self, stage: StageTable) -> int:
         target, staged = self.session.table(stage.transfer.target.name), self.session.table(stage.name)
