@@ -32,6 +32,10 @@ class TypeName(StrEnum):
     UNKNOWN = "unknown"
 
 
+SPARK_DIGITS = 38
+"""The most digits of Spark's decimals."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogicalType:
     """A type by meaning. `native` is the engine's own spelling, shown to people and never parsed.

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.move import Target
 from tieout.connectors.sql.ddl import TABLE
-from tieout.errors import EndpointError, UnsupportedError
+from tieout.errors import EndpointError, UnsupportedError, UsageError
 from tieout.failpoints import reach
 from tieout.model.levels import Levels
 from tieout.model.moves import Consistency, Delivery, Fence, joining_task
@@ -68,7 +68,7 @@ class Joining:
         main.status.become("following", _words(names))
         try:
             joining.plan(lambda: spark)
-        except UnsupportedError as error:
+        except (UnsupportedError, UsageError) as error:
             for name in names:
                 main.target.progress.stop_table(main.fence, name, str(error))
             self.abandon()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint
+from tieout.errors import UsageError
 from tieout.model.moves import Fence, StoppedTable, Transfer
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Index, Table, TableName
 from tieout.move.create_tables import Session, Step, TableCreator
 from tieout.move.schema_changes import as_planned
 from tieout.tasks.created import key_of_created
+from tieout.tasks.expressions import SHARD_FIX
 from tieout.tasks.routing import Route, routes, transfer_of
+from tieout.tasks.shards import alike_shards
 
 _AWAY = (
     "earlier movers moved it, and the task no longer has it: it was dropped, renamed, left out, or is hidden from "
@@ -48,6 +51,8 @@ class Planner:
         if known is not None and known.began is not None:
             names = [route.source for route in routed if str(route.source) not in planned]
             self.late = [name for name in names if str(name) not in stopped]
+        self._refuse_alike(routed, set(planned))
+        stopped = progress.stopped(task)
         found = [route for route in routed if str(route.source) not in stopped and route.source not in self.late]
         sources = self.endpoints[0].describe([route.source for route in found])
         pairs = [
@@ -68,6 +73,22 @@ class Planner:
             if str(table.name) not in planned:
                 progress.plan_columns(self.fence, table.name, table.column_names, route.target)
         return self._fitted(pairs)
+
+    def _refuse_alike(self, routed: Sequence[Route], planned: Collection[str]) -> None:
+        """Stops a late table whose rows could not be told from those of another table. UsageError if the task has not
+        begun with it.
+        """
+        if self.session is None:
+            return
+        sources = {table.name: table for table in self.endpoints[0].describe([route.source for route in routed])}
+        there = self.endpoints[1].describe(list(dict.fromkeys(route.target for route in routed if route.exists)))
+        targets = {table.name: table for table in there}
+        for name, reason in alike_shards(routed, sources, targets, self.session).items():
+            if name in self.late:
+                self.creator.target.progress.stop_table(self.fence, name, reason)
+                self.late.remove(name)
+            elif str(name) not in planned:
+                raise UsageError(reason, SHARD_FIX)
 
     def _routes(self) -> list[Route]:
         found = routes(*self.endpoints, self.request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Destination, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
-from tieout.errors import TieoutError, UnsupportedError
+from tieout.errors import TieoutError, UnsupportedError, UsageError
 from tieout.model.levels import (
     Levels,
     Promise,
@@ -34,6 +34,7 @@ from tieout.move.plan import as_made
 from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.routing import Route, created_columns, routes, transfer_of
+from tieout.tasks.transforms import changes_by_itself, condition_of
 
 
 @dataclass(frozen=True)
@@ -249,8 +250,21 @@ class MovePreflight:
                 yield Problem(Severity.PREVENTS, promise.refused, self._stronger_than_given(way, levels), table=name)
             elif not way.table.key and levels.delivery is Delivery.AT_LEAST_ONCE:
                 message = "it has no key: if the mover is killed, the last batch of changes may arrive twice"
-                fix = "delivery: exactly-once, or add a primary key"
+                is_given = Delivery.EXACTLY_ONCE in deliveries_of([self._target_level(way)])
+                fix = "delivery: exactly-once, or add a primary key" if is_given else "add a primary key"
                 yield Problem(Severity.NOTE, message, fix, table=name)
+            yield from self._of_functions(way)
+
+    @staticmethod
+    def _of_functions(way: _Way) -> Iterator[Problem]:
+        """Expressions whose values no verification can compute again."""
+        request = way.route.request
+        texts = [text for text, _ in request.expressions.values()]
+        for text in [*texts, *([where] if (where := condition_of(request)) else [])]:
+            with suppress(UsageError):  # another problem says what is wrong with it
+                if function := changes_by_itself(text):
+                    message = f"{text!r}: {function}() returns something else each time, so that it can't be verified"
+                    yield Problem(Severity.NOTE, message, "compute it on the source", table=str(way.table.name))
 
     def _stronger_than_given(self, way: _Way, levels: Levels) -> str:
         """What to write instead."""

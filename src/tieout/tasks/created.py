@@ -37,17 +37,17 @@ def selection_of(request: TableRequest, source: Table, chosen: Sequence[Column],
 
     UsageError if rows could not be identified there, or an expression names a column that the source does not have.
     """
+    expressions = {name: text for name, (text, _) in request.expressions.items()}
+    condition = condition_of(request)
+    for text in [*expressions.values(), *([condition] if condition else [])]:
+        if unknown := unknown_names(text, source):
+            raise UsageError(f"{text!r}: {source.name} has no column {unknown[0]}", "check `columns` and `where`")
     if not (request.columns or request.exclude_columns or request.expressions):
         return None
     replaced = {name.casefold() for name in request.expressions}
     kept = [column.name for column in chosen if column.name.casefold() not in replaced]
     if lost := [name for name in source.key if name not in kept]:
         raise UsageError(f"{source.name}: the key column {lost[0]} must be moved unchanged", "choose it, too")
-    expressions = {name: text for name, (text, _) in request.expressions.items()}
-    condition = condition_of(request)
-    for text in [*expressions.values(), *([condition] if condition else [])]:
-        if unknown := unknown_names(text, source):
-            raise UsageError(f"{text!r}: {source.name} has no column {unknown[0]}", "check `columns` and `where`")
     key = key_of_created(request, source)
     if shared and source.key and key == source.key:
         raise UsageError(

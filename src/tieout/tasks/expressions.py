@@ -6,12 +6,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.model.requests import MoveRequest
+from tieout.errors import UnsupportedError, UsageError
+from tieout.model.moves import TABLE_NAME
+from tieout.model.requests import MoveRequest, TableRequest
+from tieout.model.tables import Table
 from tieout.tasks.routing import routes
-from tieout.tasks.transforms import expressions_of, unknown_in
+from tieout.tasks.shards import alike_shards
+from tieout.tasks.transforms import expressions_of, names_in, renamed_column, unknown_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+SHARD_FIX = f'compute a column of the key that differs for each table: columns: {{shard: "{TABLE_NAME}"}}'
 
 
 def has_expressions(request: MoveRequest) -> bool:
@@ -21,7 +28,9 @@ def has_expressions(request: MoveRequest) -> bool:
 def refuse_wrong_expressions(
     source: Endpoint, target: Endpoint, request: MoveRequest, session: Callable[[], SparkSession]
 ) -> None:
-    """Raises UsageError for the first expression that Spark refuses. Calls `session` only if there is one."""
+    """Raises UsageError for the first expression that Spark refuses, and UnsupportedError for one whose type no new
+    column can have. Calls `session` only if there is an expression.
+    """
     if not has_expressions(request):
         return
     found = routes(source, target, request)
@@ -38,3 +47,30 @@ def refuse_wrong_expressions(
         from tieout.spark.frames.transforms import refuse_wrong
 
         refuse_wrong(session(), alike.values())
+    for route, table in zip(found, tables, strict=True):
+        if not route.exists and not unknown_in(route.request, table):
+            _refuse_types(route.request, table, session)
+
+
+def _refuse_types(request: TableRequest, table: Table, session: Callable[[], SparkSession]) -> None:
+    """Refuses computed columns that a mover could not create."""
+    texts = {name: text for name, (text, _) in request.expressions.items() if renamed_column(text, table) is None}
+    if not texts:
+        return
+    from tieout.spark.frames.computed_types import computed_types
+
+    used = frozenset[str]().union(*map(names_in, texts.values()))
+    for name, found in computed_types(session(), table, texts, used).items():
+        if isinstance(found, str):
+            raise UnsupportedError(f"{table.name}.{name}: {found}", "cast it, or create the target table first")
+
+
+def refuse_alike_shards(
+    source: Endpoint, target: Endpoint, request: MoveRequest, session: Callable[[], SparkSession]
+) -> None:
+    """Raises UsageError for tables that are merged and whose rows could not be told apart."""
+    found = routes(source, target, request)
+    sources = {table.name: table for table in source.describe([route.source for route in found])}
+    there = target.describe(list(dict.fromkeys(route.target for route in found if route.exists)))
+    for reason in alike_shards(found, sources, {table.name: table for table in there}, session).values():
+        raise UsageError(reason, SHARD_FIX)

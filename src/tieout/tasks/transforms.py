@@ -11,7 +11,7 @@ from tieout.errors import UsageError
 from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Shape, Transfer
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table
-from tieout.model.types import LogicalType, TypeName
+from tieout.model.types import SPARK_DIGITS, LogicalType, TypeName
 
 Pairs = Sequence[tuple[Column, Column]]
 _CONSTANT = frozenset({SCHEMA_NAME, TABLE_NAME})
@@ -32,11 +32,54 @@ def names_in(expression: str) -> frozenset[str]:
 
 
 def _parsed(expression: str) -> exp.Expr:
+    """UsageError unless it depends on its row alone: rows are computed batch by batch, and one by one."""
     try:
-        return sqlglot.parse_one(expression, dialect="spark")
+        tree = sqlglot.parse_one(expression, dialect="spark")
     except sqlglot.errors.SqlglotError as error:
         line = str(error).splitlines()[0]
         raise UsageError(f"{expression!r} is not a Spark SQL expression: {line}") from None
+    for kind, what in ((exp.Window, "a window function"), (exp.Query, "a subquery")):
+        if tree.find(kind) is not None:
+            raise UsageError(
+                f"{expression!r} has {what}: its value depends on more than its row",
+                "write an expression over the columns of one row",
+            )
+    return tree
+
+
+_AS_TEXT = {TypeName.INTERVAL, TypeName.BITS, TypeName.TIMETZ}
+
+
+def refuse_texts(expressions: Sequence[str], source: Table) -> None:
+    """UsageError if an expression works with a column whose values Spark has only as texts, other than to cast it: as
+    texts, 9 is more than 10, and 1.5 is not 1.50.
+    """
+    texts = {column.name.casefold(): column for column in source.columns if _has_only_texts(column.type)}
+    for expression in expressions if texts else ():
+        tree = _parsed(expression)
+        for named in tree.find_all(exp.Column):
+            column = texts.get(named.parts[0].name.casefold())
+            if column is None or named is tree.unnest() or _is_cast(named):
+                continue
+            raise UsageError(
+                f"{expression!r}: Spark has no type for {source.name}.{column.name} ({column.type}), and would compare "
+                "its values as texts",
+                f"say what they are: CAST({column.name} AS DECIMAL(38, 10)), or AS STRING",
+            )
+
+
+def _has_only_texts(t: LogicalType) -> bool:
+    if t.name is TypeName.DECIMAL:
+        # Spark's decimals have 38 digits at most, and no more behind the point than they have.
+        return t.precision is None or not 0 <= (t.scale or 0) <= t.precision <= SPARK_DIGITS
+    return t.name in _AS_TEXT or t.native == "money"
+
+
+def _is_cast(named: exp.Expr) -> bool:
+    around = named.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    return isinstance(around, exp.Cast) or (isinstance(around, exp.Is) and isinstance(around.expression, exp.Null))
 
 
 _BY_ITSELF = frozenset(
@@ -96,9 +139,9 @@ def renamed_column(expression: str, source: Table) -> str | None:
 def shaped(plain: Transfer, computed: Sequence[tuple[Column, str]], where: str | None, key: Sequence[str]) -> Transfer:
     """The transfer with its transforms. `key` are the target columns that identify a row."""
     source = plain.source
-    named = frozenset[str]().union(
-        *(names_in(text) for text in [*(e for _, e in computed), *([where] if where else [])])
-    )
+    texts = [*(text for _, text in computed), *([where] if where else [])]
+    refuse_texts(texts, source)
+    named = frozenset[str]().union(*map(names_in, texts))
     used = [column for column in source.columns if column.name.casefold() in named or column.name in source.key]
     reads: list[tuple[Column, Column]] = [(column, column) for column in used]
     cells: list[int | str] = []
@@ -145,6 +188,8 @@ def projection(source: Table, computed: Sequence[tuple[Column, str]], where: str
     texts = [*(text for _, text in computed), *([where] if where else [])]
     try:
         named = frozenset[str]().union(*(names_in(text) for text in texts))
+        _refuse_ambiguous(named, source)
+        refuse_texts(texts, source)
     except UsageError as error:
         raise UsageError(f"{source.name}: {error.message}", error.hint) from None
     used = [column for column in source.columns if column.name.casefold() in named]
@@ -157,6 +202,14 @@ def projection(source: Table, computed: Sequence[tuple[Column, str]], where: str
     )
     columns = tuple((Column(column.name, column.type), column) for column, _ in computed)
     return Transfer(source, source, columns, (), shape)
+
+
+def _refuse_ambiguous(named: frozenset[str], source: Table) -> None:
+    """UsageError if an expression could mean two columns: to Spark, names that differ only by case are the same."""
+    for name in sorted(named):
+        alike = [column.name for column in source.columns if column.name.casefold() == name]
+        if len(alike) > 1:
+            raise UsageError(f"an expression names {name}, and to Spark {' and '.join(alike)} are the same name")
 
 
 def expressions_of(request: TableRequest, source: Table) -> Transfer | None:

@@ -22,7 +22,7 @@ from tieout.model.requests import Meaning, TableRequest, VerifyRequest
 from tieout.model.results import SchemaFinding, Strategy
 from tieout.model.tables import Table
 from tieout.tasks.endpoints import open_any
-from tieout.tasks.expressions import refuse_wrong_expressions
+from tieout.tasks.expressions import refuse_alike_shards, refuse_wrong_expressions
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
 from tieout.verification.parts import can_look_up, parts_of
@@ -163,6 +163,7 @@ def _of_task(
     try:
         if request.meaning is Meaning.MOVED and session is not None:
             refuse_wrong_expressions(source, target, move_request(request), session)
+            refuse_alike_shards(source, target, move_request(request), session)
         return plan_tables(source, target, request, 0, session)
     except TieoutError as error:
         problems.append(as_problem(error, Severity.PREVENTS))

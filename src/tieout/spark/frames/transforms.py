@@ -23,7 +23,7 @@ from tieout.errors import UsageError
 from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Transfer
 from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import TableName
-from tieout.model.types import LogicalType, TypeName
+from tieout.model.types import SPARK_DIGITS, LogicalType, TypeName
 from tieout.spark.errors import complaint, frame_errors
 from tieout.spark.executor_work import cell_name, schema_with
 
@@ -153,7 +153,6 @@ def _refuse_condition(found: StructField, table: TableName, text: str) -> None:
         raise UsageError(said, "correct the condition; it has to be Spark SQL")
 
 
-_LARGEST_DECIMAL = 38
 _INTEGER_BITS = 63
 
 
@@ -171,7 +170,10 @@ def typed(cell: Column, t: LogicalType, *, classed: bool = False) -> Column:
         return fn.concat(fn.regexp_replace(cell, r"\+00$", ""), fn.lit("+00:00")).cast("timestamp")
     if t.name is TypeName.TIME:
         # Engines write 12:00:00.500 with as many zeros as the column has digits, or with none.
-        return fn.regexp_replace(fn.regexp_replace(cell, r"(\.\d*?)0+$", "$1"), r"\.$", "")
+        text = fn.regexp_replace(fn.regexp_replace(cell, r"(\.\d*?)0+$", "$1"), r"\.$", "")
+        # As texts, 9 hours are more than 100, and so are -1.
+        wrong = fn.raise_error(fn.lit("a TIME below 0 or above 99 hours can't be used in an expression")).cast("string")
+        return fn.when(cell.rlike(r"^\d\d:"), text).when(cell.isNotNull(), wrong)
     kind = _spark_type(t)
     if kind is None:
         return cell
@@ -203,7 +205,7 @@ def _spark_type(t: LogicalType) -> str | None:
     if t.name is TypeName.INTEGER:
         bits = (t.precision or 64) + int(t.unsigned) - 1
         return "bigint" if bits <= _INTEGER_BITS else "decimal(20,0)"
-    if t.name is TypeName.DECIMAL and t.precision is not None and t.precision <= _LARGEST_DECIMAL:
+    if t.name is TypeName.DECIMAL and t.precision is not None and t.precision <= SPARK_DIGITS:
         return f"decimal({t.precision},{t.scale or 0})"
     return {
         TypeName.FLOAT32: "float",

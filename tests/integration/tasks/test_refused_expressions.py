@@ -1,0 +1,112 @@
+"""Expressions that would mean something else than they say: preflight and run refuse them before anything is made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.integration.moving.pairs import Moving
+from tests.integration.tasks.tables import by_target, request_of, verified, with_task
+from tests.variants import later
+from tieout import api
+from tieout.errors import TieoutError, UsageError
+from tieout.model.preflight import Severity
+from tieout.model.requests import Meaning, TableRequest
+from tieout.model.results import Verdict
+
+WAYS = pytest.mark.parametrize("moving", ["postgres-mariadb", later("mariadb-postgres")], indirect=True)
+
+OF_NUMBERS = pytest.mark.parametrize("moving", ["mariadb-postgres", later("postgres-postgres")], indirect=True)
+
+
+def refused(moving: Moving, *tables: TableRequest) -> str:
+    """What run says, which preflight says, too. Nothing was created."""
+    moving = with_task(moving, *tables)
+    found = api.preflight(request_of(moving), moving.meta, move=moving.request, spark=moving.spark)
+    problems = [problem.message for problem in found.problems if problem.severity is Severity.PREVENTS]
+    with pytest.raises(TieoutError) as error:
+        moving.run()
+    assert any(error.value.message in problem or problem in error.value.message for problem in problems), problems
+    made = moving.target.rows(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = "
+        + (f"'{moving.target.name}'" if moving.target.server.scheme == "mysql" else "'public'")
+    )
+    assert not [name for (name,) in made if not name.startswith("tieout_")], "a table was created"
+    return error.value.message
+
+
+def numbers(moving: Moving) -> None:
+    """Numbers that Spark's decimals can't hold."""
+    big = "DECIMAL(40,2)" if moving.source.server.scheme == "mysql" else "numeric"
+    moving.source.execute(f"CREATE TABLE o (id INT PRIMARY KEY, a {big}, b {big})")
+    moving.source.execute("INSERT INTO o VALUES (1, 9, 10), (2, 10, 9), (3, 1.5, 1.25), (4, -1, -2)")
+
+
+@OF_NUMBERS
+def test_numbers_are_not_compared_as_texts(moving: Moving) -> None:
+    numbers(moving)
+    words = refused(moving, TableRequest("o", where="a > b"))
+    assert "Spark has no type for" in words
+    assert "would compare its values as texts" in words
+    refused(moving, TableRequest("o", expressions={"most": ("greatest(a, b)", "")}))
+    cast = "CAST(a AS DECIMAL(38, 2)) > CAST(b AS DECIMAL(38, 2)) AND a IS NOT NULL"
+    moving = with_task(moving, TableRequest("o", where=cast))
+    moving.run()
+    assert sorted(moving.target.rows("SELECT id FROM o")) == [(2,), (3,), (4,)]
+    assert by_target(verified(moving))["o"].verdict is Verdict.EQUAL
+
+
+@OF_NUMBERS
+def test_a_verification_alone_refuses_them_too(moving: Moving) -> None:
+    numbers(moving)
+    numbers(replace(moving, source=moving.target))
+    moving = with_task(moving, TableRequest("o", where="a > b"))
+    with pytest.raises(UsageError, match="would compare its values as texts"):
+        api.run_verification(request_of(moving, Meaning.SPARK), spark=moving.spark, meta=moving.meta)
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "condition",
+    ["row_number() OVER (ORDER BY id) <= 3", "id IN (SELECT 1)", "EXISTS (SELECT 1)", "lag(id) OVER (ORDER BY id) = 1"],
+)
+def test_conditions_about_other_rows(moving: Moving, condition: str) -> None:
+    moving.source.execute("CREATE TABLE o (id INT PRIMARY KEY)")
+    assert "its value depends on more than its row" in refused(moving, TableRequest("o", where=condition))
+
+
+@WAYS
+def test_types_that_no_new_column_has(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE o (id INT PRIMARY KEY)")
+    words = refused(moving, TableRequest("o", expressions={"c": ("array(id, id)", "")}))
+    assert "Tieout creates no column for Spark's type array<bigint>" in words
+    assert "has no column other" in refused(moving, TableRequest("o", where="other.id = 1"))
+
+
+@WAYS
+def test_shards_that_could_not_be_told_apart(moving: Moving) -> None:
+    for name in ("o_a", "o_y"):
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT)")
+    tables = [TableRequest(name, "o", expressions={"shard": ("substr(_table, 1, 2)", "")}) for name in ("o_a", "o_y")]
+    words = refused(moving, *tables)
+    assert "could not be distinguished" in words
+    assert "both have shard = o_" in words
+    tables = [replace(table, expressions={"shard": ("concat(_table, id)", "")}) for table in tables]
+    assert "no column of its key is computed from _table or _schema alone" in refused(moving, *tables)
+
+
+@WAYS
+def test_a_late_shard_that_could_not_be_told_apart_is_stopped(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE o_a1 (id INT PRIMARY KEY)")
+    moving.source.execute("CREATE TABLE o_b1 (id INT PRIMARY KEY)")
+    moving.source.execute("INSERT INTO o_a1 VALUES (1)")
+    moving = with_task(moving, TableRequest("o_*", "o", expressions={"shard": ("substr(_table, 3, 1)", "")}))
+    moving.run()
+    moving.source.execute("CREATE TABLE o_a2 (id INT PRIMARY KEY)")
+    moving.source.execute("INSERT INTO o_a2 VALUES (1)")
+    status = moving.run()
+    stopped = {table["source"].split(".")[1]: table["stopped"] for table in status["tables"]}
+    assert "both have shard = a" in stopped["o_a2"]
+    assert (stopped["o_a1"], stopped["o_b1"]) == (None, None)
+    assert moving.target.rows("SELECT shard, id FROM o") == [("a", 1)]
