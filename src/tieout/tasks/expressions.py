@@ -68,7 +68,7 @@ def _refuse_types(request: TableRequest, table: Table, session: Callable[[], Spa
 def refuse_alike_shards(
     source: Endpoint, target: Endpoint, request: MoveRequest, session: Callable[[], SparkSession]
 ) -> None:
-    """Raises UsageError for tables that are merged and whose rows could not be told apart."""
+    """Raises UsageError for tables that are merged and whose rows could not be distinguished."""
     found = routes(source, target, request)
     sources = {table.name: table for table in source.describe([route.source for route in found])}
     there = target.describe(list(dict.fromkeys(route.target for route in found if route.exists)))

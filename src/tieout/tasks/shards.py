@@ -1,4 +1,4 @@
-"""Tables that are merged into one: the key has to tell which of them a row came from."""
+"""Tables that are merged into one: the key has to show which of them a row came from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def alike_shards(
     targets: Mapping[TableName, Table],
     session: Callable[[], SparkSession],
 ) -> dict[TableName, str]:
-    """The source tables whose rows could not be told from those of another one that goes to the same table, and why.
+    """The source tables whose rows could not be distinguished from those of another one that goes to the same table, and
+    why.
 
     `sources` and `targets` are those that exist. Calls `session` only if there are merged tables.
     """
@@ -43,7 +44,7 @@ def alike_shards(
             if not sources[route.source].key:
                 continue  # its rows are found by all of their values
             try:
-                texts = _telling(route, sources[route.source], targets.get(target))
+                texts = _distinguishing(route, sources[route.source], targets.get(target))
             except UsageError:
                 continue  # it lacks a column: whoever plans it says so
             if not texts:
@@ -62,7 +63,7 @@ def alike_shards(
     return refused
 
 
-def _telling(route: Route, source: Table, target: Table | None) -> dict[str, str]:
+def _distinguishing(route: Route, source: Table, target: Table | None) -> dict[str, str]:
     """The columns of the target's key that only the name of the table decides, with their expressions."""
     request = route.request
     if target is None:
