@@ -75,7 +75,7 @@ class Planner:
         return self._fitted(pairs)
 
     def _refuse_alike(self, routed: Sequence[Route], planned: Collection[str]) -> None:
-        """Stops a late table whose rows could not be distinguished from those of another table. UsageError if the task has not
+        """Stops a late table whose rows could not be distinguished from another table's. UsageError if the task has not
         begun with it.
         """
         if self.session is None:

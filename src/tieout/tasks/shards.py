@@ -26,7 +26,7 @@ def alike_shards(
     targets: Mapping[TableName, Table],
     session: Callable[[], SparkSession],
 ) -> dict[TableName, str]:
-    """The source tables whose rows could not be distinguished from those of another one that goes to the same table, and
+    """The source tables whose rows could not be distinguished from those of another that goes to the same table, and
     why.
 
     `sources` and `targets` are those that exist. Calls `session` only if there are merged tables.
