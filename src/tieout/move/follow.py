@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,8 +30,9 @@ from tieout.move.schema_changes import TableProblem, TableProblemFound
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import StagedLogBatch, StageLogBatch
 from tieout.move.transformed_rows import staged_by
+from tieout.spark.errors import ExpressionFailure
 from tieout.spark.executor_work import interruptible, job_errors, run_work
-from tieout.spark.stream import Pace, stream_frame
+from tieout.spark.stream import MOST_TIMES, Pace, stream_frame
 
 _START_SECONDS = 120.0
 """In which a stream comes to its first look at the log."""
@@ -111,12 +112,43 @@ class Follower:
         self.merger.wait()
 
     def _staged_up_to(self, after: Position, upto: Position) -> StagedLogBatch:
-        work = [[self.batches.work(after, upto)]]
-        ((outcome,),) = run_work(self.spark, work, cells=self.batches.cells, then=self.batches.staged)
-        return _whole(outcome.only())
+        try:
+            return _whole(self._stage(self.batches, after, upto))
+        except ExpressionFailure as failure:
+            self.merger.wait()
+            raise self._of_table(failure, after, upto) from None
+
+    def _stage(self, batches: LogBatches, after: Position, upto: Position) -> StagedLogBatch | TableProblem:
+        work = [[batches.work(after, upto)]]
+        ((outcome,),) = run_work(self.spark, work, cells=batches.cells, then=batches.staged)
+        staged: StagedLogBatch | TableProblem = outcome.only()
+        return staged
+
+    def _of_table(self, failure: ExpressionFailure, after: Position, upto: Position) -> Exception:
+        """The problem of the table whose expression fails: each is staged once more, alone. If none fails again, the
+        failure itself. Nobody merges what is staged here.
+        """
+        for name, stage in self.batches.stages.items():
+            if stage.transfer.shape is not None:
+                try:
+                    self._stage(replace(self.batches, stages={name: stage}), after, upto)
+                except ExpressionFailure as again:
+                    return TableProblemFound(TableProblem(name, str(again.of_table(name)), after))
+        return failure
 
     def run(self, done: Callable[[Position], bool]) -> None:
-        """Returns when `done` returns true for the position that was applied last. Errors are TieoutErrors."""
+        """Returns when `done` returns true for the position that was applied last. Errors are TieoutErrors, and
+        TableProblemFound.
+        """
+        try:
+            self._run(done)
+        except ExpressionFailure as failure:
+            self.merger.wait()
+            after, most = self.merger.applied, self.batches.batch_bytes * MOST_TIMES
+            ends = self.batches.log.ends(after, most, 1)  # it may have been as large a batch as that
+            raise (self._of_table(failure, after, ends[-1]) if ends else failure) from None
+
+    def _run(self, done: Callable[[Position], bool]) -> None:
         # Imported here: Spark's processes load this file for LogBatches, and must not load the meta store.
         from tieout.runtime.control import POLL_SECONDS
 

@@ -40,6 +40,7 @@ from tieout.move.widened_columns import Incompatible, with_columns
 from tieout.runtime.control import HoldingControl
 from tieout.runtime.dispatch import rate_of_a_task, slots
 from tieout.runtime.throttle import Throttle
+from tieout.spark.errors import ExpressionFailure
 
 _LAG_SECONDS = 2.0
 _RETENTION_SECONDS = 60.0
@@ -251,9 +252,11 @@ class TableMover:
             self.control.hold()
 
         def failed(piece: CopyChunk, error: TieoutError) -> bool:
-            """A table whose rows don't fit is stopped, and the others go on; the last one ends the move."""
+            """A table whose rows don't fit, or can't be computed, is stopped, and the others go on; the last one ends
+            the move.
+            """
             is_last = len(self.transfers) == 1 and self.only is None
-            if is_last or not isinstance(error, WriteError | UnsupportedError):
+            if is_last or not isinstance(error, WriteError | UnsupportedError | ExpressionFailure):
                 return False
             self._stop_table(piece.transfer, str(error))
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
@@ -21,6 +22,7 @@ from tieout.model.tables import TableName
 from tieout.move.schema_changes import TableProblem
 from tieout.move.snapshot import ChunkCopied, CopyChunk
 from tieout.move.staging import StagedLogBatch
+from tieout.spark.errors import ExpressionFailure
 from tieout.spark.executor_work import SCHEMA, Cells, Outcome, map_batches, run_work
 from tieout.spark.frames.transforms import TransformedRows, result_batch, transformed, transformed_items
 
@@ -57,7 +59,29 @@ class ReadChunk:
 
 
 def run_transformed(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
-    """Copies chunks through Spark, which transforms their rows: each of them in one task."""
+    """Copies chunks through Spark, which transforms their rows: each of them in one task.
+
+    A row whose expression fails ends the job for all tables; then each table is copied alone, to see which one fails.
+    """
+    try:
+        return _run_together(spark, work)
+    except ExpressionFailure:
+        outcomes: dict[int, Outcome] = {}
+        for table in dict.fromkeys(piece.chunk.table for piece in work):
+            own = {n: piece for n, piece in enumerate(work) if piece.chunk.table == table}
+            outcomes.update(zip(own, _run_alone(spark, list(own.values())), strict=True))
+        return [outcomes[n] for n in range(len(work))]
+
+
+def _run_alone(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
+    """Copies chunks of one table. If one of its expressions fails, that is the outcome of all of them."""
+    try:
+        return _run_together(spark, work)
+    except ExpressionFailure as failure:
+        return [Outcome((), failure.of_table(piece.chunk.table)) for piece in work]
+
+
+def _run_together(spark: SparkSession, work: Sequence[CopyChunk]) -> list[Outcome]:
     transfers = list(dict.fromkeys(piece.transfer for piece in work))
     pieces = [ReadChunk(n, piece, transfers.index(piece.transfer)) for n, piece in enumerate(work)]
     load = LoadTransformed(work[0].loader, work[0].fence, [(piece.transfer, piece.chunk) for piece in work])
@@ -87,7 +111,9 @@ class LoadTransformed:
             transfer, chunk = self.chunks[item.number]
             try:
                 with kept_open():
-                    rows = self.loader.load_chunk(self.fence, transfer, chunk, item.held, _passed(items))
+                    lines = _passed(items)
+                    rows = self.loader.load_chunk(self.fence, transfer, chunk, item.held, lines)
+                    deque(lines, maxlen=0)  # a chunk that is there already: nobody has read them
                 yield result_batch(work, ChunkCopied(rows, 0.0))
             except TieoutError as error:
                 yield result_batch(work, error)

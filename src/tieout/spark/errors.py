@@ -12,12 +12,20 @@ from pyspark.errors import PySparkException
 
 from tieout.errors import MissingObjectError, ReadError, SparkFailure, TieoutError, UnsupportedError, UsageError
 from tieout.model.server_words import are_hidden, told
+from tieout.model.tables import TableName
+
+JOB_FAILED = "a Spark job failed: "
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_.]+)?\] *(.*)")
 _OF_THE_QUERY = ("PARSE_SYNTAX_ERROR", "UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE", "TABLE_OR_VIEW_NOT_FOUND")
 _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\].*?version: (\d+\.\d+)")
 _NO_MODULE = re.compile(r"^\s*ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+_SQLSTATE = re.compile(r"SQLSTATE: (\w{5})")
+_OF_VALUES = ("0A", "21", "22", "39", "42", "54", "P0")
+"""Classes of SQLSTATE that an expression gets for a value; lost processes and lack of memory have others, or none."""
+_ADVICE = re.compile(r"\s*\bIf [^.]*spark\.sql\.ansi\.enabled[^.]*\.")
+"""Spark's advice to turn ANSI mode off. Then wrong values would take the place of the error."""
 _FILE = re.compile(r"reading file (\S+?)\.?(?:\s|$)")
 
 _KNOWN: dict[str, tuple[type[TieoutError], str, str]] = {
@@ -31,6 +39,17 @@ _KNOWN: dict[str, tuple[type[TieoutError], str, str]] = {
         "start it with the package that can, such as spark.jars.packages=io.delta:delta-spark_2.13:4.0.0",
     ),
 }
+
+
+class ExpressionFailure(SparkFailure):
+    """A Spark job failed because it can't compute an expression for a value of some row."""
+
+    def of_table(self, table: TableName) -> ExpressionFailure:
+        """The same, about a table whose filter or columns it computes."""
+        return ExpressionFailure(
+            f"{table}: its filter or a computed column failed: {self.message.removeprefix(JOB_FAILED)}",
+            "correct the row, or an expression that should allow for it",
+        )
 
 
 @contextmanager
@@ -61,6 +80,33 @@ def worker_error(text: str) -> SparkFailure | None:
     if program := _NO_PROGRAM.search(text):
         return SparkFailure(f"Spark can't start its Python processes: can't run {program[1]}", remedy)
     return None
+
+
+def job_failure(error: Exception) -> SparkFailure:
+    """An error of a Spark job, in one line."""
+    if fault := worker_error(str(error)):
+        return fault
+    # The last line of a Python traceback names the error; Java's frames ("at …withInternalError…") name nothing.
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("at ")]
+    line = next((line for line in reversed(lines) if "Error" in line), lines[0] if lines else type(error).__name__)
+    if not _is_of_values(error):
+        return SparkFailure(JOB_FAILED + said(error, line[:300]), log_hint())
+    line = next((found[0] for each in lines if (found := _CONDITION.search(each))), line)
+    return ExpressionFailure(JOB_FAILED + said(error, without_advice(line)[:300]), log_hint())
+
+
+def _is_of_values(error: Exception) -> bool:
+    if isinstance(error, PySparkException):
+        state = error.getSqlState()
+    else:
+        # Some reach Python as Java's own error.
+        found = _SQLSTATE.search(str(error))
+        state = found[1] if found else None
+    return state is not None and state.startswith(_OF_VALUES)
+
+
+def without_advice(line: str) -> str:
+    return _ADVICE.sub("", line)
 
 
 def _translated(what: str, error: Exception) -> TieoutError:
@@ -114,7 +160,7 @@ def _line(text: str, conditions: dict[str, str]) -> str:
     """Spark's complaint in one line."""
     if conditions:
         name, message = next(iter(conditions.items()))
-        return message.partition(" SQLSTATE")[0].strip()[:300] or name
+        return without_advice(message).partition(" SQLSTATE")[0].strip()[:300] or name
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lost = next((line for line in lines if "most recent failure" in line), None)
     if lost is not None:

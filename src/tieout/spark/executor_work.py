@@ -30,7 +30,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from tieout.connectors.sql.connection_cache import kept_open
 from tieout.errors import SparkFailure, TieoutError
 from tieout.model.server_words import are_hidden, hidden, told
-from tieout.spark.errors import log_hint, said, worker_error
+from tieout.spark.errors import job_failure
 
 SCHEMA = "work long, bucket int, payload binary"
 _CELLS = "cells"
@@ -115,18 +115,11 @@ def work_frame(spark: SparkSession, partitions: Sequence[Sequence[Work]], cells:
 
 @contextmanager
 def job_errors() -> Iterator[None]:
-    """Turns errors of a Spark job inside into a SparkFailure of one line."""
+    """Turns errors of a Spark job inside into a SparkFailure of one line: an ExpressionFailure if values caused it."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        if fault := worker_error(str(error)):
-            raise fault from None
-        # The last line of a Python traceback names the error; Java's frames ("at …withInternalError…") name nothing.
-        lines = [
-            line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("at ")
-        ]
-        line = next((line for line in reversed(lines) if "Error" in line), lines[0] if lines else type(error).__name__)
-        raise SparkFailure(f"a Spark job failed: {said(error, line[:300])}", log_hint()) from None
+        raise job_failure(error) from None
 
 
 _REGISTERED: WeakSet[SparkSession] = WeakSet()

@@ -34,7 +34,9 @@ _OPTION = "secret.following"
 _POSITION = "position"
 _ERROR = "error"
 """Marks an offset that holds an error instead: why the log's end could not be read."""
-_SOON, _LATE, _MOST_TIMES = 1.0, 4.0, 32
+_SOON, _LATE = 1.0, 4.0
+MOST_TIMES = 32
+"""How many times the asked bytes a batch may have."""
 
 
 class Following(Protocol):
@@ -73,7 +75,7 @@ class Pace:
         """A batch is done, and the next one begins."""
         took, self._began = time.monotonic() - self._began, time.monotonic()
         if took < _SOON:
-            self.bytes = min(self.bytes * 2, self._least * _MOST_TIMES)
+            self.bytes = min(self.bytes * 2, self._least * MOST_TIMES)
         elif took > _LATE:
             self.bytes = max(self.bytes // 2, self._least)
 

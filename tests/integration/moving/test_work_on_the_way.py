@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.integration.moving.pairs import Moving, remarks_of
-from tieout.errors import TieoutError, UsageError
+from tests.integration.moving.troubles import arrived, followed, until
+from tests.variants import later
+from tieout.errors import SparkFailure, TieoutError, UsageError
+from tieout.model.moves import STOPPED_IN_PART, Consistency, Delivery
 from tieout.model.requests import TableRequest
 
 SALES = "CREATE TABLE sales (id INT PRIMARY KEY, region VARCHAR(20), price DECIMAL(10,2), qty INT, note TEXT)"
@@ -141,6 +146,91 @@ def test_what_comes_of_an_expression_does_not_fit(mariadb_to_postgres: Moving) -
     assert two["stopped"] is None
     assert target.rows("SELECT * FROM one") == []
     assert target.rows("SELECT * FROM two") == [(1, "goes on")]
+
+
+TENTHS = TableRequest("b", "b", expressions={"c": ("10 / v", "")})
+
+
+def tenths(moving: Moving, **options: object) -> Moving:
+    """Table b, which gets a column from an expression that fails for a 0, beside g and h, whose do not."""
+    for database in (moving.source, moving.target):
+        for name in ("b", "g", "h"):
+            more = ", c DOUBLE PRECISION" if database is moving.target and name != "g" else ""
+            database.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT{more})")
+    for name in ("b", "g", "h"):
+        moving.source.execute(f"INSERT INTO {name} VALUES (1, 5)")
+    whole = TableRequest("h", expressions={"c": ("v + 1", "")})
+    return asking(moving, TENTHS, TableRequest("g"), whole, **options)
+
+
+def with_a_zero(moving: Moving) -> None:
+    for name in ("b", "g", "h"):
+        moving.source.execute(f"INSERT INTO {name} VALUES (2, 0)")
+
+
+def reasons_of(status: dict[str, Any]) -> dict[str, str | None]:
+    return {each["source"].rpartition(".")[2]: each["stopped"] for each in status["tables"]}
+
+
+def assert_only_b_is_stopped(moving: Moving, status: dict[str, Any]) -> None:
+    reasons = reasons_of(status)
+    reason = reasons.pop("b")
+    assert set(reasons.values()) == {None}
+    assert reason is not None
+    assert re.match(r"\S*b: its filter or a computed column failed: \[DIVIDE_BY_ZERO\]", reason)
+    assert "ansi" not in reason
+    assert status["state"] == STOPPED_IN_PART
+    assert moving.rows("g")[0] == moving.rows("g")[1]
+    assert moving.target.rows("SELECT id, v, c FROM h ORDER BY id") == [
+        (key, v, v + 1) for key, v in moving.rows("h")[0]
+    ]
+
+
+@pytest.mark.parametrize("redacted", [False, True])
+def test_an_expression_fails_for_a_row_that_is_copied(moving: Moving, redacted: bool) -> None:
+    """That table stops by name, and the others go on, also after a restart; chunks that were copied with it count."""
+    moving = tenths(moving, chunk_rows=1)
+    moving = replace(moving, request=replace(moving.request, redact_values=redacted))
+    with_a_zero(moving)
+    copied = moving.run()
+    assert_only_b_is_stopped(moving, copied)
+    assert ("try_divide" in str(reasons_of(copied)["b"])) is not redacted
+    assert [each["rows_copied"] for each in copied["tables"] if "b" not in each["source"].rpartition(".")[2]] == [2, 2]
+    moving.source.execute("INSERT INTO g VALUES (3, 3)")
+    assert_only_b_is_stopped(moving, moving.run())
+
+
+def test_an_expression_fails_in_the_only_table(mariadb_to_postgres: Moving) -> None:
+    moving = tenths(mariadb_to_postgres)
+    with_a_zero(moving)
+    moving = asking(moving, TENTHS)
+    with pytest.raises(SparkFailure, match=r"b: its filter or a computed column failed: \[DIVIDE_BY_ZERO\]"):
+        moving.run()
+
+
+@pytest.mark.parametrize("consistency", [Consistency.TRANSACTION, later(Consistency.TABLE), later(Consistency.ROW)])
+@pytest.mark.parametrize("delivery", [Delivery.EXACTLY_ONCE, later(Delivery.AT_LEAST_ONCE)])
+def test_an_expression_fails_for_a_row_in_the_log(moving: Moving, delivery: Delivery, consistency: Consistency) -> None:
+    moving = tenths(moving)
+    moving = replace(moving, request=replace(moving.request, delivery=delivery, consistency=consistency))
+    moving.run()
+    with_a_zero(moving)
+    assert_only_b_is_stopped(moving, moving.run())
+    moving.source.execute("INSERT INTO g VALUES (3, 3)")
+    moving.source.execute("INSERT INTO b VALUES (3, 3)")
+    assert_only_b_is_stopped(moving, moving.run())
+    assert moving.target.rows("SELECT id FROM b") == [(1,)]
+
+
+def test_an_expression_fails_while_the_log_is_followed(moving: Moving) -> None:
+    moving = tenths(moving, poll_seconds=0.02)
+    moving.run()
+    with followed(moving):
+        with_a_zero(moving)
+        until(lambda: arrived(moving, "g") and len(moving.target.rows("SELECT * FROM h")) == 2)
+        moving.source.execute("INSERT INTO g VALUES (3, 3)")
+        until(lambda: arrived(moving, "g"))
+    assert_only_b_is_stopped(moving, moving.run())
 
 
 @pytest.mark.parametrize(
