@@ -134,6 +134,16 @@ def test_a_file_that_ends_within_a_line_and_is_not_the_last(feed):
         log_of(feed)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(feed):
+    mark = "\ufeff".encode()
+    feed.append_raw("a-1.jsonl", mark)
+    feed.append("a-1.jsonl", ITEMS.created(row(1)))
+    feed.append_raw("a-2.jsonl", mark + b"\n")
+    feed.append("a-2.jsonl", ITEMS.created(row(2)))
+    assert [image for _, image in changes(feed)] == [(1, "a"), (2, "a")]
+    assert open_source(parse_url(feed.url)).problems("t", []) == []
+
+
 def test_a_batch_ends_before_a_table_is_emptied(feed):
     feed.append("a-1.jsonl", [*ITEMS.created(row(1)), *ITEMS.truncated(), *ITEMS.created(row(2))])
     log = log_of(feed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.debezium.feed.events import BadLine, Event, Field, LineParser, Shape
+from tieout.connectors.debezium.feed.events import BadLine, Event, Field, LineParser, Shape, is_blank
 from tieout.connectors.debezium.feed.files import Feed, Walk, feed_of, translated
 from tieout.connectors.debezium.types import TEMPORAL
 from tieout.errors import UnreachableError
@@ -129,7 +129,7 @@ class Catalog:
         self._reached = walk.position
 
     def _note(self, line: bytes, offset: int) -> None:
-        if not line.strip():
+        if is_blank(line):
             return
         try:
             event = self._parser.parse(line)

@@ -25,6 +25,9 @@ _WITH_SCHEMAS = (
     "debezium.format.value.schemas.enable=true) and write the events again"
 )
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""What some programs write at the start of a file; where files were joined, a later line begins with it."""
+
 _loads: Callable[[str], Any] = json.JSONDecoder(parse_float=Decimal, parse_constant=str).decode
 
 
@@ -73,6 +76,10 @@ class Event:
     connector: str
 
 
+def is_blank(line: bytes) -> bool:
+    return not line.removeprefix(_BYTE_ORDER_MARK).strip()
+
+
 @dataclass
 class LineParser:
     """`schema`: the first one that a line named."""
@@ -83,7 +90,7 @@ class LineParser:
     def parse(self, line: bytes) -> Event | None:
         """None for a line that changes no row: a tombstone, a heartbeat, a message, a change of a definition."""
         try:
-            found = _loads(line.decode())
+            found = _loads(line.removeprefix(_BYTE_ORDER_MARK).decode())
             if not isinstance(found, dict):
                 raise BadLine("it is not a JSON object", "write one event in a line")
             key, value = _parts(found)

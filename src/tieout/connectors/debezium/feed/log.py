@@ -25,6 +25,7 @@ from tieout.connectors.debezium.feed.events import (
     Field,
     LineParser,
     Shape,
+    is_blank,
 )
 from tieout.connectors.debezium.feed.files import Walk, feed_of, translated
 from tieout.connectors.protocols.change_log import LogCoverage, LogLag
@@ -201,7 +202,7 @@ class _Reading:
 
     def items(self, line: bytes, begin: int, end: int) -> Iterator[LogItem]:
         try:
-            event = self._parser.parse(line) if line.strip() else None
+            event = None if is_blank(line) else self._parser.parse(line)
         except BadLine as bad:
             yield from self.flush()
             raise ReadError(f"{self.where(begin)}: the line is not an event: {bad.reason}", bad.fix) from None
