@@ -308,6 +308,18 @@ def test_a_value_that_is_none_stops_its_table(to_postgres: Feeding) -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_a_key_that_is_null_stops_its_table_alone(to_postgres: Feeding) -> None:
+    items = Topic("items", {"id": INT})
+    broken = ORDERS.created({**order(2), "id": None})
+    to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *broken, *items.created({"id": 1})])
+    asked = to_postgres.asking("orders", "items")
+    status = asked.run()
+    stopped = {table["source"]: table["stopped"] for table in status["tables"]}
+    assert "line 2 of a.jsonl" in stopped["shop.orders"]
+    assert "its column id is NULL" in stopped["shop.orders"]
+    assert (stopped["shop.items"], asked.rows("id", "items")) == (None, [(1,)])
+
+
 def _edit(feed: Feed) -> None:
     path = feed.directory / "a.jsonl"
     path.write_bytes(path.read_bytes().replace(b"first", b"FIRST"))

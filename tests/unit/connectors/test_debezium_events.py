@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -13,7 +14,7 @@ from tieout.connectors.debezium.feed.events import BadLine, LineParser
 from tieout.connectors.registry import open_checker, open_endpoint, open_source, open_target, open_writer
 from tieout.errors import LogLostError, MissingObjectError, UnreachableError, UnsupportedError
 from tieout.model.positions import Position
-from tieout.model.row_changes import KEPT, ChangeKind, Commit, Emptied, Rows
+from tieout.model.row_changes import KEPT, ChangeKind, Commit, Emptied, Rows, Statement
 from tieout.model.tables import TableName
 
 ITEMS = Topic("items", {"id": INT, "name": TEXT}, optional=["name"])
@@ -103,6 +104,33 @@ def test_numbers_in_names_are_numbers(feed):
 def test_a_deleted_row_tells_its_key_alone(feed):
     feed.append("a-1.jsonl", [*ITEMS.created(row(1)), *ITEMS.deleted({"id": 1})])
     assert changes(feed)[1] == (ChangeKind.DELETE, (1, KEPT))
+
+
+def test_a_delete_without_its_row_is_applied_by_its_key(feed):
+    """The key in the line tells which row it was."""
+    (line, _) = Topic("items", ITEMS.columns, connector="mysql").deleted(row(1))
+    event = json.loads(line)
+    event["value"]["payload"]["before"] = None
+    feed.append("a-1.jsonl", [*ITEMS.created(row(1)), json.dumps(event)])
+    assert changes(feed)[1] == (ChangeKind.DELETE, (1, KEPT))
+    event["key"] = None
+    with pytest.raises(BadLine, match="neither its before row nor its key") as caught:
+        parsed(json.dumps(event))
+    assert "write the events with their keys" in caught.value.fix
+
+
+@pytest.mark.parametrize("op", ["created", "updated", "deleted"])
+def test_a_key_that_is_null_is_no_key(feed, op):
+    """Though its schema forbids it. Its table is stopped: nothing would identify the row."""
+    wrong = getattr(ITEMS, op)({"id": None, "name": "x"})
+    feed.append("a-1.jsonl", ITEMS.created(row(1)))
+    feed.append("a-2.jsonl", [*ITEMS.created(row(2)), *wrong])
+    log = log_of(feed)
+    items = list(log.read(Position("0"), log.now(), frozenset([NAME])))
+    (stated,) = (item for item in items if isinstance(item, Statement))
+    (redefined,) = stated.redefined
+    assert redefined.reason is not None
+    assert re.match(r"line 2 of a-2\.jsonl, byte \d+: its column id is NULL", redefined.reason)
 
 
 def test_a_snapshot_has_no_values_that_are_left_out(feed):

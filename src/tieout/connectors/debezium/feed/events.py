@@ -62,7 +62,7 @@ class Shape:
 class Event:
     """A change of a row, or a table that was emptied. Without a key in the line, `key` is None.
 
-    `before` and `after` are as in the event, not decoded. `at`: microseconds since 1970.
+    `before` and `after` are as in the event, not decoded; the `before` of a delete may be its key alone. `at`: microseconds since 1970.
     """
 
     table: TableName
@@ -122,9 +122,10 @@ class LineParser:
         if not source.get("table") or not place:
             raise BadLine("its `source` names no table and schema")
         before, after = payload.get("before"), payload.get("after")
-        if op in _ROWS and not isinstance(before if op == DELETED else after, dict):
-            missing = "before" if op == DELETED else "after"
-            raise BadLine(f"it has no {missing} row", "REPLICA IDENTITY has to tell the key of deleted rows")
+        if op == DELETED and not isinstance(before, dict):
+            before = _deleted(key)
+        if op in _ROWS and op != DELETED and not isinstance(after, dict):
+            raise BadLine("it has no after row")
         shape = self._shape(schema) if op in _ROWS else None
         return Event(
             TableName(place, source["table"]),
@@ -174,6 +175,17 @@ def _key(key: Any) -> tuple[str, ...] | None:
     if not isinstance(key.get("schema"), dict) or "payload" not in key:
         raise BadLine("its key has no schema", "set key.converter.schemas.enable=true, too, and write the events again")
     return tuple(part["field"] for part in key["schema"].get("fields") or ())
+
+
+def _deleted(key: Any) -> Mapping[str, Any]:
+    """The key in the line stands for the deleted row: nothing but the key is taken of it anyway."""
+    row = None if key is None else key.get("payload")
+    if not isinstance(row, dict):
+        raise BadLine(
+            "it deletes a row, and has neither its before row nor its key",
+            "write the events with their keys; from PostgreSQL, REPLICA IDENTITY has to tell the key of deleted rows",
+        )
+    return row
 
 
 def _field(part: Mapping[str, Any]) -> Field:

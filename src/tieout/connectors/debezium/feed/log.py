@@ -243,8 +243,7 @@ class _Reading:
                 row = self._image(plan, event.after or {}, literal=event.op == READ)
             before = _old_key(plan, event.before, row) if event.op == UPDATED else None
         except _Unreadable as wrong:
-            reason = f"{self.where(begin)}: its column {wrong.column.name} has no value of type {wrong.column.type}"
-            return Redefined(event.table, reason=reason)
+            return Redefined(event.table, reason=f"{self.where(begin)}: {wrong}")
         self._rows.append(row)
         self._before.append(before)
         return None
@@ -255,6 +254,8 @@ class _Reading:
         for column in plan.fields:
             value = row.get(column.name, column)
             if value is None:
+                if column in plan.key:
+                    raise _without_key(column)
                 values.append(None)
             elif not literal and self._is_kept(value):
                 values.append(KEPT)
@@ -311,21 +312,31 @@ def _problem(event: Event, shape: Shape, known: _Known | None) -> Redefined | No
 
 
 class _Unreadable(Exception):
-    def __init__(self, column: Field) -> None:
-        self.column = column
+    """A row that can't be taken; the message says why, without a value."""
+
+
+def _without_key(column: Field) -> _Unreadable:
+    return _Unreadable(f"its column {column.name} is NULL, and belongs to the key, which must identify a row")
 
 
 def _decoded(column: Field, value: Any) -> Any:
     try:
         return column.decode(value)
     except (ValueError, TypeError, KeyError, OverflowError, ArithmeticError):
-        raise _Unreadable(column) from None
+        raise _Unreadable(f"its column {column.name} has no value of type {column.type}") from None
 
 
 def _of_key(plan: _Plan, row: Mapping[str, Any]) -> Image:
     """A deleted row. Nothing but its key is certain: what the source did not log comes as NULL, or as a zero."""
-    values = [_decoded(column, row.get(column.name)) if column in plan.key else KEPT for column in plan.fields]
+    values = [_key_value(column, row) if column in plan.key else KEPT for column in plan.fields]
     return (*values, *(KEPT for _ in plan.added))
+
+
+def _key_value(column: Field, row: Mapping[str, Any]) -> Any:
+    value = row.get(column.name)
+    if value is None:
+        raise _without_key(column)
+    return _decoded(column, value)
 
 
 def _old_key(plan: _Plan, before: Mapping[str, Any] | None, row: Image) -> Image | None:
