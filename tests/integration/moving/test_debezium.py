@@ -355,6 +355,38 @@ def test_files_that_were_read_and_are_others_now(to_postgres: Feeding, harm: Any
     assert to_postgres.rows("id") == [(1,), (2,), (3,)]
 
 
+def test_the_only_file_is_gone(to_postgres: Feeding) -> None:
+    """The feed has no tables then; yet its task has begun, and goes on once the file is back."""
+    to_postgres.feed.append("a.json", ORDERS.read(order(1)))
+    to_postgres.run()
+    path = to_postgres.feed.directory / "a.json"
+    path.rename(to_postgres.feed.directory / "a.json.1")
+    with pytest.raises(LogLostError, match="drop the task"):
+        to_postgres.run()
+    (to_postgres.feed.directory / "a.json.1").rename(path)
+    to_postgres.feed.append("a.json", ORDERS.created(order(2)))
+    assert remarks_of(to_postgres.run()) == []
+    assert to_postgres.rows("id") == [(1,), (2,)]
+
+
+def test_the_only_file_of_a_table_is_gone(to_postgres: Feeding) -> None:
+    """It is not stopped for that, as a dropped table would be: it goes on once the file is back."""
+    items = Topic("items", {"id": INT})
+    to_postgres.feed.append("a.json", items.created({"id": 1}))
+    to_postgres.feed.append("b.json", ORDERS.read(order(1)))
+    asked = to_postgres.asking("orders", "items")
+    asked.run()
+    path = asked.feed.directory / "b.json"
+    path.rename(asked.feed.directory / "b.json.1")
+    with pytest.raises(LogLostError, match="drop the task"):
+        asked.run()
+    (asked.feed.directory / "b.json.1").rename(path)
+    asked.feed.append("b.json", ORDERS.created(order(2)))
+    status = asked.run()
+    assert [table["stopped"] for table in status["tables"]] == [None, None]
+    assert asked.rows("id") == [(1,), (2,)]
+
+
 def test_it_is_followed_while_it_is_written(to_postgres: Feeding) -> None:
     """Lines come in pieces, and files are added; what is no whole line yet is left for later."""
     feed, seen = to_postgres.feed, Event()
