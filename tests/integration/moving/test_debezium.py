@@ -268,6 +268,27 @@ def test_a_column_that_is_added(feeding: Feeding) -> None:
     assert status["tables"][0]["stopped"] is None
 
 
+def test_events_from_before_a_column_was_added_come_again(feeding: Feeding) -> None:
+    """Debezium was restarted: the table goes on, with a mover that runs and with one that starts."""
+    old = [*ORDERS.read(order(1), order(2)), *ORDERS.updated(order(1, "b"))]
+    more = ORDERS.with_column("note", TEXT)
+    new = more.created({**order(3), "note": "n"})
+    feeding.feed.append("a.jsonl", [*old, *new])
+    feeding.run()
+    expected = [(1, "b", None), (2, "a", None), (3, "a", "n")]
+    feeding.feed.append("a.jsonl", old[-1:])
+    for _ in range(2):
+        status = feeding.run()
+        assert status["tables"][0]["stopped"] is None
+        assert feeding.rows("id, name, note") == expected
+        feeding.feed.append("a.jsonl", [*old, *new, *old])
+    later = Topic("orders", ORDERS.columns, optional=["total"], number=more.number + 100)
+    feeding.feed.append("a.jsonl", later.created(order(4)))
+    with pytest.raises(UnsupportedError, match="its column note was dropped"):
+        feeding.run()
+    assert feeding.rows("id, name, note") == expected
+
+
 def _quoted(feeding: Feeding, name: str) -> str:
     return f"`{name}`" if feeding.target.server.scheme == "mysql" else f'"{name}"'
 

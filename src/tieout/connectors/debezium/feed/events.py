@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
+from tieout.connectors.debezium.feed.repeats import Place, place_of
 from tieout.connectors.debezium.types import Decode, field_type
 from tieout.model.tables import TableName
 from tieout.model.types import LogicalType
@@ -62,7 +63,8 @@ class Shape:
 class Event:
     """A change of a row, or a table that was emptied. Without a key in the line, `key` is None.
 
-    `before` and `after` are as in the event, not decoded; the `before` of a delete may be its key alone. `at`: microseconds since 1970.
+    `before` and `after` are as in the event, not decoded; the `before` of a delete may be its key alone. `at`:
+    microseconds since 1970. `place`: where the source's log has it.
     """
 
     table: TableName
@@ -74,6 +76,7 @@ class Event:
     at: int
     transaction: str
     connector: str
+    place: Place | None = None
 
 
 def is_blank(line: bytes) -> bool:
@@ -127,6 +130,7 @@ class LineParser:
         if op in _ROWS and op != DELETED and not isinstance(after, dict):
             raise BadLine("it has no after row")
         shape = self._shape(schema) if op in _ROWS else None
+        at = int(source.get("ts_us") or 1000 * int(source.get("ts_ms") or payload.get("ts_ms") or 0))
         return Event(
             TableName(place, source["table"]),
             op,
@@ -134,9 +138,10 @@ class LineParser:
             after,
             shape,
             _key(key),
-            int(source.get("ts_us") or 1000 * int(source.get("ts_ms") or payload.get("ts_ms") or 0)),
+            at,
             str(source.get("gtid") or source.get("txId") or source.get("lsn") or ""),
             str(source.get("connector") or ""),
+            place_of(source, at if source.get("ts_us") or source.get("ts_ms") else 0),
         )
 
     def _shape(self, schema: Mapping[str, Any]) -> Shape:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.debezium.feed.catalog import Added, FeedTable, alike, catalog_of
+from tieout.connectors.debezium.feed.catalog import Added, FeedTable, alike, catalog_of, comes_again
 from tieout.connectors.debezium.feed.events import (
     CREATED,
     DELETED,
@@ -28,6 +28,7 @@ from tieout.connectors.debezium.feed.events import (
     is_blank,
 )
 from tieout.connectors.debezium.feed.files import Walk, feed_of, translated
+from tieout.connectors.debezium.feed.repeats import Place
 from tieout.connectors.protocols.change_log import LogCoverage, LogLag
 from tieout.errors import ReadError
 from tieout.model.positions import Position
@@ -65,14 +66,15 @@ _KINDS = {
 class _Known:
     """What the driver knows of a table, for executors.
 
-    `added`: columns that the table got within the feed, the first offset that has each, and what earlier rows got in
-    it. A column is left out if that is unknown: the mover notices that its events lack it, or got it.
+    `added`: columns that the table got within the feed: the first offset that has each, what earlier rows got in it,
+    and the place of the first event that has it. A column is left out if that value is unknown: the
+    mover notices that its events lack it, or got it.
     """
 
     key: tuple[str, ...]
     told_key: tuple[str, ...] | None
     types: Mapping[str, LogicalType]
-    added: tuple[tuple[str, int, Any], ...]
+    added: tuple[tuple[str, int, Any, Place | None], ...]
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def log_of(url: EndpointUrl) -> DebeziumLog:
 
 def _known(table: FeedTable, key: tuple[str, ...]) -> _Known:
     values = [(added, *added_value(added)) for added in table.added]
-    added = tuple((each.field.name, each.since, value) for each, value, known in values if known)
+    added = tuple((each.field.name, each.since, value, each.place) for each, value, known in values if known)
     return _Known(key, table.key, table.types, added)
 
 
@@ -208,9 +210,13 @@ class _Reading:
             raise ReadError(f"{self.where(begin)}: the line is not an event: {bad.reason}", bad.fix) from None
         if event is None or event.table not in self.tables:
             return
+        if self._comes_again(event, begin):
+            return
         if event.op == TRUNCATED:
             yield from self.flush()
-            yield from _alone(event, Emptied(event.table), begin, end)
+            unclear = self._unclear(event, begin)
+            item = Emptied(event.table) if unclear is None else Statement(event.table.schema, "", (unclear,))
+            yield from _alone(event, item, begin, end)
             return
         plan = self._planned(event, begin)
         kind = _KINDS[event.op]
@@ -223,6 +229,31 @@ class _Reading:
             yield from _alone(event, Statement(event.table.schema, "", (problem,)), begin, end)
             return
         self._end, self._last = end, event
+
+    def _comes_again(self, event: Event, begin: int) -> bool:
+        """Whether an event of an earlier schema comes again. If those are left out, so is an earlier TRUNCATE: what
+        followed it would not come back.
+        """
+        newest = self._newest(event, begin)
+        if newest is None or not comes_again(event, newest):
+            return False
+        if event.shape is None:
+            return True
+        earlier = [added for added in self.known[event.table].added if added[1] <= begin]
+        return any(added[0] not in event.shape.names for added in earlier)
+
+    def _unclear(self, event: Event, begin: int) -> Redefined | None:
+        newest = self._newest(event, begin)
+        if newest is None or event.place is None or not event.place.contradicts(newest):
+            return None
+        reason = f"{self.where(begin)}: it was truncated, and it is unknown whether that came again"
+        return Redefined(event.table, reason=reason)
+
+    def _newest(self, event: Event, begin: int) -> Place | None:
+        """The place of the first event with the newest column at an offset."""
+        known = self.known.get(event.table)
+        earlier = [] if known is None else [added for added in known.added if added[1] <= begin]
+        return earlier[-1][3] if earlier else None
 
     def flush(self) -> Iterator[LogItem]:
         if self._rows and self._plan is not None and self._last is not None:
