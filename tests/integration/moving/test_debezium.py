@@ -322,6 +322,41 @@ def test_what_can_not_be_followed_stops_its_table_alone(to_postgres: Feeding, th
     assert asked.rows("id", "items") == [(1,), (2,)]
 
 
+@pytest.mark.parametrize("harm", ["dropped", "does not fit"])
+def test_a_stopped_table_is_restarted(to_postgres: Feeding, harm: str) -> None:
+    """It reads the feed from its beginning: that helps once the target is right, and not where events stop it."""
+    items = Topic("items", {"id": INT})
+    to_postgres.target.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, name varchar(9) NOT NULL, total numeric(20,4))"
+    )
+    to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *items.created({"id": 1})])
+    asked = to_postgres.asking("orders", "items")
+    asked.run()
+    shorter = Topic("orders", {"id": INT, "name": TEXT}, number=ORDERS.number)
+    bad = shorter.created({"id": 2, "name": "b"}) if harm == "dropped" else ORDERS.created(order(2, "far too long"))
+    asked.feed.append("a.jsonl", [*bad, *items.created({"id": 2})])
+    stopped = asked.run()["tables"]
+    assert [table["stopped"] is None for table in stopped] == [False, True]
+    asked.target.execute("ALTER TABLE orders ALTER name TYPE varchar(20)")
+    api.restart_table(asked.request, "orders", asked.meta)
+    status = asked.run()
+    (restarted,) = (table for table in status["tables"] if table["source"] == "shop.orders")
+    assert (restarted["stopped"] is None) is (harm == "does not fit")
+    assert asked.rows("id", "items") == [(1,), (2,)]
+    if harm == "does not fit":
+        assert asked.rows("id, name") == [(1, "a"), (2, "far too long")]
+
+
+def test_a_stopped_feed_says_what_helps(to_postgres: Feeding) -> None:
+    """Dropping the task alone would read the same events again."""
+    to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *ORDERS.created({**order(2), "total": "x"})])
+    for _ in range(2):
+        with pytest.raises(UnsupportedError) as caught:
+            to_postgres.run()
+        assert "start over with events from after" in str(caught.value)
+        assert f"tieout task restart {to_postgres.request.task} TABLE" in str(caught.value)
+
+
 def test_a_value_that_is_none_stops_its_table(to_postgres: Feeding) -> None:
     to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *ORDERS.created({**order(2), "total": "secret"})])
     with pytest.raises(UnsupportedError, match=r"a\.jsonl, byte \d+: its column total has no value") as caught:
