@@ -109,6 +109,7 @@ class Topic:
                 **({"schema": self.schema} if self.connector == "postgresql" else {}),
                 "table": self.table,
                 "txId": 500 + self.number,
+                **self._place,
             },
             "transaction": None,
             "op": op,
@@ -120,6 +121,15 @@ class Topic:
         row = before if op == "d" else after
         assert row is not None
         return _line({"key": self._key(row), "value": value})
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        """Where the database's log has the event."""
+        if self.connector == "postgresql":
+            return {"lsn": 24_000_000 + 8 * self.number}
+        if self.connector == "mysql":
+            return {"server_id": 7, "file": "mysql-bin.000009", "pos": 100 + 200 * self.number, "row": 0}
+        return {}
 
     def _tombstone(self, row: Row) -> str:
         return _line({"key": self._key(row), "value": None})

@@ -71,6 +71,7 @@ class MovePreflight:
         Errors of the request keep their own type.
         """
         _refuse_strangers(*self.endpoints)
+        self._prove_feed()
         ways = self._ways(routes(*self.endpoints, self.request))
         levels = self._levels(ways)
         found = [problem for problem in self._problems(ways, levels) if problem.severity is Severity.PREVENTS]
@@ -80,6 +81,14 @@ class MovePreflight:
             words = [f"{_with_table(problem)}{f' ({problem.fix})' if problem.fix else ''}" for problem in found]
             raise UnsupportedError("; ".join(words), f"list them with: tieout preflight {self.request.task}")
         return levels
+
+    def _prove_feed(self) -> None:
+        """LogLostError if a feed lost what was read of it: nothing else has its tables, and they would seem dropped."""
+        if self.endpoints[0].capabilities.rows or not self.target.is_prepared():
+            return
+        known = self.target.progress.read(self.request.task)
+        if known is not None and known.reached is not None:
+            self.source.log(self.request.task).resume(known.reached)
 
     def _levels(self, ways: Sequence[_Way]) -> Levels:
         request = self.request

@@ -200,7 +200,7 @@ class TableMover:
         """UnsupportedError if earlier movers have stopped every table."""
         if not self.transfers:
             reason = self.status.stopped_tables[0].stopped
-            raise AllStopped(f"every table of the task {self.request.task} is stopped: {reason}", START_OVER)
+            raise AllStopped(f"every table of the task {self.request.task} is stopped: {reason}", self._start_over)
 
     def _copy_retried(self, spark: SparkSession, most: int | None = None) -> None:
         """Copies, `most` chunks at most; after an outage, resumes with the chunks that are left."""
@@ -481,7 +481,17 @@ class TableMover:
         self.transfers.remove(transfer)
         self.status.stopped(transfer.source.name, reason)
         if not self.transfers:
-            raise AllStopped(reason, START_OVER)
+            raise AllStopped(reason, self._start_over)
+
+    @property
+    def _start_over(self) -> str:
+        """What to do about stopped tables. A feed is read from its beginning again, and stops where it did."""
+        if self.endpoints[0].capabilities.rows:
+            return START_OVER
+        return (
+            "if an event stopped it, drop the task, empty its tables and start over with events from after that one; "
+            f"if the target did, correct it, then: tieout task restart {self.request.task} TABLE"
+        )
 
     def _watch_targets(self) -> None:
         """Stops tables whose rows are older than the progress: they were restored without it."""

@@ -268,6 +268,27 @@ def test_a_column_that_is_added(feeding: Feeding) -> None:
     assert status["tables"][0]["stopped"] is None
 
 
+def test_events_from_before_a_column_was_added_come_again(feeding: Feeding) -> None:
+    """Debezium was restarted: the table goes on, with a mover that runs and with one that starts."""
+    old = [*ORDERS.read(order(1), order(2)), *ORDERS.updated(order(1, "b"))]
+    more = ORDERS.with_column("note", TEXT)
+    new = more.created({**order(3), "note": "n"})
+    feeding.feed.append("a.jsonl", [*old, *new])
+    feeding.run()
+    expected = [(1, "b", None), (2, "a", None), (3, "a", "n")]
+    feeding.feed.append("a.jsonl", old[-1:])
+    for _ in range(2):
+        status = feeding.run()
+        assert status["tables"][0]["stopped"] is None
+        assert feeding.rows("id, name, note") == expected
+        feeding.feed.append("a.jsonl", [*old, *new, *old])
+    later = Topic("orders", ORDERS.columns, optional=["total"], number=more.number + 100)
+    feeding.feed.append("a.jsonl", later.created(order(4)))
+    with pytest.raises(UnsupportedError, match="its column note was dropped"):
+        feeding.run()
+    assert feeding.rows("id, name, note") == expected
+
+
 def _quoted(feeding: Feeding, name: str) -> str:
     return f"`{name}`" if feeding.target.server.scheme == "mysql" else f'"{name}"'
 
@@ -301,11 +322,58 @@ def test_what_can_not_be_followed_stops_its_table_alone(to_postgres: Feeding, th
     assert asked.rows("id", "items") == [(1,), (2,)]
 
 
+@pytest.mark.parametrize("harm", ["dropped", "does not fit"])
+def test_a_stopped_table_is_restarted(to_postgres: Feeding, harm: str) -> None:
+    """It reads the feed from its beginning: that helps once the target is right, and not where events stop it."""
+    items = Topic("items", {"id": INT})
+    to_postgres.target.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, name varchar(9) NOT NULL, total numeric(20,4))"
+    )
+    to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *items.created({"id": 1})])
+    asked = to_postgres.asking("orders", "items")
+    asked.run()
+    shorter = Topic("orders", {"id": INT, "name": TEXT}, number=ORDERS.number)
+    bad = shorter.created({"id": 2, "name": "b"}) if harm == "dropped" else ORDERS.created(order(2, "far too long"))
+    asked.feed.append("a.jsonl", [*bad, *items.created({"id": 2})])
+    stopped = asked.run()["tables"]
+    assert [table["stopped"] is None for table in stopped] == [False, True]
+    asked.target.execute("ALTER TABLE orders ALTER name TYPE varchar(20)")
+    api.restart_table(asked.request, "orders", asked.meta)
+    status = asked.run()
+    (restarted,) = (table for table in status["tables"] if table["source"] == "shop.orders")
+    assert (restarted["stopped"] is None) is (harm == "does not fit")
+    assert asked.rows("id", "items") == [(1,), (2,)]
+    if harm == "does not fit":
+        assert asked.rows("id, name") == [(1, "a"), (2, "far too long")]
+
+
+def test_a_stopped_feed_says_what_helps(to_postgres: Feeding) -> None:
+    """Dropping the task alone would read the same events again."""
+    to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *ORDERS.created({**order(2), "total": "x"})])
+    for _ in range(2):
+        with pytest.raises(UnsupportedError) as caught:
+            to_postgres.run()
+        assert "start over with events from after" in str(caught.value)
+        assert f"tieout task restart {to_postgres.request.task} TABLE" in str(caught.value)
+
+
 def test_a_value_that_is_none_stops_its_table(to_postgres: Feeding) -> None:
     to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *ORDERS.created({**order(2), "total": "secret"})])
     with pytest.raises(UnsupportedError, match=r"a\.jsonl, byte \d+: its column total has no value") as caught:
         to_postgres.run()
     assert "secret" not in str(caught.value)
+
+
+def test_a_key_that_is_null_stops_its_table_alone(to_postgres: Feeding) -> None:
+    items = Topic("items", {"id": INT})
+    broken = ORDERS.created({**order(2), "id": None})
+    to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1)), *broken, *items.created({"id": 1})])
+    asked = to_postgres.asking("orders", "items")
+    status = asked.run()
+    stopped = {table["source"]: table["stopped"] for table in status["tables"]}
+    assert "line 2 of a.jsonl" in stopped["shop.orders"]
+    assert "its column id is NULL" in stopped["shop.orders"]
+    assert (stopped["shop.items"], asked.rows("id", "items")) == (None, [(1,)])
 
 
 def _edit(feed: Feed) -> None:
@@ -341,6 +409,38 @@ def test_files_that_were_read_and_are_others_now(to_postgres: Feeding, harm: Any
     with pytest.raises(LogLostError, match="drop the task"):
         to_postgres.run()
     assert to_postgres.rows("id") == [(1,), (2,), (3,)]
+
+
+def test_the_only_file_is_gone(to_postgres: Feeding) -> None:
+    """The feed has no tables then; yet its task has begun, and goes on once the file is back."""
+    to_postgres.feed.append("a.json", ORDERS.read(order(1)))
+    to_postgres.run()
+    path = to_postgres.feed.directory / "a.json"
+    path.rename(to_postgres.feed.directory / "a.json.1")
+    with pytest.raises(LogLostError, match="drop the task"):
+        to_postgres.run()
+    (to_postgres.feed.directory / "a.json.1").rename(path)
+    to_postgres.feed.append("a.json", ORDERS.created(order(2)))
+    assert remarks_of(to_postgres.run()) == []
+    assert to_postgres.rows("id") == [(1,), (2,)]
+
+
+def test_the_only_file_of_a_table_is_gone(to_postgres: Feeding) -> None:
+    """It is not stopped for that, as a dropped table would be: it goes on once the file is back."""
+    items = Topic("items", {"id": INT})
+    to_postgres.feed.append("a.json", items.created({"id": 1}))
+    to_postgres.feed.append("b.json", ORDERS.read(order(1)))
+    asked = to_postgres.asking("orders", "items")
+    asked.run()
+    path = asked.feed.directory / "b.json"
+    path.rename(asked.feed.directory / "b.json.1")
+    with pytest.raises(LogLostError, match="drop the task"):
+        asked.run()
+    (asked.feed.directory / "b.json.1").rename(path)
+    asked.feed.append("b.json", ORDERS.created(order(2)))
+    status = asked.run()
+    assert [table["stopped"] for table in status["tables"]] == [None, None]
+    assert asked.rows("id") == [(1,), (2,)]
 
 
 def test_it_is_followed_while_it_is_written(to_postgres: Feeding) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -13,7 +14,7 @@ from tieout.connectors.debezium.feed.events import BadLine, LineParser
 from tieout.connectors.registry import open_checker, open_endpoint, open_source, open_target, open_writer
 from tieout.errors import LogLostError, MissingObjectError, UnreachableError, UnsupportedError
 from tieout.model.positions import Position
-from tieout.model.row_changes import KEPT, ChangeKind, Commit, Emptied, Rows
+from tieout.model.row_changes import KEPT, ChangeKind, Commit, Emptied, Rows, Statement
 from tieout.model.tables import TableName
 
 ITEMS = Topic("items", {"id": INT, "name": TEXT}, optional=["name"])
@@ -105,6 +106,33 @@ def test_a_deleted_row_tells_its_key_alone(feed):
     assert changes(feed)[1] == (ChangeKind.DELETE, (1, KEPT))
 
 
+def test_a_delete_without_its_row_is_applied_by_its_key(feed):
+    """The key in the line tells which row it was."""
+    (line, _) = Topic("items", ITEMS.columns, connector="mysql").deleted(row(1))
+    event = json.loads(line)
+    event["value"]["payload"]["before"] = None
+    feed.append("a-1.jsonl", [*ITEMS.created(row(1)), json.dumps(event)])
+    assert changes(feed)[1] == (ChangeKind.DELETE, (1, KEPT))
+    event["key"] = None
+    with pytest.raises(BadLine, match="neither its before row nor its key") as caught:
+        parsed(json.dumps(event))
+    assert "write the events with their keys" in caught.value.fix
+
+
+@pytest.mark.parametrize("op", ["created", "updated", "deleted"])
+def test_a_key_that_is_null_is_no_key(feed, op):
+    """Though its schema forbids it. Its table is stopped: nothing would identify the row."""
+    wrong = getattr(ITEMS, op)({"id": None, "name": "x"})
+    feed.append("a-1.jsonl", ITEMS.created(row(1)))
+    feed.append("a-2.jsonl", [*ITEMS.created(row(2)), *wrong])
+    log = log_of(feed)
+    items = list(log.read(Position("0"), log.now(), frozenset([NAME])))
+    (stated,) = (item for item in items if isinstance(item, Statement))
+    (redefined,) = stated.redefined
+    assert redefined.reason is not None
+    assert re.match(r"line 2 of a-2\.jsonl, byte \d+: its column id is NULL", redefined.reason)
+
+
 def test_a_snapshot_has_no_values_that_are_left_out(feed):
     text = "__debezium_unavailable_value"
     feed.append("a-1.jsonl", [*ITEMS.read(row(1, text)), *ITEMS.updated(row(1, text))])
@@ -134,6 +162,16 @@ def test_a_file_that_ends_within_a_line_and_is_not_the_last(feed):
         log_of(feed)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(feed):
+    mark = "\ufeff".encode()
+    feed.append_raw("a-1.jsonl", mark)
+    feed.append("a-1.jsonl", ITEMS.created(row(1)))
+    feed.append_raw("a-2.jsonl", mark + b"\n")
+    feed.append("a-2.jsonl", ITEMS.created(row(2)))
+    assert [image for _, image in changes(feed)] == [(1, "a"), (2, "a")]
+    assert open_source(parse_url(feed.url)).problems("t", []) == []
+
+
 def test_a_batch_ends_before_a_table_is_emptied(feed):
     feed.append("a-1.jsonl", [*ITEMS.created(row(1)), *ITEMS.truncated(), *ITEMS.created(row(2))])
     log = log_of(feed)
@@ -154,6 +192,67 @@ def test_older_events_have_what_a_later_column_began_with(feed):
     more = ITEMS.with_column("rank", {"type": "int32", "default": 7}, optional=False)
     feed.append("a-1.jsonl", [*ITEMS.created(row(1)), *more.created({**row(2), "rank": 8})])
     assert [image for _, image in changes(feed)] == [(1, "a", 7), (2, "a", 8)]
+
+
+@pytest.mark.parametrize("connector", ["postgresql", "mysql"])
+def test_events_of_an_earlier_schema_that_come_again_are_left_out(feed, connector):
+    """With the TRUNCATE among them: what followed it would not come back. What they left is what they were."""
+    items = Topic("items", {"id": INT, "name": TEXT}, optional=["name"], connector=connector)
+    old = [*items.created(row(1)), *items.truncated(), *items.created(row(2))]
+    more = items.with_column("rank", {"type": "int32", "default": 7}, optional=False)
+    new = more.created({**row(3), "rank": 8})
+    feed.append("a-1.jsonl", [*old, *new])
+    end = log_of(feed).now()
+    feed.append("a-1.jsonl", [*old, *new])
+    log = log_of(feed)
+    again = [item for item in log.read(end, log.now(), frozenset([NAME])) if isinstance(item, Rows | Emptied)]
+    assert [item.rows for item in again] == [[(3, "a", 8)]]
+    (table,) = open_endpoint(parse_url(feed.url)).describe([NAME])
+    assert table.column_names == ("id", "name", "rank")
+    notes = open_source(parse_url(feed.url)).problems("t", [table])
+    assert not any("was dropped" in note.message for note in notes)
+    feed.append("a-1.jsonl", more.truncated())
+    assert any(isinstance(item, Emptied) for item in log_of(feed).read(end, log_of(feed).now(), frozenset([NAME])))
+
+
+def test_a_truncate_of_which_place_and_time_disagree_stops_its_table(feed):
+    """It may have come again: then the rows that followed it would be lost."""
+    (line,) = ITEMS.truncated()
+    event = json.loads(line)
+    event["value"]["payload"]["source"]["ts_ms"] += 10**6
+    more = ITEMS.with_column("rank", {"type": "int32", "default": 7}, optional=False)
+    feed.append("a-1.jsonl", [*ITEMS.created(row(1)), *more.created({**row(2), "rank": 8})])
+    feed.append("a-1.jsonl", [json.dumps(event)])
+    log = log_of(feed)
+    items = list(log.read(Position("0"), log.now(), frozenset([NAME])))
+    assert not any(isinstance(item, Emptied) for item in items)
+    (stated,) = (item for item in items if isinstance(item, Statement))
+    assert "line 3 of a-1.jsonl" in str(stated.redefined[0].reason)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda source: source.update(lsn=10**9),  # it is later
+        lambda source: source.update(ts_ms=source["ts_ms"] + 10**6),  # the source was restored from an earlier copy
+        lambda source: source.pop("lsn"),
+        lambda source: source.pop("ts_ms"),
+        lambda source: source.update(name="other"),
+    ],
+    ids=["later", "restored", "no place", "no time", "other server"],
+)
+def test_an_earlier_schema_that_may_be_a_new_one_is_not_left_out(feed, change):
+    """Its table is stopped: a column was dropped."""
+    old = ITEMS.created(row(1))
+    more = ITEMS.with_column("rank", {"type": "int32", "default": 7}, optional=False)
+    feed.append("a-1.jsonl", [*old, *more.created({**row(2), "rank": 8})])
+    end = log_of(feed).now()
+    event = json.loads(old[0])
+    change(event["value"]["payload"]["source"])
+    feed.append("a-1.jsonl", [json.dumps(event)])
+    log = log_of(feed)
+    (item,) = (item for item in log.read(end, log.now(), frozenset([NAME])) if isinstance(item, Rows))
+    assert item.table.columns == ("id", "name")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.debezium.feed.events import BadLine, Event, Field, LineParser, Shape
+from tieout.connectors.debezium.feed.events import BadLine, Event, Field, LineParser, Shape, is_blank
 from tieout.connectors.debezium.feed.files import Feed, Walk, feed_of, translated
+from tieout.connectors.debezium.feed.repeats import Place
 from tieout.connectors.debezium.types import TEMPORAL
 from tieout.errors import UnreachableError
 from tieout.model.positions import Position
@@ -22,11 +23,15 @@ _STAND_INS: tuple[Any, ...] = (0, "", "{}", False, "00000000-0000-0000-0000-0000
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A column that a table got within the feed, at an offset. `known`: events tell what earlier rows got in it."""
+    """A column that a table got within the feed, at an offset. `known`: events tell what earlier rows got in it.
+
+    `place`: that of the first event that has it.
+    """
 
     field: Field
     since: int
     known: bool
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,14 @@ class FeedTable:
     retyped: tuple[str, ...] = ()
     rekeyed: bool = False
 
-    def with_shape(self, shape: Shape, since: int, connector: str) -> FeedTable:
+    def is_repeat(self, event: Event) -> bool:
+        """Whether an event, the next one, has an earlier schema because it comes again."""
+        assert event.shape is not None
+        newest = self.added[-1] if self.added else None
+        lacks = any(each.field.name not in event.shape.names for each in self.added)
+        return lacks and newest is not None and comes_again(event, newest.place)
+
+    def with_shape(self, event: Event, shape: Shape, since: int) -> FeedTable:
         gone = tuple(each.name for each in self.fields if each.name not in shape.names)
         new = [each for each in shape.fields if each.name not in self.types]
         changed = tuple(
@@ -58,7 +70,10 @@ class FeedTable:
             self,
             fields=shape.fields,
             types={**self.types, **{each.name: each.type for each in new}},
-            added=(*self.added, *(Added(each, since, _is_known(each, connector)) for each in new)),
+            added=(
+                *self.added,
+                *(Added(each, since, _is_known(each, event.connector), event.place) for each in new),
+            ),
             dropped=tuple(dict.fromkeys((*self.dropped, *gone))),
             retyped=tuple(dict.fromkeys((*self.retyped, *changed))),
         )
@@ -67,6 +82,11 @@ class FeedTable:
         if not key or key == self.key:
             return self
         return replace(self, key=key) if self.key is None else replace(self, rekeyed=True)
+
+
+def comes_again(event: Event, newest: Place | None) -> bool:
+    """Whether the source has an event before the one at `newest`, which the feed had earlier."""
+    return event.place is not None and newest is not None and event.place.precedes(newest)
 
 
 def alike(first: LogicalType, later: LogicalType) -> bool:
@@ -129,7 +149,7 @@ class Catalog:
         self._reached = walk.position
 
     def _note(self, line: bytes, offset: int) -> None:
-        if not line.strip():
+        if is_blank(line):
             return
         try:
             event = self._parser.parse(line)
@@ -152,7 +172,9 @@ class Catalog:
             types = {each.name: each.type for each in shape.fields}
             table = FeedTable(event.table, shape.fields, None, types)
         elif self._shapes.get(event.table) is not shape:
-            table = table.with_shape(shape, offset, event.connector)
+            if table.is_repeat(event):
+                return
+            table = table.with_shape(event, shape, offset)
         elif event.key is None or event.key == table.key:
             return
         self._shapes[event.table] = shape

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
+from tieout.connectors.debezium.feed.repeats import Place, place_of
 from tieout.connectors.debezium.types import Decode, field_type
 from tieout.model.tables import TableName
 from tieout.model.types import LogicalType
@@ -24,6 +25,9 @@ _WITH_SCHEMAS = (
     "set value.converter.schemas.enable=true (Debezium Server: debezium.format.value=json and "
     "debezium.format.value.schemas.enable=true) and write the events again"
 )
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""What some programs write at the start of a file; where files were joined, a later line begins with it."""
 
 _loads: Callable[[str], Any] = json.JSONDecoder(parse_float=Decimal, parse_constant=str).decode
 
@@ -59,7 +63,8 @@ class Shape:
 class Event:
     """A change of a row, or a table that was emptied. Without a key in the line, `key` is None.
 
-    `before` and `after` are as in the event, not decoded. `at`: microseconds since 1970.
+    `before` and `after` are as in the event, not decoded; the `before` of a delete may be its key alone. `at`:
+    microseconds since 1970. `place`: where the source's log has it.
     """
 
     table: TableName
@@ -71,6 +76,11 @@ class Event:
     at: int
     transaction: str
     connector: str
+    place: Place | None = None
+
+
+def is_blank(line: bytes) -> bool:
+    return not line.removeprefix(_BYTE_ORDER_MARK).strip()
 
 
 @dataclass
@@ -83,7 +93,7 @@ class LineParser:
     def parse(self, line: bytes) -> Event | None:
         """None for a line that changes no row: a tombstone, a heartbeat, a message, a change of a definition."""
         try:
-            found = _loads(line.decode())
+            found = _loads(line.removeprefix(_BYTE_ORDER_MARK).decode())
             if not isinstance(found, dict):
                 raise BadLine("it is not a JSON object", "write one event in a line")
             key, value = _parts(found)
@@ -115,10 +125,12 @@ class LineParser:
         if not source.get("table") or not place:
             raise BadLine("its `source` names no table and schema")
         before, after = payload.get("before"), payload.get("after")
-        if op in _ROWS and not isinstance(before if op == DELETED else after, dict):
-            missing = "before" if op == DELETED else "after"
-            raise BadLine(f"it has no {missing} row", "REPLICA IDENTITY has to tell the key of deleted rows")
+        if op == DELETED and not isinstance(before, dict):
+            before = _deleted(key)
+        if op in _ROWS and op != DELETED and not isinstance(after, dict):
+            raise BadLine("it has no after row")
         shape = self._shape(schema) if op in _ROWS else None
+        at = int(source.get("ts_us") or 1000 * int(source.get("ts_ms") or payload.get("ts_ms") or 0))
         return Event(
             TableName(place, source["table"]),
             op,
@@ -126,9 +138,10 @@ class LineParser:
             after,
             shape,
             _key(key),
-            int(source.get("ts_us") or 1000 * int(source.get("ts_ms") or payload.get("ts_ms") or 0)),
+            at,
             str(source.get("gtid") or source.get("txId") or source.get("lsn") or ""),
             str(source.get("connector") or ""),
+            place_of(source, at if source.get("ts_us") or source.get("ts_ms") else 0),
         )
 
     def _shape(self, schema: Mapping[str, Any]) -> Shape:
@@ -167,6 +180,17 @@ def _key(key: Any) -> tuple[str, ...] | None:
     if not isinstance(key.get("schema"), dict) or "payload" not in key:
         raise BadLine("its key has no schema", "set key.converter.schemas.enable=true, too, and write the events again")
     return tuple(part["field"] for part in key["schema"].get("fields") or ())
+
+
+def _deleted(key: Any) -> Mapping[str, Any]:
+    """The key in the line stands for the deleted row: nothing but the key is taken of it anyway."""
+    row = None if key is None else key.get("payload")
+    if not isinstance(row, dict):
+        raise BadLine(
+            "it deletes a row, and has neither its before row nor its key",
+            "write the events with their keys; from PostgreSQL, REPLICA IDENTITY has to tell the key of deleted rows",
+        )
+    return row
 
 
 def _field(part: Mapping[str, Any]) -> Field:

@@ -72,7 +72,11 @@ class Feed:
     def where(self, offset: int) -> str:
         """The place after an offset, for people."""
         file = next((file for file in self.files if file.start <= offset < file.end), None)
-        return f"byte {offset}" if file is None else f"{file.path.name}, byte {offset - file.start}"
+        if file is None:
+            return f"byte {offset}"
+        with translated(self.url):
+            number = _lines_before(file, offset - file.start) + 1
+        return f"line {number} of {file.path.name}, byte {offset - file.start}"
 
     def proven(self, after: Position) -> None:
         """Reads what lies before the position. LogLostError unless it is what it was."""
@@ -233,6 +237,15 @@ def _ends_with_line(file: FeedFile) -> bool:
     with file.path.open("rb") as opened:
         opened.seek(file.size - 1)
         return opened.read(1) == b"\n"
+
+
+def _lines_before(file: FeedFile, offset: int) -> int:
+    found = 0
+    with file.path.open("rb") as opened:
+        while offset > 0 and (data := opened.read(min(BLOCK, offset))):
+            found += data.count(b"\n")
+            offset -= len(data)
+    return found
 
 
 def _last_line_end(file: FeedFile) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tieout.config.urls import EndpointUrl
-from tieout.connectors.debezium.feed.catalog import Added, FeedTable, alike, catalog_of
+from tieout.connectors.debezium.feed.catalog import Added, FeedTable, alike, catalog_of, comes_again
 from tieout.connectors.debezium.feed.events import (
     CREATED,
     DELETED,
@@ -25,8 +25,10 @@ from tieout.connectors.debezium.feed.events import (
     Field,
     LineParser,
     Shape,
+    is_blank,
 )
 from tieout.connectors.debezium.feed.files import Walk, feed_of, translated
+from tieout.connectors.debezium.feed.repeats import Place
 from tieout.connectors.protocols.change_log import LogCoverage, LogLag
 from tieout.errors import ReadError
 from tieout.model.positions import Position
@@ -64,14 +66,15 @@ _KINDS = {
 class _Known:
     """What the driver knows of a table, for executors.
 
-    `added`: columns that the table got within the feed, the first offset that has each, and what earlier rows got in
-    it. A column is left out if that is unknown: the mover notices that its events lack it, or got it.
+    `added`: columns that the table got within the feed: the first offset that has each, what earlier rows got in it,
+    and the place of the first event that has it. A column is left out if that value is unknown: the
+    mover notices that its events lack it, or got it.
     """
 
     key: tuple[str, ...]
     told_key: tuple[str, ...] | None
     types: Mapping[str, LogicalType]
-    added: tuple[tuple[str, int, Any], ...]
+    added: tuple[tuple[str, int, Any, Place | None], ...]
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ def log_of(url: EndpointUrl) -> DebeziumLog:
 
 def _known(table: FeedTable, key: tuple[str, ...]) -> _Known:
     values = [(added, *added_value(added)) for added in table.added]
-    added = tuple((each.field.name, each.since, value) for each, value, known in values if known)
+    added = tuple((each.field.name, each.since, value, each.place) for each, value, known in values if known)
     return _Known(key, table.key, table.types, added)
 
 
@@ -201,15 +204,19 @@ class _Reading:
 
     def items(self, line: bytes, begin: int, end: int) -> Iterator[LogItem]:
         try:
-            event = self._parser.parse(line) if line.strip() else None
+            event = None if is_blank(line) else self._parser.parse(line)
         except BadLine as bad:
             yield from self.flush()
             raise ReadError(f"{self.where(begin)}: the line is not an event: {bad.reason}", bad.fix) from None
         if event is None or event.table not in self.tables:
             return
+        if self._comes_again(event, begin):
+            return
         if event.op == TRUNCATED:
             yield from self.flush()
-            yield from _alone(event, Emptied(event.table), begin, end)
+            unclear = self._unclear(event, begin)
+            item = Emptied(event.table) if unclear is None else Statement(event.table.schema, "", (unclear,))
+            yield from _alone(event, item, begin, end)
             return
         plan = self._planned(event, begin)
         kind = _KINDS[event.op]
@@ -222,6 +229,31 @@ class _Reading:
             yield from _alone(event, Statement(event.table.schema, "", (problem,)), begin, end)
             return
         self._end, self._last = end, event
+
+    def _comes_again(self, event: Event, begin: int) -> bool:
+        """Whether an event of an earlier schema comes again. If those are left out, so is an earlier TRUNCATE: what
+        followed it would not come back.
+        """
+        newest = self._newest(event, begin)
+        if newest is None or not comes_again(event, newest):
+            return False
+        if event.shape is None:
+            return True
+        earlier = [added for added in self.known[event.table].added if added[1] <= begin]
+        return any(added[0] not in event.shape.names for added in earlier)
+
+    def _unclear(self, event: Event, begin: int) -> Redefined | None:
+        newest = self._newest(event, begin)
+        if newest is None or event.place is None or not event.place.contradicts(newest):
+            return None
+        reason = f"{self.where(begin)}: it was truncated, and it is unknown whether that came again"
+        return Redefined(event.table, reason=reason)
+
+    def _newest(self, event: Event, begin: int) -> Place | None:
+        """The place of the first event with the newest column at an offset."""
+        known = self.known.get(event.table)
+        earlier = [] if known is None else [added for added in known.added if added[1] <= begin]
+        return earlier[-1][3] if earlier else None
 
     def flush(self) -> Iterator[LogItem]:
         if self._rows and self._plan is not None and self._last is not None:
@@ -242,8 +274,7 @@ class _Reading:
                 row = self._image(plan, event.after or {}, literal=event.op == READ)
             before = _old_key(plan, event.before, row) if event.op == UPDATED else None
         except _Unreadable as wrong:
-            reason = f"{self.where(begin)}: its column {wrong.column.name} has no value of type {wrong.column.type}"
-            return Redefined(event.table, reason=reason)
+            return Redefined(event.table, reason=f"{self.where(begin)}: {wrong}")
         self._rows.append(row)
         self._before.append(before)
         return None
@@ -254,6 +285,8 @@ class _Reading:
         for column in plan.fields:
             value = row.get(column.name, column)
             if value is None:
+                if column in plan.key:
+                    raise _without_key(column)
                 values.append(None)
             elif not literal and self._is_kept(value):
                 values.append(KEPT)
@@ -310,21 +343,31 @@ def _problem(event: Event, shape: Shape, known: _Known | None) -> Redefined | No
 
 
 class _Unreadable(Exception):
-    def __init__(self, column: Field) -> None:
-        self.column = column
+    """A row that can't be taken; the message says why, without a value."""
+
+
+def _without_key(column: Field) -> _Unreadable:
+    return _Unreadable(f"its column {column.name} is NULL, and belongs to the key, which must identify a row")
 
 
 def _decoded(column: Field, value: Any) -> Any:
     try:
         return column.decode(value)
     except (ValueError, TypeError, KeyError, OverflowError, ArithmeticError):
-        raise _Unreadable(column) from None
+        raise _Unreadable(f"its column {column.name} has no value of type {column.type}") from None
 
 
 def _of_key(plan: _Plan, row: Mapping[str, Any]) -> Image:
     """A deleted row. Nothing but its key is certain: what the source did not log comes as NULL, or as a zero."""
-    values = [_decoded(column, row.get(column.name)) if column in plan.key else KEPT for column in plan.fields]
+    values = [_key_value(column, row) if column in plan.key else KEPT for column in plan.fields]
     return (*values, *(KEPT for _ in plan.added))
+
+
+def _key_value(column: Field, row: Mapping[str, Any]) -> Any:
+    value = row.get(column.name)
+    if value is None:
+        raise _without_key(column)
+    return _decoded(column, value)
 
 
 def _old_key(plan: _Plan, before: Mapping[str, Any] | None, row: Image) -> Image | None:
