@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tieout.errors import UsageError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NAMES = {SCHEMA_NAME, TABLE_NAME}
-Values = tuple[object, ...]
+Values = tuple[tuple[str, object], ...]
 
 
 def alike_shards(
@@ -37,30 +38,54 @@ def alike_shards(
             groups.setdefault(route.target, []).append(route)
     refused: dict[TableName, str] = {}
     for target, routes in groups.items():
-        if len(routes) < 2:
-            continue
+        texts = _texts(routes, sources, targets.get(target)) if len(routes) > 1 else {}
         known: dict[Values, TableName] = {}
-        for route in routes:
-            if not sources[route.source].key:
-                continue  # its rows are found by all of their values
-            try:
-                texts = _distinguishing(route, sources[route.source], targets.get(target))
-            except UsageError:
-                continue  # it lacks a column: whoever plans it says so
-            if not texts:
-                refused[route.source] = (
-                    f"rows of {route.source} and of other tables in {target} could not be distinguished: no column of "
-                    f"its key is computed from {TABLE_NAME} or {SCHEMA_NAME} alone"
+        for source, values in _values(texts, targets.get(target), session).items():
+            if not values:
+                refused[source] = (
+                    f"rows of {source} and of other tables in {target} could not be distinguished: no column of its "
+                    f"key is computed from {TABLE_NAME} or {SCHEMA_NAME} alone"
                 )
                 continue
-            values = tuple(_as_stored(v, targets.get(target), name) for name, v in _values(session(), route, texts))
-            first = known.setdefault(values, route.source)
-            if first != route.source:
-                shown = ", ".join(f"{name} = {value}" for name, value in zip(texts, values, strict=True))
-                refused[route.source] = (
-                    f"rows of {first} and {route.source} could not be distinguished in {target}: both have {shown}"
+            first = known.setdefault(values, source)
+            if first != source:
+                shown = ", ".join(f"{name} = {value}" for name, value in values)
+                refused[source] = (
+                    f"rows of {first} and {source} could not be distinguished in {target}: both have {shown}"
                 )
     return refused
+
+
+def _texts(
+    routes: Sequence[Route], sources: Mapping[TableName, Table], target: Table | None
+) -> dict[TableName, dict[str, str]]:
+    """For each table with a key what distinguishes it. Rows without a key are found by all of their values."""
+    found = {}
+    for route in routes:
+        with suppress(UsageError):  # it lacks a column: whoever plans it says so
+            if sources[route.source].key:
+                found[route.source] = _distinguishing(route, sources[route.source], target)
+    return found
+
+
+def _values(
+    texts: Mapping[TableName, Mapping[str, str]], target: Table | None, session: Callable[[], SparkSession]
+) -> dict[TableName, Values]:
+    """The values of the distinguishing columns, by name. Tables with the same expressions are one question."""
+    alike: dict[tuple[str, ...], list[TableName]] = {}
+    for source, expressions in texts.items():
+        alike.setdefault(tuple(expressions.values()), []).append(source)
+    found: dict[TableName, Values] = {}
+    for asked, names in alike.items():
+        if not asked:
+            found.update(dict.fromkeys(names, ()))
+            continue
+        from tieout.spark.frames.computed_types import values_of_names
+
+        for source, row in zip(names, values_of_names(session(), names, asked), strict=True):
+            pairs = zip(texts[source], row, strict=True)
+            found[source] = tuple((name, _as_stored(value, target, name)) for name, value in pairs)
+    return {source: found[source] for source in texts}
 
 
 def _distinguishing(route: Route, source: Table, target: Table | None) -> dict[str, str]:
@@ -76,19 +101,6 @@ def _distinguishing(route: Route, source: Table, target: Table | None) -> dict[s
         for name, (text, _) in request.expressions.items()
         if name.casefold() in wanted and names_in(text) and names_in(text) <= _NAMES
     }
-
-
-def _values(session: SparkSession, route: Route, texts: Mapping[str, str]) -> list[tuple[str, object]]:
-    from pyspark.sql import functions as fn
-
-    from tieout.spark.errors import frame_errors
-
-    with frame_errors(str(route.source)):
-        frame = session.range(1).select(
-            fn.lit(route.source.schema).alias(SCHEMA_NAME), fn.lit(route.source.name).alias(TABLE_NAME)
-        )
-        (row,) = frame.select(*(fn.expr(text).cast("string") for text in texts.values())).collect()
-    return list(zip(texts, row, strict=True))
 
 
 def _as_stored(value: object, target: Table | None, name: str) -> object:

@@ -1,8 +1,9 @@
-"""The types that Spark SQL gives expressions over the columns of a table. Reads no rows."""
+"""What Spark SQL knows of expressions without reading a row: their types, and what a table's name decides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
@@ -10,7 +11,7 @@ from pyspark.sql import types as spark
 from pyspark.sql.types import DataType
 
 from tieout.model.moves import SCHEMA_NAME, TABLE_NAME
-from tieout.model.tables import Table
+from tieout.model.tables import Table, TableName
 from tieout.model.types import LogicalType, TypeName
 from tieout.spark.errors import frame_errors
 from tieout.spark.frames.transforms import typed
@@ -31,6 +32,15 @@ def computed_types(
         frame = session.range(0).select(*columns, *names)
         schema = frame.select(*(fn.expr(text).alias(name) for name, text in expressions.items())).schema
     return {name: logical_type(field.dataType) for name, field in zip(expressions, schema.fields, strict=True)}
+
+
+def values_of_names(session: SparkSession, tables: Sequence[TableName], texts: Sequence[str]) -> list[list[str | None]]:
+    """What expressions over nothing but the name of a table are for each of these tables, as texts."""
+    rows = [(number, table.schema, table.name) for number, table in enumerate(tables)]
+    with frame_errors(str(tables[0])):
+        named = session.createDataFrame(rows, f"number int, {SCHEMA_NAME} string, {TABLE_NAME} string")
+        found = named.select("number", *(fn.expr(text).cast("string") for text in texts)).collect()
+    return [list(row[1:]) for row in sorted(found, key=itemgetter(0))]
 
 
 _SIMPLE: Mapping[type[DataType], LogicalType] = {
