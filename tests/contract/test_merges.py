@@ -1,4 +1,4 @@
-"""What every target promises of changes: each batch is merged once, by each lane on its own, and what lacked is told."""
+"""What every target promises of changes: each batch is merged once, by each lane on its own, and lacks are told."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from threading import Condition, local
 
 import stamina
 
-from tieout.connectors.protocols.move import LaneStep, Merge, StagedChanges, Target
+from tieout.connectors.protocols.move import ChangesRefused, LaneStep, Merge, StagedChanges, Target
 from tieout.errors import BusyError
 from tieout.failpoints import reach
 from tieout.model.move_status import RowNotFound
@@ -83,6 +83,7 @@ class Merger:
         self._starts: dict[str, LaneStart] = dict(self.plan.starts)
         self._own = local()
         self._opened: list[Target] = []
+        self._refused: ChangesRefused | None = None
         # One thread has the driver's own connection: it plans, settles and records.
         self._first = ThreadPoolExecutor(1, "tieout-merge")
         self._lanes = ThreadPoolExecutor(max(1, self.connections), "tieout-lane") if self.plan.lanes else None
@@ -158,7 +159,7 @@ class Merger:
             reach("after-batch-planned")
         if not self.plan.lanes:
             tries = _TRIES if self.delivery is Delivery.AT_MOST_ONCE else 1
-            batch.not_found += _retried(tries, self.target, self.fence, merge, with_progress=self._together)
+            batch.not_found += self._applied(tries, self.target, merge)
             reach("after-merge")
             if not self._together:
                 self.target.record(self.fence, merge)
@@ -201,7 +202,7 @@ class Merger:
         assert self._lanes is not None
         merge, steps = step.batch.merge, [self._lane_step(lane, step.batch) for lane in step.lanes]
         part = replace(merge, changes=step.changes)
-        not_found = _retried(_TRIES, self._own_target(), self.fence, part, with_progress=self._together, steps=steps)
+        not_found = self._applied(_TRIES, self._own_target(), part, steps)
         reach("after-lane")
         with self._changed:
             if self._together:
@@ -217,6 +218,19 @@ class Merger:
                     self._start(self._lanes, self._merge, later)
             if not step.batch.left:
                 self._start(self._first, self._record, step.batch)
+
+    def _applied(self, tries: int, target: Target, merge: Merge, steps: Sequence[LaneStep] = ()) -> list[RowNotFound]:
+        """Merges. With at-most-once the batch would not be read again: without the changes that are refused, then."""
+        while True:
+            try:
+                return _retried(tries, target, self.fence, merge, with_progress=self._together, steps=steps)
+            except ChangesRefused as refused:
+                if self.delivery is not Delivery.AT_MOST_ONCE:
+                    raise
+                self._refused = self._refused or refused
+                merge = replace(
+                    merge, changes=[each for each in merge.changes if each.stage.transfer.source.name != refused.table]
+                )
 
     def _lane_step(self, lane: Lane, batch: _Batch) -> LaneStep:
         return LaneStep(lane, batch.number, self._starts.get(lane.name, LaneStart()).applied)
@@ -256,6 +270,8 @@ class Merger:
         with self._changed:
             self._flying.remove(batch)
             self._changed.notify_all()
+        if self._refused is not None:
+            raise self._refused
 
 
 def _retried(

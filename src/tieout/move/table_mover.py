@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.change_log import ChangeLog, Retyped
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.connectors.protocols.move import Source, StageTable, Target, TypeCatalog, TypeChanges
+from tieout.connectors.protocols.move import ChangesRefused, Source, StageTable, Target, TypeCatalog, TypeChanges
 from tieout.errors import TieoutError, UnreachableError, UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.meta.positions import Moves
@@ -291,8 +291,19 @@ class TableMover:
                     return True
                 self._adapt_or_stop_table(spark, problem)
             except TieoutError as error:
-                if not (isinstance(error, WriteError) and self._takes_more_now(spark)):
+                if isinstance(error, WriteError) and self._takes_more_now(spark):
+                    continue
+                if not self._stops_refused(error):
                     retry.wait(error)
+
+    def _stops_refused(self, error: TieoutError) -> bool:
+        """Stops the table whose changes the target refuses: nothing of them is applied. False if it is none of ours."""
+        found = [
+            each for each in self.transfers if isinstance(error, ChangesRefused) and each.source.name == error.table
+        ]
+        for transfer in found:
+            self._stop_table(transfer, str(error))
+        return bool(found)
 
     def _followed(
         self, spark: SparkSession, start: Position, batch_end: Position | None, goal: Position | None

@@ -173,6 +173,36 @@ def test_a_large_value_that_an_event_leaves_out_stays(feeding: Feeding) -> None:
     assert [(n, len(name)) for n, name in feeding.rows("id, name")] == [(1, 9000), (2, len(left_out))]
 
 
+def test_a_value_that_is_left_out_and_nowhere_stops_its_table_alone(to_postgres: Feeding) -> None:
+    """A row with a large value gets another key: the target no longer has the value."""
+    items = Topic("items", {"id": INT})
+    to_postgres.feed.append("a.jsonl", [*ORDERS.read(order(1, "x" * 9000)), *items.created({"id": 1})])
+    asked = to_postgres.asking("orders", "items")
+    asked.run()
+    left_out = order(2, "__debezium_unavailable_value")
+    asked.feed.append("a.jsonl", [*ORDERS.rekeyed(order(1), left_out), *items.created({"id": 2})])
+    status = asked.run()
+    stopped = {table["source"]: table["stopped"] for table in status["tables"]}
+    assert "1 rows are missing, and the log left out their value of name" in stopped["shop.orders"]
+    assert stopped["shop.items"] is None
+    assert (2,) not in asked.rows("id")
+    assert asked.rows("id", "items") == [(1,), (2,)]
+
+
+def test_a_null_that_the_target_does_not_take_stops_its_table_alone(feeding: Feeding) -> None:
+    items = Topic("items", {"id": INT})
+    feeding.feed.append("a.jsonl", [*ORDERS.read(order(1)), *items.created({"id": 1})])
+    asked = feeding.asking("orders", "items")
+    asked.run()
+    relaxed = Topic("orders", ORDERS.columns, optional=["total", "name"], number=50)
+    feeding.feed.append("a.jsonl", [*relaxed.created({**order(2), "name": None}), *items.created({"id": 2})])
+    status = asked.run()
+    stopped = {table["source"]: table["stopped"] for table in status["tables"]}
+    assert "null" in stopped["shop.orders"].lower()
+    assert stopped["shop.items"] is None
+    assert asked.rows("id", "items") == [(1,), (2,)]
+
+
 def test_a_key_from_the_url(to_postgres: Feeding) -> None:
     """Lines that are values alone do not tell the key."""
     lines = Topic("lines", {"order_id": INT, "number": INT, "article": TEXT}, (), keyed=False)

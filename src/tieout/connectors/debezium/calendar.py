@@ -54,8 +54,11 @@ def moment_of(text: str) -> int:
     year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
     if not (1 <= month <= 12 and 1 <= day <= 31 and hour <= 24 and minute <= 59 and second <= 60):
         raise ValueError("no date and time")
+    days = days_of(year, month, day)
+    if civil(days) != (year, month, day):
+        raise ValueError("a day that its month does not have")
     seconds = hour * 3600 + minute * 60 + second - _offset(found[8])
-    return (days_of(year, month, day) * 86_400 + seconds) * 1_000_000 + _micros(found[7])
+    return (days * 86_400 + seconds) * 1_000_000 + _micros(found[7])
 
 
 def zoned_clock(text: str) -> str:

@@ -106,7 +106,10 @@ def decimal_text(value: Any, scale: int) -> str:
     """From Base64 of the unscaled number, or from a number, as the converter's decimal.format says."""
     if type(value) in (int, Decimal):
         return f"{Decimal(value):f}"
-    return _scaled(int.from_bytes(_bytes(value), "big", signed=True), scale)
+    unscaled = _bytes(value)
+    if not unscaled:
+        raise ValueError("no number")
+    return _scaled(int.from_bytes(unscaled, "big", signed=True), scale)
 
 
 def _variable_decimal(value: Any) -> str:

@@ -20,7 +20,7 @@ from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wirin
 from tieout.connectors.sql.lane_progress import LaneTable
 from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.selection import Selection
-from tieout.errors import MissingObjectError, UnreachableError
+from tieout.errors import MissingObjectError, UnreachableError, WriteError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.keys import Key, KeyRange
 from tieout.model.levels import TargetLevel
@@ -87,6 +87,14 @@ def missing_stage_is_transient() -> Iterator[None]:
         yield
     except MissingObjectError as error:
         raise UnreachableError(error.message, "the changes are staged again") from None
+
+
+class ChangesRefused(WriteError):
+    """The target refuses changes of one table of the source, which it has staged; nothing of the merge is applied."""
+
+    def __init__(self, table: TableName, error: WriteError) -> None:
+        super().__init__(error.message, error.hint)
+        self.table = table
 
 
 @dataclass(frozen=True, slots=True)

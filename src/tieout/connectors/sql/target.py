@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from tieout.connectors.protocols.move import (
     STAGE_COLUMNS,
+    ChangesRefused,
     Destination,
     LaneStep,
     Loader,
@@ -124,7 +125,7 @@ class SqlTarget(ABC):
         with self.progress.together(fence, self.shared_lock if steps else "FOR UPDATE"):
             for changes in settled:
                 self._require_staged(changes, share)
-            found = [row for changes in settled for row in self._apply(changes, share, merge)]
+            found = [row for changes in settled for row in self._applied(changes, share, merge)]
             self._not_found.keep(fence.task, found)
             if self._last_rows:
                 for changes in (each for each in settled if each.of(share).rows or each.emptied):
@@ -255,6 +256,12 @@ class SqlTarget(ABC):
         with self.progress.together(fence):
             self.progress.advance(fence.task, merge, batch=batch)
 
+    def _applied(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
+        try:
+            return self._apply(changes, share, merge)
+        except WriteError as error:
+            raise ChangesRefused(changes.stage.transfer.source.name, error) from None
+
     def _apply(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
         if changes.emptied:
             self.session.execute(f"DELETE FROM {self.session.table(changes.stage.transfer.target.name)}")
@@ -311,7 +318,7 @@ class SqlTarget(ABC):
             raise WriteError(
                 f"{transfer.target.name}: {wanted - filled} rows are missing, and the log left out their value of "
                 f"{transfer.target_columns[place].name}",
-                f"ALTER TABLE {transfer.source.name} REPLICA IDENTITY FULL, then drop the task and start over",
+                f"with REPLICA IDENTITY FULL of {transfer.source.name} the log of PostgreSQL has whole rows",
             )
 
     def _apply_copies(self, changes: StagedChanges) -> int:

@@ -39,7 +39,8 @@ class FeedTable:
     """A table as its events describe it. `fields` are those of the last shape.
 
     `key`: None if no event has one. `types`: each column's first type; later events must have the same.
-    `dropped`, `retyped`: columns that lost or changed their types within the feed.
+    `dropped`, `retyped`: columns that lost or changed their types within the feed. `origin`: where its first event is
+    from (Event.origin). `mixed`: others are from elsewhere.
     """
 
     name: TableName
@@ -50,6 +51,8 @@ class FeedTable:
     dropped: tuple[str, ...] = ()
     retyped: tuple[str, ...] = ()
     rekeyed: bool = False
+    origin: tuple[str, str, str] = ("", "", "")
+    mixed: bool = False
 
     def is_repeat(self, event: Event) -> bool:
         """Whether an event, the next one, has an earlier schema because it comes again."""
@@ -170,7 +173,10 @@ class Catalog:
         table = self.tables.get(event.table)
         if table is None:
             types = {each.name: each.type for each in shape.fields}
-            table = FeedTable(event.table, shape.fields, None, types)
+            table = FeedTable(event.table, shape.fields, None, types, origin=event.origin)
+        elif event.origin != table.origin:
+            self.tables[event.table] = replace(table, mixed=True)
+            return
         elif self._shapes.get(event.table) is not shape:
             if table.is_repeat(event):
                 return

@@ -64,7 +64,8 @@ class Event:
     """A change of a row, or a table that was emptied. Without a key in the line, `key` is None.
 
     `before` and `after` are as in the event, not decoded; the `before` of a delete may be its key alone. `at`:
-    microseconds since 1970. `place`: where the source's log has it.
+    microseconds since 1970. `place`: where the source's log has it. `origin`: the connector, the server and the
+    database that it is from.
     """
 
     table: TableName
@@ -77,6 +78,7 @@ class Event:
     transaction: str
     connector: str
     place: Place | None = None
+    origin: tuple[str, str, str] = ("", "", "")
 
 
 def is_blank(line: bytes) -> bool:
@@ -142,6 +144,7 @@ class LineParser:
             str(source.get("gtid") or source.get("txId") or source.get("lsn") or ""),
             str(source.get("connector") or ""),
             place_of(source, at if source.get("ts_us") or source.get("ts_ms") else 0),
+            (str(source.get("connector") or ""), str(source.get("name") or ""), str(source.get("db") or "")),
         )
 
     def _shape(self, schema: Mapping[str, Any]) -> Shape:

@@ -68,13 +68,14 @@ class _Known:
 
     `added`: columns that the table got within the feed: the first offset that has each, what earlier rows got in it,
     and the place of the first event that has it. A column is left out if that value is unknown: the
-    mover notices that its events lack it, or got it.
+    mover notices that its events lack it, or got it. `origin`: where its events are from.
     """
 
     key: tuple[str, ...]
     told_key: tuple[str, ...] | None
     types: Mapping[str, LogicalType]
     added: tuple[tuple[str, int, Any, Place | None], ...]
+    origin: tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def log_of(url: EndpointUrl) -> DebeziumLog:
 def _known(table: FeedTable, key: tuple[str, ...]) -> _Known:
     values = [(added, *added_value(added)) for added in table.added]
     added = tuple((each.field.name, each.since, value, each.place) for each, value, known in values if known)
-    return _Known(key, table.key, table.types, added)
+    return _Known(key, table.key, table.types, added, table.origin)
 
 
 def added_value(added: Added) -> tuple[Any, bool]:
@@ -191,7 +192,7 @@ class _Reading:
     kept: frozenset[str]
     where: Any
     _parser: LineParser = field(default_factory=LineParser)
-    _plans: dict[tuple[TableName, Shape, tuple[str, ...] | None, int], _Plan] = field(default_factory=dict)
+    _plans: dict[tuple[TableName, Shape, tuple[str, ...] | None, int, object], _Plan] = field(default_factory=dict)
     _tables: dict[tuple[TableName, tuple[str, ...]], LogTable] = field(default_factory=dict)
     _plan: _Plan | None = None
     _kind: ChangeKind = ChangeKind.INSERT
@@ -214,7 +215,7 @@ class _Reading:
             return
         if event.op == TRUNCATED:
             yield from self.flush()
-            unclear = self._unclear(event, begin)
+            unclear = _of_another_origin(event, self.known.get(event.table)) or self._unclear(event, begin)
             item = Emptied(event.table) if unclear is None else Statement(event.table.schema, "", (unclear,))
             yield from _alone(event, item, begin, end)
             return
@@ -304,7 +305,7 @@ class _Reading:
         assert event.shape is not None
         known = self.known.get(event.table)
         later = () if known is None else tuple(added for added in known.added if added[1] > begin)
-        identity = event.table, event.shape, event.key, len(later)
+        identity = event.table, event.shape, event.key, len(later), event.origin
         plan = self._plans.get(identity)
         if plan is None:
             plan = self._plans[identity] = self._made(event, event.shape, known, later)
@@ -329,6 +330,8 @@ def _problem(event: Event, shape: Shape, known: _Known | None) -> Redefined | No
     """Why events of a shape can't be followed: what their table was is another thing than what it is."""
     if known is None:
         return None
+    if (other := _of_another_origin(event, known)) is not None:
+        return other
     changed = tuple(
         each.name for each in shape.fields if each.name in known.types and not alike(known.types[each.name], each.type)
     )
@@ -340,6 +343,15 @@ def _problem(event: Event, shape: Shape, known: _Known | None) -> Redefined | No
     if lost:
         return Redefined(event.table, dropped=tuple(lost))
     return None
+
+
+def _of_another_origin(event: Event, known: _Known | None) -> Redefined | None:
+    """Two databases may each have a table of that name: they are two tables."""
+    if known is None or event.origin == known.origin:
+        return None
+    first, other = (", ".join(part or "none" for part in origin) for origin in (known.origin, event.origin))
+    reason = f"its events are of two databases (connector, server and database: {first}; and {other})"
+    return Redefined(event.table, reason=reason)
 
 
 class _Unreadable(Exception):

@@ -112,6 +112,13 @@ def _notes(table: FeedTable) -> Iterator[Problem]:
         yield Problem(Severity.NOTE, f"its column {column} was dropped or renamed within the feed", fix, table=name)
     for column in table.retyped:
         yield Problem(Severity.NOTE, f"its column {column} got another type within the feed", fix, table=name)
+    if table.mixed:
+        yield Problem(
+            Severity.NOTE,
+            "its events are of several databases that each have such a table: it is stopped at the second one",
+            "give the events of each database a folder and a task of their own",
+            table=name,
+        )
     if table.rekeyed:
         yield Problem(Severity.NOTE, "the key of its events was changed within the feed", fix, table=name)
     unknown = [added.field.name for added in table.added if not added_value(added)[1]]

@@ -93,7 +93,14 @@ class Alters:
         elif verb != "ALTER" and verb not in _SAME_ROWS:
             self._refuse(verb, at)
 
+    def _refer(self, at: Words) -> None:
+        """A foreign key with an action: the server changes rows itself, below the log."""
+        acts = (("ON", on, act) for on in ("DELETE", "UPDATE") for act in ("CASCADE", "SET"))
+        if at.has("REFERENCES") and any(at.has(*words) for words in acts):
+            self._reason = "the binary log does not have what its new foreign key changes in it"
+
     def _change(self, verb: str, at: Words) -> None:
+        self._refer(at)
         name = at.part()
         self._changed.append(name)
         # A renamed column has no definition of its own name.
@@ -105,6 +112,7 @@ class Alters:
             self._stated.append(column)
 
     def _add(self, at: Words) -> None:
+        self._refer(at)
         if at.key in _CONSTRAINTS or at.key == "PARTITION":
             return
         if at.skip("SYSTEM", "VERSIONING") or at.skip("PERIOD", "FOR"):

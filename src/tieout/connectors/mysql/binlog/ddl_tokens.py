@@ -216,6 +216,11 @@ class Words:
             raise NotUnderstood(f"{name} has more parts")
         return name
 
+    def has(self, *keys: str) -> bool:
+        """Whether these words come next to each other, from here on."""
+        left = [word.key for word in self._words[self._at :]]
+        return any(tuple(left[at : at + len(keys)]) == keys for at in range(len(left)))
+
     def rest(self) -> Words:
         """The words from here on, to read them twice."""
         return Words(self._words[self._at :])

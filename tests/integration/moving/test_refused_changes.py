@@ -1,0 +1,48 @@
+"""Changes that a target refuses, when it merges them, stop their table alone: nothing of them is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.moving.pairs import ACROSS, Moving, way
+from tests.variants import later
+from tieout.model.moves import Consistency, Delivery
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(params=ACROSS)
+def moving(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    yield from way(request, request.param, spark, tmp_path)
+
+
+@pytest.mark.parametrize("consistency", [Consistency.TRANSACTION, Consistency.ROW, later(Consistency.TABLE)])
+@pytest.mark.parametrize("delivery", [Delivery.EXACTLY_ONCE, Delivery.AT_MOST_ONCE, later(Delivery.AT_LEAST_ONCE)])
+def test_a_rule_that_only_the_target_has(moving: Moving, delivery: Delivery, consistency: Consistency) -> None:
+    """The other table gets all of the batch, with at-most-once, too, which does not read it again."""
+    for table, rule in (("strict", ", CHECK (n < 100)"), ("other", "")):
+        moving.source.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, n INT NOT NULL)")
+        moving.target.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, n INT NOT NULL{rule})")
+        moving.source.execute(f"INSERT INTO {table} VALUES (1, 1), (2, 2)")
+    asked = moving.asking("strict", "other", delivery=delivery)
+    asked = replace(asked, request=replace(asked.request, consistency=consistency))
+    asked.run()
+    for table in ("strict", "other"):
+        moving.source.execute(f"UPDATE {table} SET n = 500 WHERE id = 1")
+        moving.source.execute(f"INSERT INTO {table} VALUES (3, 3)")
+    status = asked.run()
+    assert status["state"] == "stopped in part"
+    stopped = {table["source"].split(".")[1]: table["stopped"] for table in status["tables"]}
+    assert "check" in stopped["strict"].lower() or "constraint" in stopped["strict"].lower()
+    assert stopped["other"] is None
+    assert asked.rows("other")[0] == asked.rows("other")[1]
+    assert (1, 500) not in asked.rows("strict")[1]
+    moving.source.execute("INSERT INTO other VALUES (4, 4)")
+    asked.run()
+    assert asked.rows("other")[0] == asked.rows("other")[1]
