@@ -107,6 +107,10 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
                 "what Debezium writes for a large value that did not change (its `unavailable.value.placeholder`)",
                 _text,
             ),
+            "added_columns": Parameter(
+                "`default`: rows from before a column was added have the default that the first event with it tells",
+                _one_of("stop", "default"),
+            ),
         },
         "lake": _COMMON
         | {"format": Parameter("parquet, delta, iceberg or orc", _one_of("parquet", "delta", "iceberg", "orc"))},

@@ -13,9 +13,10 @@ from tieout.connectors.postgres.move.source import open_source
 from tieout.connectors.postgres.move.target import open_target
 from tieout.connectors.registry import open_endpoint
 from tieout.connectors.sql.ddl import Structure, Wiring
+from tieout.model.positions import Position
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Table, TableName
-from tieout.move.schema_changes import Adapter
+from tieout.move.schema_changes import Adapter, TableProblem
 from tieout.tasks.routing import transfer_of
 
 if TYPE_CHECKING:
@@ -74,6 +75,6 @@ def test_a_default_is_not_taken_for_a_column(pg_db: Database, pg_db_b: Database)
         opened.prepare()
         fence = opened.progress.take("any", "a test")
         adapter = Adapter(open_source(source), opened, fence, (sides[0], sides[1]), same_engine=True)
-        adapter.adapted(transfer, ("id", "a", "b"), None)
+        adapter.adapted(transfer, TableProblem(ours.name, "it has more columns", Position("0/1"), ("id", "a", "b")))
         opened.drop_task(fence)
     assert tables(pg_db_b) == ["t"]

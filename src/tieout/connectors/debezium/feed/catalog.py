@@ -23,7 +23,7 @@ _STAND_INS: tuple[Any, ...] = (0, "", "{}", False, "00000000-0000-0000-0000-0000
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A column that a table got within the feed, at an offset. `known`: events tell what earlier rows got in it.
+    """A column that a table got within the feed, at an offset. `known`: it is known what earlier rows got in it.
 
     `place`: that of the first event that has it.
     """
@@ -61,7 +61,8 @@ class FeedTable:
         lacks = any(each.field.name not in event.shape.names for each in self.added)
         return lacks and newest is not None and comes_again(event, newest.place)
 
-    def with_shape(self, event: Event, shape: Shape, since: int) -> FeedTable:
+    def with_shape(self, event: Event, shape: Shape, since: int, *, trusted: bool) -> FeedTable:
+        """`trusted`: a column's default did not change between when it was added and its first event."""
         gone = tuple(each.name for each in self.fields if each.name not in shape.names)
         new = [each for each in shape.fields if each.name not in self.types]
         changed = tuple(
@@ -75,7 +76,7 @@ class FeedTable:
             types={**self.types, **{each.name: each.type for each in new}},
             added=(
                 *self.added,
-                *(Added(each, since, _is_known(each, event.connector), event.place) for each in new),
+                *(Added(each, since, trusted and _is_known(each, event.connector), event.place) for each in new),
             ),
             dropped=tuple(dict.fromkeys((*self.dropped, *gone))),
             retyped=tuple(dict.fromkeys((*self.retyped, *changed))),
@@ -180,7 +181,8 @@ class Catalog:
         elif self._shapes.get(event.table) is not shape:
             if table.is_repeat(event):
                 return
-            table = table.with_shape(event, shape, offset)
+            trusted = self.url.params.get("added_columns") == "default"
+            table = table.with_shape(event, shape, offset, trusted=trusted)
         elif event.key is None or event.key == table.key:
             return
         self._shapes[event.table] = shape

@@ -273,6 +273,8 @@ class _Reading:
                 self._whole = False
             else:
                 row = self._image(plan, event.after or {}, literal=event.op == READ)
+                if event.op == CREATED and KEPT in row:
+                    raise _without_value(plan.fields[row.index(KEPT)])
             before = _old_key(plan, event.before, row) if event.op == UPDATED else None
         except _Unreadable as wrong:
             return Redefined(event.table, reason=f"{self.where(begin)}: {wrong}")
@@ -360,6 +362,13 @@ class _Unreadable(Exception):
 
 def _without_key(column: Field) -> _Unreadable:
     return _Unreadable(f"its column {column.name} is NULL, and belongs to the key, which must identify a row")
+
+
+def _without_value(column: Field) -> _Unreadable:
+    # Whatever the target has under the new key is another row's.
+    return _Unreadable(
+        f"its column {column.name} was left out of a row that got another key; REPLICA IDENTITY FULL would tell it"
+    )
 
 
 def _decoded(column: Field, value: Any) -> Any:

@@ -22,6 +22,12 @@ from tieout.model.tables import Column, Table, TableName
 _NO_KEY = "its events have no key, and events may come more than once: rows would be duplicated"
 
 
+_TRUST = (
+    "?added_columns=default takes the default that the first event with a column tells, which is right unless it was "
+    "changed in between"
+)
+
+
 def open_source(url: EndpointUrl) -> DebeziumSource:
     return DebeziumSource(url)
 
@@ -55,7 +61,7 @@ class DebeziumSource:
             value, known = added_value(added[column.name]) if column.name in added else (None, False)
             if not known or isinstance(value, bytes):
                 raise UnsupportedError(
-                    f"{table.name}: its events do not tell what rows got in its new column {column.name}"
+                    f"{table.name}: its events do not tell what rows got in its new column {column.name}", _TRUST
                 )
             given[column.name] = quoting.text(value) if isinstance(value, str) else _number(value)
         return given
@@ -124,7 +130,7 @@ def _notes(table: FeedTable) -> Iterator[Problem]:
     unknown = [added.field.name for added in table.added if not added_value(added)[1]]
     for column in unknown:
         message = f"its column {column} was added within the feed, and events do not tell what earlier rows got in it"
-        yield Problem(Severity.NOTE, message, fix, table=name)
+        yield Problem(Severity.NOTE, message, f"{fix}; {_TRUST}", table=name)
     replaced = [each.name for each in table.fields if each.nullable and each.default is not None]
     if replaced:
         yield Problem(
