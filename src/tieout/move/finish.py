@@ -137,6 +137,8 @@ class Finishing:
             return replace(result, state=KeyState.FAILED, message=refused)
         if key.enforcement is Enforcement.DISABLED:
             return replace(result, state=KeyState.NOT_ENFORCED)
+        if key.enforcement is Enforcement.NOT_VALID and not own:
+            return replace(result, message="not validated: its table is not of the task (VALIDATE CONSTRAINT)")
         return replace(result, done="validated" if validated else None)
 
     def _lacking(self, target: TargetFinish, transfer: Transfer, key: ForeignKey, error: str) -> ForeignKeyResult:

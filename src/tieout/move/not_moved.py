@@ -63,7 +63,7 @@ class Inventory:
         for each in self.source.objects(sorted(there), list(self._names)):
             if each.table is not None:
                 if each.kind == "grant":
-                    if not known.has_grant(each, self._names[each.table]):
+                    if not any(known.has_grant(each, name) for name in self._there(each.table, there)):
                         grants.setdefault((str(each.holder), each.table), []).append(each.name)
                 else:
                     yield from self._of_table(each, known)
@@ -72,7 +72,14 @@ class Inventory:
             elif (lack := self._lack(each, known, there)) is not None:
                 yield NotMoved(each.kind, _full(each), detail=lack or None)
         for (holder, table), privileges in grants.items():
-            yield NotMoved("grant", holder, str(table), ", ".join(privileges))
+            yield NotMoved("grant", holder, _granted(table), ", ".join(privileges))
+
+    def _there(self, name: TableName, schemas: Mapping[str, Collection[str]]) -> Iterator[TableName]:
+        """What the target may call something that has privileges."""
+        if name in self._names:
+            yield self._names[name]
+        else:
+            yield from (TableName(schema, name.name) for schema in schemas.get(name.schema, {""}))
 
     def _lack(self, each: DatabaseObject, known: _Known, schemas: Mapping[str, Collection[str]]) -> str | None:
         if each.kind in _OF_ENGINE and not self.same_engine:
@@ -204,6 +211,13 @@ class _Known:
 
 def _columns_by_source(transfer: Transfer) -> dict[str, str]:
     return {source: target for target, source in origins(transfer).items()}
+
+
+def _granted(name: TableName) -> str:
+    """What a privilege is on: an object, a schema, or the database."""
+    if name.name:
+        return str(name)
+    return f"schema {name.schema}" if name.schema else "the database"
 
 
 def _full(each: DatabaseObject) -> str:

@@ -30,8 +30,8 @@ def _lines(finish: Finish) -> Iterator[str]:
     if sound:
         yield f"foreign keys without violations: {len(sound)}"
     for key in sound:
-        if key.done:
-            yield f"foreign key {key.name} of {key.table}: {key.done}"
+        if key.done or key.message:
+            yield f"foreign key {key.name} of {key.table}: {key.done or key.message}"
     for key in finish.foreign_keys:
         if key.state is not KeyState.VALID:
             yield f"foreign key {key.name} of {key.table}: {_wrong(key)}"

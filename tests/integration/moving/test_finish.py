@@ -118,6 +118,8 @@ def besides_rows(source: Database, engine: str) -> str:
         source.execute("ALTER TABLE orders COMMENT 'what they bought'")
         source.execute(f"CREATE USER {user}@localhost")
         source.execute(f"GRANT SELECT, UPDATE (total) ON orders TO {user}@localhost")
+        source.execute(f"GRANT EXECUTE ON FUNCTION twice TO {user}@localhost")
+        source.execute(f"GRANT SELECT ON spent TO {user}@localhost")
     else:
         source.execute("CREATE FUNCTION twice(a int) RETURNS int LANGUAGE sql AS 'SELECT a * 2'")
         source.execute("CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'")
@@ -130,6 +132,18 @@ def besides_rows(source: Database, engine: str) -> str:
         source.execute("CREATE POLICY all_of_them ON orders USING (true)")
         source.execute(f"CREATE ROLE {user}")
         source.execute(f"GRANT SELECT, UPDATE (total) ON orders TO {user}")
+        source.execute(f"GRANT EXECUTE ON FUNCTION twice TO {user}")
+        source.execute(f"GRANT SELECT ON spent TO {user}")
+        source.execute(f"GRANT CREATE ON SCHEMA public TO {user}")
+        source.execute(f"GRANT USAGE ON SEQUENCE tickets TO {user}")
+        source.execute(f"GRANT USAGE ON TYPE mood TO {user}")
+        source.execute(f"GRANT CREATE ON DATABASE {source.name} TO {user}")
+        source.execute(f"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO {user}")
+        source.execute("CREATE COLLATION plain (locale = 'C')")
+        source.execute("CREATE OPERATOR === (leftarg = int, rightarg = int, function = int4eq)")
+        source.execute("CREATE TEXT SEARCH CONFIGURATION words (COPY = english)")
+        source.execute("CREATE FUNCTION seen() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'")
+        source.execute("CREATE EVENT TRIGGER noticed ON sql_drop EXECUTE FUNCTION seen()")
     return user
 
 
@@ -143,6 +157,15 @@ LISTED = {
     "unique index": ["one_name"],
     "comment": ["on the table"],
 }
+
+
+OTHER_GRANTS = (
+    ("schema public", "CREATE"),
+    ("tickets", "USAGE"),
+    ("mood", "USAGE"),
+    ("the database", "CREATE"),
+)
+"""What only PostgreSQL has."""
 
 
 @EVERY_WAY
@@ -167,14 +190,26 @@ def test_what_was_not_moved_is_listed_by_name(moving: Moving) -> None:
         listed = {kind: [name.rpartition(".")[2] for name in names] for kind, names in found.items()}
         assert LISTED.items() <= listed.items()
         assert [name.partition("(")[0] for name in listed["function"]][-1] == "twice"
+        privileges = {
+            (each["table"].rpartition(".")[2].partition("(")[0], each["detail"])
+            for each in status["finish"]["not_moved"]
+            if each["kind"] == "grant" and user in each["name"]
+        }
+        assert privileges == {
+            ("orders", "SELECT, UPDATE (total)"),
+            ("spent", "SELECT"),
+            ("twice", "EXECUTE"),
+            *(OTHER_GRANTS if mine == "postgres" else ()),
+        }
         assert "by_total" in listed["index"]
-        grants = [each for each in status["finish"]["not_moved"] if each["kind"] == "grant" and user in each["name"]]
-        assert [each["detail"] for each in grants] == ["SELECT, UPDATE (total)"]
         if mine == "mariadb":
             assert listed["event"] == ["nightly"]
         else:
             assert (listed["policy"], listed["row security"]) == (["all_of_them"], ["enabled"])
             assert listed["materialized view"] == ["kept"]
+            assert (listed["collation"], listed["text search configuration"]) == (["plain"], ["words"])
+            assert (listed["event trigger"], listed["operator"]) == (["noticed"], ["===(integer,integer)"])
+            assert [name.partition(" on ")[2] for name in listed["default privileges"]] == ["tables"]
             assert (listed.get("type"), listed.get("domain")) == (
                 (["mood"], ["small"]) if theirs == "postgres" else (None, None)
             )
@@ -196,6 +231,11 @@ def test_what_was_not_moved_is_listed_by_name(moving: Moving) -> None:
         else:
             source.execute(f"DROP OWNED BY {user}")
             source.execute(f"DROP ROLE {user}")
+
+
+@pytest.fixture
+def mariadb_to_mariadb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    yield from way(request, "mariadb-mariadb", spark, tmp_path)
 
 
 @pytest.fixture
@@ -272,6 +312,39 @@ def test_every_kind_of_sequence(two_postgres: Moving) -> None:
     }
     target.execute("INSERT INTO t DEFAULT VALUES")
     assert target.rows("SELECT * FROM t ORDER BY a DESC LIMIT 1") == [(4, 411, 100, -4, 4)]
+
+
+def test_a_sequence_of_mariadb_that_numbers_a_column(mariadb_to_mariadb: Moving) -> None:
+    """Of its own, or several tables' together."""
+    asked = mariadb_to_mariadb
+    for database in (asked.source, asked.target):
+        database.execute("CREATE SEQUENCE numbers START WITH 10 INCREMENT BY 5")
+        database.execute("CREATE SEQUENCE back INCREMENT BY -1 NOCACHE")
+        for table, sequence in (("a", "numbers"), ("b", "numbers"), ("c", "back")):
+            database.execute(f"CREATE TABLE {table} (id BIGINT DEFAULT (NEXTVAL({sequence})) PRIMARY KEY, v INT)")
+    for table in ("a", "b", "b", "c", "c"):
+        asked.source.execute(f"INSERT INTO {table} (v) VALUES (1)")
+    finish = asked.asking("a", "b", "c").run(finish=True)["finish"]
+    assert {(each["table"].split(".")[1], each["problem"]) for each in finish["counters"]} == {
+        ("a", None),
+        ("b", None),
+        ("c", None),
+    }
+    for table in ("a", "b", "c"):
+        asked.target.execute(f"INSERT INTO {table} (v) VALUES (2)")
+    assert [n for (n,) in asked.target.rows("SELECT id FROM c ORDER BY id")] == [-3, -2, -1]
+    ((most,),) = asked.source.rows("SELECT MAX(id) FROM b")
+    assert all(n > most for table in ("a", "b") for (n,) in asked.target.rows(f"SELECT id FROM {table} WHERE v = 2"))
+
+
+def test_a_key_of_another_table_is_not_validated_and_said_to_be_so(two_postgres: Moving) -> None:
+    two_postgres.source.execute("CREATE TABLE parent (id int PRIMARY KEY)")
+    two_postgres.target.execute("CREATE TABLE parent (id int PRIMARY KEY)")
+    two_postgres.target.execute("CREATE TABLE child (id int PRIMARY KEY, parent int)")
+    two_postgres.target.execute("ALTER TABLE child ADD CONSTRAINT k FOREIGN KEY (parent) REFERENCES parent NOT VALID")
+    (key,) = two_postgres.asking("parent").run(finish=True)["finish"]["foreign_keys"]
+    assert (key["state"], key["done"]) == ("valid", None)
+    assert key["message"].startswith("not validated")
 
 
 def test_a_counter_that_is_used_up(mariadb_to_postgres: Moving) -> None:

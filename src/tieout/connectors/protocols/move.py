@@ -92,8 +92,9 @@ def missing_stage_is_transient() -> Iterator[None]:
 class ChangesRefused(WriteError):
     """The target refuses changes of one table of the source, which it has staged; nothing of the merge is applied."""
 
-    def __init__(self, table: TableName, error: WriteError) -> None:
-        super().__init__(error.message, error.hint)
+    def __init__(self, message: str, hint: str | None = None, table: TableName | None = None) -> None:
+        super().__init__(message, hint)
+        self.args = (message, hint, table)
         self.table = table
 
 

@@ -260,7 +260,7 @@ class SqlTarget(ABC):
         try:
             return self._apply(changes, share, merge)
         except WriteError as error:
-            raise ChangesRefused(changes.stage.transfer.source.name, error) from None
+            raise ChangesRefused(error.message, error.hint, changes.stage.transfer.source.name) from None
 
     def _apply(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
         if changes.emptied:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,20 @@ from tieout.model.tables import Table, TableName
 from tieout.model.types import TypeName
 
 Run = Callable[[Fence, TableName, Sequence[str]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sequence:
+    """A sequence of MariaDB that numbers a column. `next`: the first number that the server has not cached."""
+
+    column: str
+    name: str
+    next: int
+    increment: int
+    least: int
+    most: int
+    cycles: int
+
 
 _TABLES = """
 SELECT CASE table_type WHEN 'VIEW' THEN 'view' WHEN 'SEQUENCE' THEN 'sequence' ELSE 'table' END, table_schema,
@@ -64,6 +79,20 @@ _INDEXES = """
 SELECT index_name, non_unique, index_type, column_name, sub_part, collation FROM information_schema.statistics
 WHERE table_schema = %s AND table_name = %s ORDER BY index_name, seq_in_index"""
 
+# MariaDB's sequences, as its catalog writes them into a column's default.
+_DEFAULTS = """
+SELECT column_name, column_default FROM information_schema.columns
+WHERE table_schema = %s AND table_name = %s AND column_default LIKE 'nextval(%%' ORDER BY ordinal_position"""
+_NEXT_VALUE = re.compile(r"nextval\(`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`\)")
+_SEQUENCE = "SELECT next_not_cached_value, increment, minimum_value, maximum_value, cycle_option FROM {name}"
+
+_ROUTINE_GRANTS = """
+SELECT user, host, db, routine_name, proc_priv FROM mysql.procs_priv WHERE db IN ({schemas}) ORDER BY 1, 2, 3, 4"""
+_VIEW_GRANTS = """
+SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges p
+JOIN information_schema.views v ON v.table_schema = p.table_schema AND v.table_name = p.table_name
+WHERE p.table_schema IN ({schemas}) ORDER BY 1, 2, 3, 4"""
+
 _CHILDREN = """
 SELECT DISTINCT table_schema, table_name FROM information_schema.key_column_usage
 WHERE referenced_table_schema = %s AND referenced_table_name = %s"""
@@ -92,7 +121,22 @@ class MySQLFinish:
         found = [replace(each, next=self._next_of(each)) if each.kind == "sequence" else each for each in found]
         for table in tables:
             found += self._of_table(table)
-        return found
+        return [*found, *self._grants(schemas)]
+
+    def _grants(self, schemas: Sequence[str]) -> Iterator[DatabaseObject]:
+        """On routines, as far as this user may see them, and on views."""
+        places = ", ".join(["%s"] * len(schemas))
+        with closing(MySQLSession(self.url)) as session:
+            routines = session.attempt(_ROUTINE_GRANTS.format(schemas=places), list(schemas))
+        rows = [] if isinstance(routines, StatementError) else routines
+        known = [(f"'{user}'@'{host}'", *rest) for user, host, *rest in rows]
+        for holder, schema, name, privileges in [
+            *known,
+            *self._all(_VIEW_GRANTS.format(schemas=places), list(schemas)),
+        ]:
+            for privilege in str(privileges).split(","):
+                of = TableName(str(schema), str(name))
+                yield DatabaseObject("grant", of.schema, privilege.upper(), of, holder=str(holder))
 
     def _next_of(self, sequence: DatabaseObject) -> int | None:
         name = quoting.table(TableName(sequence.schema, sequence.name))
@@ -130,7 +174,19 @@ class MySQLFinish:
         with closing(MySQLSession(self.url)) as session:
             # MySQL shows numbers of up to a day ago.
             session.attempt("SET SESSION information_schema_stats_expiry = 0")
-            return wiring_of(session, table.name).numbers
+            numbers = wiring_of(session, table.name).numbers
+        return {**numbers, **{each.column: each.next for each in self._sequences(table.name)}}
+
+    def _sequences(self, table: TableName) -> list[_Sequence]:
+        """Those whose next value is the default of a column."""
+        found = []
+        for column, default in self._all(_DEFAULTS, [table.schema, table.name]):
+            if (named := _NEXT_VALUE.fullmatch(str(default))) is not None:
+                schema, name = (part.replace("``", "`") for part in named.groups())
+                quoted = quoting.table(TableName(schema, name))
+                (numbers,) = self._all(_SEQUENCE.format(name=quoted), [])
+                found.append(_Sequence(str(column), quoted, *map(int, numbers)))
+        return found
 
     def blind_spots(self) -> list[str]:
         found = []
@@ -144,8 +200,11 @@ class MySQLFinish:
         return found
 
     def count_on(self, fence: Fence, table: Table, wanted: Mapping[str, int]) -> list[Counter]:
-        counters = []
+        counters = [self._count_sequence_on(fence, table, each, wanted) for each in self._sequences(table.name)]
+        of_sequences = {counter.column for counter in counters}
         for column, current in self.following(table).items():
+            if column in of_sequences:
+                continue
             ((most,),) = self._all(f"SELECT MAX({quoting.name(column)}) FROM {quoting.table(table.name)}", [])
             number = max(current, wanted.get(column, 1), int(most or 0) + 1)
             end = _largest(table, column)
@@ -158,6 +217,22 @@ class MySQLFinish:
                 self.run(fence, table.name, [f"ALTER TABLE {TABLE} AUTO_INCREMENT = {number:d}"])
             counters.append(Counter(str(table.name), column, number))
         return counters
+
+    def _count_sequence_on(self, fence: Fence, table: Table, sequence: _Sequence, wanted: Mapping[str, int]) -> Counter:
+        """The server never sets a sequence back, and `next` may be far beyond what it has cached."""
+        up = sequence.increment > 0
+        far, most = (max, "MAX") if up else (min, "MIN")
+        number = wanted.get(sequence.column, sequence.least if up else sequence.most)
+        ((used,),) = self._all(f"SELECT {most}({quoting.name(sequence.column)}) FROM {quoting.table(table.name)}", [])
+        if used is not None and not sequence.cycles and str(used).lstrip("-").isdecimal():
+            number = far(number, int(used) + (1 if up else -1))
+        if not sequence.least <= number <= sequence.most:
+            end = sequence.most if up else sequence.least
+            problem = f"its next number, {number}, is beyond the end of the sequence {sequence.name} ({end})"
+            return Counter(str(table.name), sequence.column, None, problem)
+        assert self.run is not None
+        self.run(fence, table.name, [f"DO SETVAL({sequence.name}, {number:d}, 0)"])
+        return Counter(str(table.name), sequence.column, number)
 
     def foreign_keys(self, tables: Sequence[Table]) -> list[ConstraintInfo]:
         moved = {table.name for table in tables}

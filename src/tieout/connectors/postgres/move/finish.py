@@ -94,8 +94,50 @@ SELECT CASE t.typtype WHEN 'd' THEN 'domain' ELSE 'type' END, n.nspname, t.typna
 FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
 WHERE n.nspname = ANY(%s) AND t.typtype IN ('e', 'd', 'r') AND {_NOT_OF_EXTENSION.format(oid="t.oid")}
 UNION ALL
+SELECT 'collation', n.nspname, c.collname FROM pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace
+WHERE n.nspname = ANY(%s) AND {_NOT_OF_EXTENSION.format(oid="c.oid")}
+UNION ALL
+SELECT 'operator', n.nspname, o.oid::regoperator::text FROM pg_operator o JOIN pg_namespace n ON n.oid = o.oprnamespace
+WHERE n.nspname = ANY(%s) AND {_NOT_OF_EXTENSION.format(oid="o.oid")}
+UNION ALL
+SELECT 'text search configuration', n.nspname, c.cfgname FROM pg_ts_config c
+JOIN pg_namespace n ON n.oid = c.cfgnamespace
+WHERE n.nspname = ANY(%s) AND {_NOT_OF_EXTENSION.format(oid="c.oid")}
+UNION ALL
+SELECT 'event trigger', '', evtname FROM pg_event_trigger e WHERE {_NOT_OF_EXTENSION.format(oid="e.oid")}
+UNION ALL
+SELECT 'foreign server', '', srvname FROM pg_foreign_server s WHERE {_NOT_OF_EXTENSION.format(oid="s.oid")}
+UNION ALL
+SELECT 'default privileges', coalesce(n.nspname, ''), a.defaclrole::regrole || ' on ' || CASE a.defaclobjtype
+  WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequences' WHEN 'f' THEN 'routines' WHEN 'T' THEN 'types' ELSE 'schemas' END
+FROM pg_default_acl a LEFT JOIN pg_namespace n ON n.oid = a.defaclnamespace
+WHERE a.defaclnamespace = 0 OR n.nspname = ANY(%s)
+UNION ALL
 SELECT 'extension', '', extname FROM pg_extension WHERE extname <> 'plpgsql'
 ORDER BY 1, 2, 3"""
+
+# Privileges on whatever is not a moved table: those of its owner, and of everybody by default, have no entry.
+_OTHER_GRANTS = f"""
+SELECT coalesce(r.rolname, 'public'), g.schema, g.name, g.privilege_type FROM (
+  SELECT x.grantee, n.nspname AS schema, '' AS name, x.privilege_type
+  FROM pg_namespace n, aclexplode(n.nspacl) AS x WHERE n.nspname = ANY(%s) AND x.grantee <> n.nspowner
+  UNION ALL
+  SELECT x.grantee, n.nspname, c.relname, x.privilege_type
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) AS x
+  WHERE n.nspname = ANY(%s) AND c.relkind IN ('v', 'm', 'S', 'f') AND x.grantee <> c.relowner
+    AND {_NOT_OF_EXTENSION.format(oid="c.oid")}
+  UNION ALL
+  SELECT x.grantee, n.nspname, p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')', x.privilege_type
+  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace, aclexplode(p.proacl) AS x
+  WHERE n.nspname = ANY(%s) AND x.grantee NOT IN (0, p.proowner) AND {_NOT_OF_EXTENSION.format(oid="p.oid")}
+  UNION ALL
+  SELECT x.grantee, n.nspname, t.typname, x.privilege_type
+  FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace, aclexplode(t.typacl) AS x
+  WHERE n.nspname = ANY(%s) AND x.grantee NOT IN (0, t.typowner) AND {_NOT_OF_EXTENSION.format(oid="t.oid")}
+  UNION ALL
+  SELECT x.grantee, '', '', x.privilege_type FROM pg_database d, aclexplode(d.datacl) AS x
+  WHERE d.datname = current_database() AND x.grantee NOT IN (0, d.datdba)) AS g
+LEFT JOIN pg_roles r ON r.oid = g.grantee ORDER BY 1, 2, 3, 4"""
 
 _FREE_SEQUENCES = f"""
 SELECT n.nspname, s.relname, q.seqincrement FROM pg_class s JOIN pg_namespace n ON n.oid = s.relnamespace
@@ -150,7 +192,9 @@ class PostgresFinish:
 
     def objects(self, schemas: Sequence[str], tables: Sequence[TableName]) -> list[DatabaseObject]:
         names = list(schemas)
-        found = [DatabaseObject(*row) for row in self._all(_IN_SCHEMAS, [names] * 3)]
+        found = [DatabaseObject(*row) for row in self._all(_IN_SCHEMAS, [names] * 7)]
+        for holder, schema, name, privilege in self._all(_OTHER_GRANTS, [names] * 4):
+            found.append(DatabaseObject("grant", schema, privilege, TableName(schema, name), holder=holder))
         counted = {name for table in tables for _, _, name, *_ in self._sequences(table)}
         for schema, name, increment in self._all(_FREE_SEQUENCES, [names]):
             full = TableName(schema, name)
