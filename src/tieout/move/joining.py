@@ -19,6 +19,7 @@ from tieout.failpoints import reach
 from tieout.model.levels import Levels
 from tieout.model.moves import Consistency, Delivery, Fence, joining_task
 from tieout.model.tables import TableName
+from tieout.move.preflight import MovePreflight
 from tieout.move.status import StatusKeeper
 from tieout.move.table_mover import AllStopped, TableMover
 from tieout.tasks.routing import cannot_restart, routes
@@ -54,7 +55,9 @@ class Joining:
         """
         main, task = self.tables, self._task
         begun = {name for name in main.late if str(name) in main.target.progress.planned_columns(task)}
-        names = frozenset(begun) or main.late
+        names = frozenset(begun) or self._fit(main.late)
+        if not names:
+            return
         # First, so that the others' log lacks nothing that the log of those that join has not.
         main.retried(lambda: main.source.add_tables(main.request.task, sorted(names)))
         reach("tables-added")
@@ -80,6 +83,15 @@ class Joining:
         reach("after-joining")
         main.status.remarks += status.remarks
         self.clean()
+
+    def _fit(self, late: frozenset[TableName]) -> frozenset[TableName]:
+        """Stops the tables that a preflight would refuse: it may have been made before they were there."""
+        main = self.tables
+        ahead = MovePreflight(main.request, main.endpoints, main.source, main.target)
+        prevented = main.retried(lambda: ahead.prevented(late))
+        for name, reason in prevented.items():
+            main.target.progress.stop_table(main.fence, name, reason)
+        return late - prevented.keys()
 
     def _catch_up(self, spark: SparkSession, joining: TableMover) -> None:
         main = self.tables

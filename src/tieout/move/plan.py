@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.errors import UsageError
+from tieout.errors import UnsupportedError, UsageError
 from tieout.model.moves import Fence, StoppedTable, Transfer
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Index, Table, TableName
@@ -67,6 +67,9 @@ class Planner:
             )
             for route, table in zip(found, sources, strict=True)
         ]
+        began = known is not None and known.began is not None
+        pairs = self._without_unfit(pairs, set(planned) if began else set())
+        found = [route for route, _ in pairs]
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
         self.creator.create_missing(found, {table.name: table for _, table in pairs}, self.session)
         for route, table in pairs:
@@ -89,6 +92,29 @@ class Planner:
                 self.late.remove(name)
             elif str(name) not in planned:
                 raise UsageError(reason, SHARD_FIX)
+
+    def _without_unfit(self, pairs: Sequence[tuple[Route, Table]], begun: Collection[str]) -> list[tuple[Route, Table]]:
+        """Stops tables that were begun, or join others, and can't be moved as they are by now: those go on."""
+        alone = [pair for pair in pairs if str(pair[0].source) in begun or self.only is not None]
+        unfit = {}
+        for route, table in alone:
+            if (reason := self.creator.source.refuses(table)) is not None:
+                unfit[route.source] = reason
+        there = [pair for pair in alone if pair[0].exists and pair[0].source not in unfit]
+        if there and self._misfit(there) is not None:
+            for pair in there:
+                if (reason := self._misfit([pair])) is not None:
+                    unfit[pair[0].source] = reason
+        for name, reason in unfit.items():
+            self.creator.target.progress.stop_table(self.fence, name, reason)
+        return [pair for pair in pairs if pair[0].source not in unfit]
+
+    def _misfit(self, pairs: Sequence[tuple[Route, Table]]) -> str | None:
+        try:
+            self._fitted(pairs)
+        except UnsupportedError as error:
+            return str(error)
+        return None
 
     def _routes(self) -> list[Route]:
         found = routes(*self.endpoints, self.request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -41,7 +41,8 @@ from tieout.tasks.transforms import changes_by_itself, condition_of
 class _Way:
     """A route, its source table, and what exists at its target.
 
-    `filled`: the target has rows. `step`: how far the target table is (Step), if the task created it.
+    `filled`: the target has rows. `step`: how far the target table is (Step), if the task created it. `late`: the task
+    has begun without it.
     """
 
     route: Route
@@ -49,6 +50,7 @@ class _Way:
     destination: Destination
     filled: bool
     step: int | None
+    late: bool
 
     @property
     def state(self) -> TableState:
@@ -146,7 +148,9 @@ class MovePreflight:
         filled = self.target.tables_with_rows([route.target for route in found if route.exists])
         planned, copied, stopped = self._kept([route.source for route in found])
         found = [route for route in found if str(route.source) not in stopped]
-        made = self.target.progress.made(self.request.task) if self.target.is_prepared() else {}
+        tasks = (self.request.task, joining_task(self.request.task)) if self.target.is_prepared() else ()
+        made = {name: step for task in tasks for name, step in self.target.progress.made(task).items()}
+        has_begun, moved = self._moved()
         tables = self.endpoints[0].describe([route.source for route in found])
         there = {
             table.name: table for table in self.endpoints[1].describe([route.target for route in found if route.exists])
@@ -164,9 +168,18 @@ class MovePreflight:
                 ),
                 route.target in filled,
                 made.get(str(route.source)),
+                has_begun and str(route.source) not in moved,
             )
             for route, table in zip(found, tables, strict=True)
         ]
+
+    def _moved(self) -> tuple[bool, Collection[str]]:
+        """Whether the task has begun, and with which tables."""
+        if not self.target.is_prepared():
+            return False, ()
+        progress = self.target.progress
+        known = progress.read(self.request.task)
+        return known is not None and known.began is not None, progress.planned_columns(self.request.task)
 
     def _is_transactional(self, there: Table | None) -> bool:
         return is_transactional(self.target.level_of(there))
@@ -180,13 +193,42 @@ class MovePreflight:
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         return {chunk.table for chunk in chunks}, copied, set(self.target.progress.stopped(self.request.task))
 
+    def prevented(self, late: Collection[TableName]) -> dict[TableName, str]:
+        """Returns which of the tables that are about to join the task can't, and why."""
+        ways = self._ways(routes(*self.endpoints, self.request))
+        return {
+            way.table.name: problem.message
+            for way, problem in self._of_tables(ways, self._levels(ways))
+            if way is not None and way.table.name in late and problem.severity is Severity.PREVENTS
+        }
+
     def _problems(self, ways: Sequence[_Way], levels: Levels) -> list[Problem]:
-        found = self.source.problems(self.request.task, [way.table for way in ways])
-        found = [replace(problem, side="source") for problem in found]
-        theirs = self.target.problems([way.destination for way in ways])
-        found += [replace(problem, side="target") for problem in theirs]
-        found += [problem for way in ways for problem in self._misfits(way, ways)]
-        return [*found, *self._unlike(ways), *self._of_throttle(), *self._of_levels(ways, levels)]
+        found = [
+            problem if way is None else self._alone(way, problem) for way, problem in self._of_tables(ways, levels)
+        ]
+        return [*found, *self._unlike(ways), *self._of_throttle()]
+
+    def _alone(self, way: _Way, problem: Problem) -> Problem:
+        """The mover stops a table that joins or can't be moved any more: it does not keep the others from it."""
+        if problem.severity is not Severity.PREVENTS:
+            return problem
+        if way.late or (way.destination.has_task_rows and self.source.refuses(way.table) == problem.message):
+            return replace(problem, severity=Severity.NOTE, message=f"{problem.message}: the mover stops it")
+        return problem
+
+    def _of_tables(self, ways: Sequence[_Way], levels: Levels) -> Iterator[tuple[_Way | None, Problem]]:
+        """Each problem and the table that has it; None: others have it, too."""
+        sources = {str(way.table.name): way for way in ways}
+        for problem in self.source.problems(self.request.task, [way.table for way in ways]):
+            yield sources.get(problem.table or ""), replace(problem, side="source")
+        # Of tables that are merged, one that has begun: its problems are everybody's.
+        targets = {str(way.route.target): way for way in sorted(ways, key=lambda way: not way.late)}
+        for problem in self.target.problems([way.destination for way in ways]):
+            yield targets.get(problem.table or ""), replace(problem, side="target")
+        for way in ways:
+            yield from ((way, problem) for problem in self._misfits(way, ways))
+        for way in ways:
+            yield from ((way, problem) for problem in self._of_levels(way, levels))
 
     def _of_throttle(self) -> Iterator[Problem]:
         """A limit that can't be measured would never throttle the mover, and its user would not know."""
@@ -252,17 +294,16 @@ class MovePreflight:
             return False  # _misfits reports what is wrong with it
         return bool(shape and shape.shared)
 
-    def _of_levels(self, ways: Sequence[_Way], levels: Levels) -> Iterator[Problem]:
-        for way in ways:
-            promise, name = self._promise(way, levels), str(way.table.name)
-            if promise.refused is not None:
-                yield Problem(Severity.PREVENTS, promise.refused, self._stronger_than_given(way, levels), table=name)
-            elif not way.table.key and levels.delivery is Delivery.AT_LEAST_ONCE:
-                message = "it has no key: if the mover is killed, the last batch of changes may arrive twice"
-                is_given = Delivery.EXACTLY_ONCE in deliveries_of([self._target_level(way)])
-                fix = "delivery: exactly-once, or add a primary key" if is_given else "add a primary key"
-                yield Problem(Severity.NOTE, message, fix, table=name)
-            yield from self._of_functions(way)
+    def _of_levels(self, way: _Way, levels: Levels) -> Iterator[Problem]:
+        promise, name = self._promise(way, levels), str(way.table.name)
+        if promise.refused is not None:
+            yield Problem(Severity.PREVENTS, promise.refused, self._stronger_than_given(way, levels), table=name)
+        elif not way.table.key and levels.delivery is Delivery.AT_LEAST_ONCE:
+            message = "it has no key: if the mover is killed, the last batch of changes may arrive twice"
+            is_given = Delivery.EXACTLY_ONCE in deliveries_of([self._target_level(way)])
+            fix = "delivery: exactly-once, or add a primary key" if is_given else "add a primary key"
+            yield Problem(Severity.NOTE, message, fix, table=name)
+        yield from self._of_functions(way)
 
     @staticmethod
     def _of_functions(way: _Way) -> Iterator[Problem]:
