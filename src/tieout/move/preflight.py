@@ -177,9 +177,8 @@ class MovePreflight:
         """Whether the task has begun, and with which tables."""
         if not self.target.is_prepared():
             return False, ()
-        progress = self.target.progress
-        known = progress.read(self.request.task)
-        return known is not None and known.began is not None, progress.planned_columns(self.request.task)
+        progress, task = self.target.progress, self.request.task
+        return progress.has_begun(task), progress.planned_columns(task)
 
     def _is_transactional(self, there: Table | None) -> bool:
         return is_transactional(self.target.level_of(there))

@@ -152,6 +152,12 @@ class ProgressTables:
         epoch, owner, silent, *positions = rows[0]
         return TaskProgress(int(epoch), owner, float(silent), *map(_position, positions))
 
+    def has_begun(self, task: str) -> bool:
+        """Whether a mover has begun the task's log. Works on tables of every layout, as a preflight meets them."""
+        return bool(
+            self.session.rows(f"SELECT 1 FROM {self.table('progress')} WHERE task = %s AND began IS NOT NULL", [task])
+        )
+
     def begin_at(self, fence: Fence, begin: Callable[[], Position]) -> Position:
         """Sets where the log is read from, before any row is copied. No other mover can run `begin` meanwhile.
 

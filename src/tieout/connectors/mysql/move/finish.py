@@ -129,7 +129,7 @@ class MySQLFinish:
         with closing(MySQLSession(self.url)) as session:
             routines = session.attempt(_ROUTINE_GRANTS.format(schemas=places), list(schemas))
         rows = [] if isinstance(routines, StatementError) else routines
-        known = [(f"'{user}'@'{host}'", *rest) for user, host, *rest in rows]
+        known = [(quoting.account(f"{user}@{host}"), *rest) for user, host, *rest in rows]
         for holder, schema, name, privileges in [
             *known,
             *self._all(_VIEW_GRANTS.format(schemas=places), list(schemas)),
@@ -178,7 +178,7 @@ class MySQLFinish:
         return {**numbers, **{each.column: each.next for each in self._sequences(table.name)}}
 
     def _sequences(self, table: TableName) -> list[_Sequence]:
-        """Those whose next value is the default of a column."""
+        """The sequences whose next value is the default of a column."""
         found = []
         for column, default in self._all(_DEFAULTS, [table.schema, table.name]):
             if (named := _NEXT_VALUE.fullmatch(str(default))) is not None:
