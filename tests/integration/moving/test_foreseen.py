@@ -55,6 +55,23 @@ def test_what_the_pair_can_give(ahead: Ahead) -> None:
     assert "may arrive twice" in notes(found)
 
 
+@between("mariadb-postgres")
+def test_a_log_with_a_position_for_each_table_only(ahead: Ahead, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No connector has such a log yet; here a complete one declares that it gives no more."""
+    monkeypatch.setattr(MySQLSource, "level", Consistency.TABLE)
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    found = ahead.look("t")
+    assert (found.exit_code, prevents(found)) == (0, {})
+    assert found.move is not None
+    assert found.move.source_levels == found.move.consistencies == (Consistency.ROW, Consistency.TABLE)
+    assert found.move.consistency is Consistency.TABLE
+    assert "consistency table: the strongest that the source can give" in found.move.reasons
+    found = ahead.look("t", consistency=Consistency.TRANSACTION)
+    assert found.exit_code == 2
+    only(prevents(found), "the source's log does not show which changes belong to one transaction")
+    assert prevents(ahead.look("t", consistency=Consistency.ROW)) == {}
+
+
 @between("postgres-mariadb", "mariadb-postgres")
 def test_a_mover_was_killed_while_it_made_its_tables(ahead: Ahead) -> None:
     """MariaDB makes each of them for good: the next mover finds any number of them."""
