@@ -165,6 +165,37 @@ def test_another_placeholder_is_in_the_url(feed):
     assert rows.rows == [(1, KEPT)]
 
 
+ARRAY_OF_TEXTS = {"type": "array", "items": TEXT}
+GEOMETRY = {"type": "struct", "name": "io.debezium.data.geometry.Geometry"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (TEXT, "__debezium_unavailable_value"),
+        ({"type": "bytes"}, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="),
+        (ARRAY_OF_TEXTS, ["__debezium_unavailable_value"]),
+        ({"type": "array", "items": {"type": "bytes"}}, ["X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="]),
+        ({"type": "array", "items": INT}, list(b"__debezium_unavailable_value")),
+        ({"type": "array", "items": TEXT}, ["b68a35a7-17ad-35b3-af2a-ae46edb4545a"]),
+        ({"type": "map"}, {"__debezium_unavailable_value": "__debezium_unavailable_value"}),
+        (GEOMETRY, {"wkb": "AQEAACDmEAAAAAAA/IPXl8EAAAD8g9eXwQ==", "srid": None}),
+    ],
+    ids=["text", "bytes", "texts", "binaries", "numbers", "uuids", "map", "geometry"],
+)
+def test_what_stands_for_a_value_that_was_left_out(feed, schema, value):
+    """Each type has a form of its own that Debezium's placeholder takes."""
+    topic = Topic("items", {"id": INT, "name": schema}, optional=["name"])
+    feed.append("a-1.jsonl", topic.updated(row(1, value)))
+    assert changes(feed) == [(ChangeKind.UPDATE, (1, KEPT))]
+
+
+def test_an_array_that_only_resembles_the_placeholder_is_a_value(feed):
+    topic = Topic("items", {"id": INT, "name": ARRAY_OF_TEXTS}, optional=["name"])
+    feed.append("a-1.jsonl", topic.updated(row(1, ["__debezium_unavailable_value", "x"]), row(2, [])))
+    assert [image[1] for _, image in changes(feed)] == ['["__debezium_unavailable_value","x"]', "[]"]
+
+
 def test_a_line_without_its_end_is_not_read(feed):
     (line,) = ITEMS.created(row(2))
     feed.append("a-1.jsonl", ITEMS.created(row(1)))

@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import md5
 from typing import Any
+from uuid import UUID
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.debezium.feed.catalog import Added, FeedTable, alike, catalog_of, comes_again
@@ -29,6 +32,7 @@ from tieout.connectors.debezium.feed.events import (
 )
 from tieout.connectors.debezium.feed.files import Walk, feed_of, translated
 from tieout.connectors.debezium.feed.repeats import Place
+from tieout.connectors.debezium.types import json_text
 from tieout.connectors.protocols.change_log import LogCoverage, LogLag
 from tieout.errors import ReadError
 from tieout.model.positions import Position
@@ -114,7 +118,7 @@ class DebeziumLog:
         feed = feed_of(self.url)
         with translated(self.url):
             walk = Walk(feed, after)
-        reading = _Reading(self.known, tables, _kept_texts(self.url), feed.where)
+        reading = _Reading(self.known, tables, _unavailable(self.url), feed.where)
         lines = walk.lines(upto.offset)
         begin = walk.offset
         while True:
@@ -166,10 +170,27 @@ def added_value(added: Added) -> tuple[Any, bool]:
         return None, False
 
 
-def _kept_texts(url: EndpointUrl) -> frozenset[str]:
-    """What stands for a value that an event leaves out: in a text, or in bytes."""
+def _unavailable(url: EndpointUrl) -> frozenset[str]:
+    """What stands for a value that an event leaves out: a text, or the JSON of an array or a map. Each type has a form
+    of its own that it can hold.
+    """
     text = url.params.get("unavailable_value", UNAVAILABLE)
-    return frozenset({text, b64encode(text.encode()).decode(), text.encode().hex()})
+    octets = text.encode()
+    texts = [text, b64encode(octets).decode(), octets.hex()]
+    uuid = str(UUID(bytes=md5(octets, usedforsecurity=False).digest(), version=3))
+    # Java's bytes are signed.
+    numbers = [octet - 256 if octet > 127 else octet for octet in octets]
+    return frozenset([*texts, *(json_text(each) for each in (*([t] for t in texts), [uuid], numbers, {text: text}))])
+
+
+_UNAVAILABLE_SHAPES = frozenset(
+    b64encode(bytes.fromhex(wkb)).decode()
+    for wkb in (
+        "0101000020E6100000000000FC83D797C1000000FC83D797C1",
+        "0101000020E61000000C21E7FDFF7F66401842CEFBFF7F5640",
+    )
+)
+"""Points that stand for a geometry and a geography that an event leaves out: no text can."""
 
 
 @dataclass(slots=True, eq=False)
@@ -189,7 +210,7 @@ class _Reading:
 
     known: Mapping[TableName, _Known]
     tables: frozenset[TableName]
-    kept: frozenset[str]
+    unavailable: frozenset[str]
     where: Any
     _parser: LineParser = field(default_factory=LineParser)
     _plans: dict[tuple[TableName, Shape, tuple[str, ...] | None, int, object], _Plan] = field(default_factory=dict)
@@ -299,9 +320,12 @@ class _Reading:
         return (*values, *plan.added)
 
     def _is_kept(self, value: Any) -> bool:
-        if type(value) is list and len(value) == 1:
-            value = value[0]
-        return type(value) is str and value in self.kept
+        if type(value) is dict and value.get("wkb") in _UNAVAILABLE_SHAPES:
+            return True
+        if type(value) in (list, dict):
+            with suppress(ValueError):  # the column's own reader says what is wrong with it
+                value = json_text(value)
+        return type(value) is str and value in self.unavailable
 
     def _planned(self, event: Event, begin: int) -> _Plan:
         assert event.shape is not None
