@@ -200,6 +200,21 @@ def test_an_expression_fails_for_a_row_that_is_copied(moving: Moving, redacted: 
     assert_only_b_is_stopped(moving, moving.run())
 
 
+def test_an_expression_is_not_computed_for_rows_that_the_filter_leaves_out(moving: Moving) -> None:
+    """It would fail for them, on the copy and in the log."""
+    moving = tenths(moving)
+    with_a_zero(moving)
+    moving = asking(moving, replace(TENTHS, where="v <> 0"))
+    assert reasons_of(moving.run()) == {"b": None}
+    moving.source.execute("INSERT INTO b VALUES (3, 0), (4, 4)")
+    moving.source.execute("UPDATE b SET v = 0 WHERE id = 1")
+    moving.source.execute("UPDATE b SET v = 2 WHERE id = 2")
+    moving.source.execute("DELETE FROM b WHERE id = 3")
+    status = moving.run()
+    assert (reasons_of(status), remarks_of(status)) == ({"b": None}, [])
+    assert moving.target.rows("SELECT id, v, c FROM b ORDER BY id") == [(2, 2, 5.0), (4, 4, 2.5)]
+
+
 def test_an_expression_fails_in_the_only_table(mariadb_to_postgres: Moving) -> None:
     moving = tenths(mariadb_to_postgres)
     with_a_zero(moving)

@@ -84,16 +84,18 @@ class _Projection:
         if shape.where:
             _refuse_condition(_analysed(frame, table.name, shape.where), table.name, shape.where)
             passes = fn.when(whole, fn.expr(shape.where))
+        passes = fn.coalesce(passes, fn.lit(False))
         texts = []
         for place, cell in enumerate(shape.cells):
             if isinstance(cell, int):
                 texts.append(_cell(cell))
             else:
                 kind = _analysed(frame, table.name, cell).dataType
-                guard = fn.lit(True) if place in transfer.key else whole
+                # A row that does not pass is deleted by its key: an expression may fail for the rest of it.
+                guard = fn.lit(True) if place in transfer.key else whole & passes
                 holder = transfer.columns[place][1].type
                 texts.append(fn.when(guard, _held_text(fn.expr(cell), kind, holder, classed=self.classed)))
-        result = fn.array(fn.coalesce(passes, fn.lit(False)).cast("string"), *texts, *extras)
+        result = fn.array(passes.cast("string"), *texts, *extras)
         return frame.withColumn(_result(number), fn.when(here, result)).drop(*values)
 
 
