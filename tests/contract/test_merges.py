@@ -135,7 +135,7 @@ def test_rows_that_are_lacking_are_told_with_their_keys_and_kept(endpoint, targe
 
 
 def test_its_users_see_how_current_a_table_is(database, target, transfer, fence, staged):
-    """`consistent` only while no lane is ahead of the others."""
+    """`consistent` only while no lane is ahead, and no batch may be merged whose position is not stored."""
     view = target.session.table(replace(transfer.target.name, schema=target.schema, name="tieout_table_versions"))
 
     def shown():
@@ -152,5 +152,10 @@ def test_its_users_see_how_current_a_table_is(database, target, transfer, fence,
     assert shown() == ("following", "9", "t7", 0)
     target.record(fence, Merge((), BEGAN, NEXT, {}, None), batch=1)
     assert shown() == ("following", "9", "t7", 1)
+    target.progress.plan_batch(fence, NEXT, LAST)
+    target.merge(fence, staged((2, 22, UPDATE, 0), after=NEXT, upto=LAST), with_progress=False)
+    assert shown() == ("following", "9", "t7", 0)
+    target.record(fence, Merge((), NEXT, LAST, {}, None))
+    assert shown() == ("following", "12", "t7", 1)
     target.progress.stop_table(fence, transfer.source.name, "a test")
     assert shown() == ("stopped", None, "t7", 0)

@@ -43,7 +43,10 @@ def _exists(session: SqlSession, view: str) -> bool:
 
 
 def _query(session: SqlSession, schema: str, instant: Callable[[str], str]) -> str:
-    """Lanes count only while they are ahead of the task: their batch has a higher number than its last one."""
+    """Lanes count only while they are ahead of the task: their batch has a higher number than its last one.
+
+    A batch whose end is stored may have been merged before its position is (at-least-once).
+    """
 
     def table(name: str) -> str:
         return session.table(TableName(schema, f"{PREFIX}{name}"))
@@ -64,7 +67,8 @@ def _query(session: SqlSession, schema: str, instant: Callable[[str], str]) -> s
         "WHEN c.follows = 1 THEN 'following' ELSE 'copying' END AS state, "
         f"{at('shown')} AS log_position, {instant(at('committed'))} AS as_of, "
         f"v.transaction_id AS changed_by, {instant('v.committed')} AS changed_at, "
-        f"CASE WHEN {follows} AND NOT EXISTS ({behind}) AND NOT EXISTS ({ahead}) THEN 1 ELSE 0 END AS consistent "
+        f"CASE WHEN {follows} AND p.batch_end IS NULL AND NOT EXISTS ({behind}) AND NOT EXISTS ({ahead}) "
+        "THEN 1 ELSE 0 END AS consistent "
         f"FROM {table('columns')} c JOIN {table('progress')} p ON p.task = c.task "
         f"LEFT JOIN {table('stopped')} s ON s.task = c.task AND s.source_table = c.source_table "
         f"LEFT JOIN {table('lanes')} l ON l.task = c.task AND l.lane = c.target_table "
