@@ -34,7 +34,7 @@ from tieout.move.plan import as_made
 from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.routing import Route, created_columns, routes, transfer_of
-from tieout.tasks.transforms import changes_by_itself, condition_of
+from tieout.tasks.transforms import condition_of, nondeterministic_part
 
 
 @dataclass(frozen=True)
@@ -311,8 +311,8 @@ class MovePreflight:
         texts = [text for text, _ in request.expressions.values()]
         for text in [*texts, *([where] if (where := condition_of(request)) else [])]:
             with suppress(UsageError):  # another problem says what is wrong with it
-                if function := changes_by_itself(text):
-                    message = f"{text!r}: {function}() returns something else each time, so that it can't be verified"
+                if part := nondeterministic_part(text):
+                    message = f"{text!r}: {part} returns something else each time, so that it can't be verified"
                     yield Problem(Severity.NOTE, message, "compute it on the source", table=str(way.table.name))
 
     def _stronger_than_given(self, way: _Way, levels: Levels) -> str:

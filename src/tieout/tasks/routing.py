@@ -20,6 +20,7 @@ from tieout.tasks.created import selection_of
 from tieout.tasks.table_matching import (
     NamePair,
     Names,
+    find_table,
     is_pattern,
     matching_tables,
     names_of,
@@ -31,6 +32,7 @@ from tieout.tasks.transforms import (
     computed_of_key,
     condition_of,
     names_source,
+    renamed_column,
     shaped,
     tells_tables_apart,
     unknown_names,
@@ -74,14 +76,27 @@ def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) ->
                 f'tell their rows apart there: columns: {{shard: "{TABLE_NAME}"}}',
             )
     filled = {route.target for route in found}
-    return found, [pair for pair in pairs if pair.source is None and pair.target not in filled]
+    rest = [pair for pair in pairs if pair.source is None]
+    rest += [NamePair(None, name, each) for each in request.tables if (name := _without_sources(names, there, each))]
+    return found, [pair for pair in rest if pair.target not in filled]
 
 
 def _one_by_one(names: Names, request: TableRequest) -> list[TableRequest]:
     """Replaces a pattern whose tables all go to one table by a request for each table."""
-    if request.target is None or request.target.endswith("*") or not is_pattern(request.source):
+    if not _goes_to_one(request):
         return [request]
     return [replace(request, source=str(table)) for table in matching_tables(names, request)]
+
+
+def _goes_to_one(request: TableRequest) -> bool:
+    return request.target is not None and not request.target.endswith("*") and is_pattern(request.source)
+
+
+def _without_sources(names: Names, there: Names, request: TableRequest) -> TableName | None:
+    """The target's table to which a pattern merges tables, if it matches none of the source."""
+    if request.target is None or not _goes_to_one(request) or matching_tables(names, request):
+        return None
+    return find_table(there, request.target)
 
 
 def cannot_restart(name: str, route: Route | None, routed: Sequence[Route]) -> str | None:
@@ -179,7 +194,7 @@ def transfer_of(
         *([key] if isinstance(key, str) else []),
         *(f"{name}: {OURS}" for name in clashing_names(target.column_names)),
     ]
-    for column, found in pairs:
+    for column, found in (*pairs, *_renamed(source, computed)):
         reason = _misfit(column, found, same_engine=same_engine, logs_generated_columns=logs_generated_columns)
         if reason is not None:
             problems.append(f"{column.name}: {reason}")
@@ -201,13 +216,25 @@ def transfer_of(
 
 def _chosen(request: TableRequest, source: Table) -> list[Column]:
     """The columns to move. Raises UsageError for names that the source does not have."""
-    known = {column.name.casefold(): column for column in source.columns}
-    unknown = [name for name in (*(request.columns or ()), *request.exclude_columns) if name.casefold() not in known]
-    if unknown:
-        raise UsageError(f"{source.name} has no column {unknown[0]}", "check `columns` and `exclude_columns`")
-    left_out = {name.casefold() for name in request.exclude_columns}
-    wanted = {name.casefold() for name in request.columns} if request.columns is not None else set(known)
-    return [column for name, column in known.items() if name in wanted - left_out]
+
+    def named(names: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for name in names:
+            alike = [each for each in source.column_names if each.casefold() == name.casefold()]
+            if not alike:
+                raise UsageError(f"{source.name} has no column {name}", "check `columns` and `exclude_columns`")
+            found |= {name} if name in alike else set(alike)
+        return found
+
+    left_out = named(request.exclude_columns)
+    wanted = named(source.column_names if request.columns is None else request.columns)
+    return [column for column in source.columns if column.name in wanted - left_out]
+
+
+def _renamed(source: Table, computed: Sequence[tuple[Column, str]]) -> list[tuple[Column, Column]]:
+    """Columns that are only renamed hold what their source does, like those that keep their names."""
+    pairs = ((renamed_column(expression, source), column) for column, expression in computed)
+    return [(source.column(name), column) for name, column in pairs if name is not None]
 
 
 def uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
@@ -224,10 +251,14 @@ def uncomputable(request: TableRequest, source: Table, target: Table) -> list[st
 
 
 def _pairs(source: Table, target: Table) -> list[tuple[Column, Column]]:
-    by_name = {column.name: column for column in target.columns}
-    folded = {column.name.casefold(): column for column in target.columns}
-    found = ((column, by_name.get(column.name) or folded.get(column.name.casefold())) for column in source.columns)
-    return [(column, partner) for column, partner in found if partner is not None]
+    """Columns of the same name, or else of the same name but for case. No two go to one column."""
+    there = {column.name: column for column in target.columns}
+    pairs = {column.name: there.pop(column.name) for column in source.columns if column.name in there}
+    folded = {column.name.casefold(): column for column in there.values()}
+    for column in source.columns:
+        if column.name not in pairs and column.name.casefold() in folded:
+            pairs[column.name] = folded.pop(column.name.casefold())
+    return [(column, pairs[column.name]) for column in source.columns if column.name in pairs]
 
 
 def _missing(chosen: Sequence[Column], pairs: Pairs) -> list[Column]:

@@ -103,11 +103,11 @@ def _without_doubles(pairs: list[NamePair]) -> list[NamePair]:
 
 
 def _by_name(source: Names, target: Names, request: TableRequest) -> NamePair:
-    left = _find(source, request.source)
+    left = find_table(source, request.source)
     # "a.b" is first the name of a table, then a schema and a name.
-    right = _find(target, request.target or request.source)
+    right = find_table(target, request.target or request.source)
     if right is None and request.target is None:
-        right = _find(target, _bare(request.source))
+        right = find_table(target, _bare(request.source))
     if left is None and right is None:
         known = sorted({t.name for t in source.tables})
         close = get_close_matches(_bare(request.source), known, 1)
@@ -125,7 +125,7 @@ def _by_pattern(source: Names, target: Names, request: TableRequest) -> list[Nam
     given = request.target.removesuffix("*").removesuffix(".") if request.target else ""
     lefts = matching_tables(source, request)
     goes_to = {t: given or target_schema((source, target), t, request) for t in lefts}
-    pairs = [NamePair(t, _find(target, t.name, goes_to[t]), request) for t in lefts]
+    pairs = [NamePair(t, find_table(target, t.name, goes_to[t]), request) for t in lefts]
     paired = {pair.target for pair in pairs}
     bare = _bare(request.source)
     schemas = {given} if given else {*goes_to.values(), *_same_schemas(target, request)} or {target.schema}
@@ -147,7 +147,7 @@ def matching_tables(names: Names, request: TableRequest) -> list[TableName]:
     return [t for t in found if not _excluded(t, names, request)]
 
 
-def _find(names: Names, text: str, schema: str | None = None) -> TableName | None:
+def find_table(names: Names, text: str, schema: str | None = None) -> TableName | None:
     """A table by `name` or `schema.name`: as written, or ignoring case if exactly one matches."""
     candidates = [TableName(schema or names.schema, text)]
     if (full := TableName.parse(text)) is not None:

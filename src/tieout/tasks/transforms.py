@@ -82,7 +82,7 @@ def _is_cast(named: exp.Expr) -> bool:
     return isinstance(around, exp.Cast) or (isinstance(around, exp.Is) and isinstance(around.expression, exp.Null))
 
 
-_BY_ITSELF = frozenset(
+_NONDETERMINISTIC = frozenset(
     {
         *("rand", "randn", "random", "uniform", "randstr", "uuid", "shuffle"),
         *("now", "current_timestamp", "current_date", "curdate", "current_time", "localtimestamp", "unix_timestamp"),
@@ -92,12 +92,19 @@ _BY_ITSELF = frozenset(
 )
 
 
-def changes_by_itself(expression: str) -> str | None:
-    """The function in an expression that returns something else each time: what it returned is gone."""
-    for call in _parsed(expression).find_all(exp.Func):
+_NOW = frozenset({"now", "today", "yesterday", "tomorrow"})
+
+
+def nondeterministic_part(expression: str) -> str | None:
+    """What in an expression returns something else each time: what it returned is gone."""
+    tree = _parsed(expression)
+    for cast in tree.find_all(exp.Cast):  # DATE 'today'
+        if isinstance(cast.this, exp.Literal) and cast.this.name.strip().casefold() in _NOW:
+            return repr(cast.this.name)
+    for call in tree.find_all(exp.Func):
         name = (call.name if isinstance(call, exp.Anonymous) else call.sql_name()).casefold()
-        if name in _BY_ITSELF and not (name == "unix_timestamp" and call.args.get("this") is not None):
-            return name
+        if name in _NONDETERMINISTIC and not (name == "unix_timestamp" and call.args.get("this") is not None):
+            return f"{name}()"
     return None
 
 

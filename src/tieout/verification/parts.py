@@ -160,9 +160,10 @@ def _tab_text(t: LogicalType, array: pa.Array) -> pa.Array:
 
 _EXACT = Context(prec=1000)
 _MOMENT = re.compile(r"(-?\d{4,}-\d\d-\d\d) \d\d:.*", re.ASCII | re.DOTALL)
-_TRUTH = {"true": "1", "t": "1", "false": "0", "f": "0"}
+_TRUE, _FALSE = ("true", "t", "yes", "y", "on"), ("false", "f", "no", "n", "off")
+_TRUTH = {**dict.fromkeys(_TRUE, "1"), **dict.fromkeys(_FALSE, "0")}
 _NUMBERS = {TypeName.DECIMAL, TypeName.INTEGER}
-_FRACTIONS = {TypeName.TIMESTAMP, TypeName.INSTANT, TypeName.TIME}
+_FRACTIONS = {TypeName.TIMESTAMP, TypeName.INSTANT}
 
 
 def _held(texts: pa.Array, kind: Kind, t: LogicalType) -> pa.Array:
@@ -170,7 +171,10 @@ def _held(texts: pa.Array, kind: Kind, t: LogicalType) -> pa.Array:
     it. What it would refuse stays as it is, and differs from whatever is there.
     """
     if kind.form is Form.BYTES:
-        return pa.array([None if v is None else _octets(v) for v in texts.to_pylist()], pa.large_binary())
+        # BINARY(n), unlike VARBINARY(n), has n bytes.
+        size = (t.precision or 0) if t.native.startswith("binary") else 0
+        octets = [None if v is None else _octets(v).ljust(size, b"\0") for v in texts.to_pylist()]
+        return pa.array(octets, pa.large_binary())
     holds = _holding(t)
     if holds is None:
         return texts
@@ -186,9 +190,13 @@ def _octets(text: str) -> bytes:
 
 def _holding(t: LogicalType) -> Callable[[str], str] | None:
     if t.name is TypeName.BOOLEAN:
-        return lambda text: _TRUTH.get(text, text)
+        return lambda text: _TRUTH.get(text.strip().lower(), text)
     if t.name is TypeName.CHAR:
         return lambda text: text.rstrip(" ")
+    if t.name is TypeName.ENUM and t.native.startswith("enum("):
+        # MariaDB and MySQL find a label by their collation; PostgreSQL refuses one in other letters.
+        labels = {label.casefold(): label for label in t.values}
+        return lambda text: text if text in t.values else labels.get(text.casefold(), text)
     if t.name is TypeName.DATE:
         return lambda text: match[1] if (match := _MOMENT.fullmatch(text)) else text
     if t.name in _NUMBERS:

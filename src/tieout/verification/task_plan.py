@@ -26,7 +26,7 @@ from tieout.model.results import Explanation, SchemaFinding, Strategy, Unverifie
 from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.routing import Matched, Route, identifying, match_columns, routes_and_rest, uncomputable
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
-from tieout.tasks.transforms import changes_by_itself, condition_of, projection
+from tieout.tasks.transforms import condition_of, nondeterministic_part, projection
 from tieout.verification.columns import (
     ColumnPair,
     SchemaComparison,
@@ -90,17 +90,20 @@ class TaskPlanner:
         for route in found:
             groups.setdefault(route.target, []).append(route)
         chosen = [group for group in groups.values() if self._is_chosen(group)]
-        rest = [pair for pair in rest if pair.target is not None and self._is_named([pair.target])]
-        if not chosen and not rest:
-            raise UsageError(
-                f"the task has no table {', '.join(self.request.narrowing.tables)}",
-                f"it has {', '.join(dict.fromkeys(entry.source for entry in self.request.tables)) or 'other tables'}",
-            )
+        self._refuse_unknown_tables([*(name for group in groups.values() for name in _names(group)), *_targets(rest)])
+        rest = [pair for pair in rest if self._is_named(_targets([pair])) and not self._is_excluded(_targets([pair]))]
         sources = described(self.source, [route.source for group in chosen for route in group if route.exists])
         targets = described(self.target, [group[0].target for group in chosen if group[0].exists])
         self._refuse_unknown_names([*sources.values(), *targets.values()])
         planned = [table for group in chosen for table in self._moved(group, sources, targets)]
         return [*planned, *(PlannedTable(pair) for pair in rest)]
+
+    def _refuse_unknown_tables(self, names: Sequence[TableName]) -> None:
+        """Raises UsageError for a typed table that the task does not have."""
+        for typed in self.request.narrowing.tables:
+            if not _matching(names, [typed]):
+                known = dict.fromkeys(entry.source for entry in self.request.tables)
+                raise UsageError(f"the task has no table {typed}", f"it has {', '.join(known) or 'other tables'}")
 
     def _refuse_unknown_names(self, found: Sequence[Table | TieoutError]) -> None:
         """Raises UsageError for a typed column that no table has."""
@@ -112,13 +115,16 @@ class TaskPlanner:
 
     def _is_chosen(self, group: Sequence[Route]) -> bool:
         """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
-        excluded = [route.source for route in group if _matching([route.source], self.request.narrowing.exclude)]
+        excluded = [route.source for route in group if self._is_excluded([route.source])]
         if excluded and len(excluded) < len(group):
             raise UsageError(
                 f"{excluded[0]} can't be left out alone: its rows are in {group[0].target} with those of other tables",
                 "leave out all of them, or none",
             )
-        return not excluded and self._is_named([*(route.source for route in group), group[0].target])
+        return not excluded and self._is_named(_names(group))
+
+    def _is_excluded(self, names: Sequence[TableName]) -> bool:
+        return _matching(names, self.request.narrowing.exclude)
 
     def _is_named(self, names: Sequence[TableName]) -> bool:
         typed = self.request.narrowing.tables
@@ -165,6 +171,7 @@ class TaskPlanner:
 
     def _transferred(self, pair: NamePair, routed: Sequence[tuple[Route, Table]], target: Table) -> PlannedTable:
         try:
+            _refuse_disagreeing([route for route, _ in routed])
             matches = [match_columns(route.request, table, target) for route, table in routed]
             problems = [each for route, table in routed for each in uncomputable(route.request, table, target)]
         except UsageError as error:
@@ -234,7 +241,8 @@ class TaskPlanner:
                 if self._wants(each.name)
             ]
         for column in target.columns:
-            if not self._wants(column.name):
+            sources = [each.name for matched in matches for each, there in matched.pairs if there == column]
+            if not self._wants(column.name, *sources):
                 continue
             if not any(column.name in matched.filled for matched in matches):
                 findings.append(self._unfilled(request, column))
@@ -265,10 +273,13 @@ class TaskPlanner:
         by_source = {each.source.name: place for place, each in enumerate(pairs)}
         return named.get(name, by_source.get(name))
 
-    def _wants(self, name: str) -> bool:
+    def _wants(self, *names: str) -> bool:
+        """Whether what was typed leaves in a column, by its names on both sides."""
         narrowing = self.request.narrowing
-        listed = narrowing.columns is None or name in narrowing.columns or name in (narrowing.key or ())
-        return listed and name not in narrowing.exclude_columns
+        listed = narrowing.columns is None or any(
+            name in (*narrowing.columns, *(narrowing.key or ())) for name in names
+        )
+        return listed and not any(name in narrowing.exclude_columns for name in names)
 
     @staticmethod
     def _unfilled(request: TableRequest, column: Column) -> SchemaFinding:
@@ -478,14 +489,9 @@ class TaskPlanner:
             shape = part.transfer.shape
             assert shape is not None
             alike = shape.where, shape.cells, shape.uses, tuple(column.type for column, _ in shape.reads)
-            number = shapes.setdefault(alike, len(shapes))
-            if (
-                number == len(shapes) - 1
-                and self.session is not None
-                and not any(p.projection == number for p in parts)
-            ):
+            if alike not in shapes:
                 self._refuse_wrong(part)
-            parts.append(replace(part, projection=number))
+            parts.append(replace(part, projection=shapes.setdefault(alike, len(shapes))))
         return tuple(parts)
 
     def _refuse_wrong(self, part: Part) -> None:
@@ -505,8 +511,8 @@ class TaskPlanner:
         for column, _ in shape.reads:
             if column.type.name in NOT_NAMED:
                 raise _Unverifiable(f"an expression names {column.name}, and values of type {column.type} have no text")
-        if content.condition is not None and (function := changes_by_itself(content.condition)):
-            raise _Unverifiable(f"{function}() in its condition returns something else each time")
+        if content.condition is not None and (part := nondeterministic_part(content.condition)):
+            raise _Unverifiable(f"{part} in its condition returns something else each time")
         plain = list(content.plain.items())
         named = [named_column(column) for column, _ in shape.reads]
         places = {place: number for number, (place, _) in enumerate(plain)}
@@ -541,6 +547,23 @@ def _changes_rows(request: TableRequest) -> bool:
     return bool(chosen or condition_of(request) or request.target_where)
 
 
+def _refuse_disagreeing(merged: Sequence[Route]) -> None:
+    """UsageError if entries of the task say different things about rows that they merge."""
+    first, *others = merged
+    for what in ("tolerance", "target_where", "key"):
+        other = next((each for each in others if getattr(each.request, what) != getattr(first.request, what)), None)
+        if other is not None:
+            raise UsageError(f"{first.source} and {other.source} go to one table, each with another {what}")
+
+
+def _names(group: Sequence[Route]) -> list[TableName]:
+    return [*(route.source for route in group), group[0].target]
+
+
+def _targets(pairs: Sequence[NamePair]) -> list[TableName]:
+    return [pair.target for pair in pairs if pair.target is not None]
+
+
 def _matching(names: Sequence[TableName], patterns: Sequence[str]) -> bool:
     return any(
         fnmatchcase(str(name) if "." in pattern else name.name, pattern) or pattern in (str(name), name.name)
@@ -551,8 +574,8 @@ def _matching(names: Sequence[TableName], patterns: Sequence[str]) -> bool:
 
 def _against_computing(column: Column, expression: str) -> str | None:
     """Why a computed value could not be compared with what is stored."""
-    if function := changes_by_itself(expression):
-        return f"{function}() returns something else each time"
+    if part := nondeterministic_part(expression):
+        return f"{part} returns something else each time"
     if column.type.name not in COMPUTABLE:
         return f"a computed {column.type} has no common form with a stored one"
     return None

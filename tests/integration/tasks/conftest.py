@@ -39,3 +39,8 @@ def moving(
 @pytest.fixture
 def mariadb_to_postgres(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
     yield from way(request, "mariadb-postgres", spark, tmp_path)
+
+
+@pytest.fixture
+def postgres_to_mariadb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    yield from way(request, "postgres-mariadb", spark, tmp_path)

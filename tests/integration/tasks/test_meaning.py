@@ -81,8 +81,76 @@ def test_what_is_typed_narrows_the_task(mariadb_to_postgres: Moving) -> None:
     assert narrowed(source_where="id < 12 -- of both", target_where="id < 12") == ["10", "5"]
     assert narrowed(columns=("region", "id")) == []
     assert narrowed(exclude_columns=("qty",)) == []
-    with pytest.raises(UsageError, match="the task has no table orders"):
-        narrowed(tables=("orders",))
+    for typed in (("orders",), ("sales", "orders")):
+        with pytest.raises(UsageError, match="the task has no table orders"):
+            narrowed(tables=typed)
+
+
+def test_a_typed_column_may_have_its_name_on_either_side(postgres_to_mariadb: Moving) -> None:
+    source, target = postgres_to_mariadb.source, postgres_to_mariadb.target
+    source.execute('CREATE TABLE t (id INT PRIMARY KEY, "Note" INT, qty INT)')
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, note INT, twice INT)")
+    source.execute("INSERT INTO t VALUES (1, 1, 1)")
+    table = TableRequest("t", exclude_columns=("qty",), expressions={"twice": ("qty * 2", "")})
+    moving = with_task(postgres_to_mariadb, table)
+    moving.run()
+    target.execute("UPDATE t SET note = 5, twice = 5")
+    for names, columns in ((("Note",), {"Note"}), (("note",), {"Note"}), (("twice", "Note"), {"Note", "twice"})):
+        request = replace(request_of(moving), narrowing=Narrowing(columns=("id", *names)))
+        (changed,) = api.run_verification(request, spark=moving.spark, meta=moving.meta).differences
+        assert set(changed.columns) == columns
+    request = replace(request_of(moving), narrowing=Narrowing(exclude_columns=("Note", "twice")))
+    assert api.run_verification(request, spark=moving.spark, meta=moving.meta).verdict is Verdict.EQUAL
+
+
+def test_rows_of_merged_tables_that_are_all_gone_are_extra(mariadb_to_postgres: Moving) -> None:
+    """No table of the source matches the pattern any more; what the target holds belongs to none."""
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    for name in ("orders_1", "t"):
+        source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY)")
+        source.execute(f"INSERT INTO {name} VALUES (1)")
+    target.execute("CREATE TABLE orders (origin VARCHAR(40), id INT, PRIMARY KEY (origin, id))")
+    merged = TableRequest("orders_*", "orders", expressions={"origin": ("_table", "")})
+    moving = with_task(mariadb_to_postgres, merged, TableRequest("t"))
+    moving.run()
+    assert verified(moving).verdict is Verdict.EQUAL
+    source.execute("DROP TABLE orders_1")
+    result = verified(moving)
+    assert {str(table.target_table): table.verdict for table in result.tables} == {
+        "public.t": Verdict.EQUAL,
+        "public.orders": Verdict.DIFFERENT,
+    }
+
+
+def test_merged_tables_about_which_the_task_disagrees_are_unverified(mariadb_to_postgres: Moving) -> None:
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    for number in (1, 2):
+        source.execute(f"CREATE TABLE orders_{number} (id INT PRIMARY KEY, price DOUBLE)")
+        source.execute(f"INSERT INTO orders_{number} VALUES (1, 1.5)")
+    target.execute("CREATE TABLE orders (origin VARCHAR(40), id INT, price DOUBLE PRECISION, PRIMARY KEY (origin, id))")
+    tables = [
+        TableRequest(f"orders_{number}", "orders", expressions={"origin": ("_table", "")}, tolerance=tolerance)
+        for number, tolerance in ((1, {"price": 1.0}), (2, {}))
+    ]
+    moving = with_task(mariadb_to_postgres, *tables)
+    moving.run()
+    target.execute("UPDATE orders SET price = 1.6 WHERE origin = 'orders_2'")
+    (table,) = verified(moving).tables
+    assert table.verdict is Verdict.UNVERIFIED
+    assert "each with another tolerance" in str(table.reason)
+
+
+def test_each_shard_s_expressions_are_looked_at(mariadb_to_postgres: Moving) -> None:
+    """Also where a wrong one stands between two that are alike."""
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    tables = []
+    for number, expression in enumerate(("qty + 1", "nonsense(qty)", "qty + 1"), 1):
+        source.execute(f"CREATE TABLE orders_{number} (id INT PRIMARY KEY, qty INT)")
+        computed = {"origin": ("_table", ""), "qty": (expression, "")}
+        tables.append(TableRequest(f"orders_{number}", "orders", expressions=computed))
+    target.execute("CREATE TABLE orders (origin VARCHAR(40), id INT, qty INT, PRIMARY KEY (origin, id))")
+    with pytest.raises(TieoutError, match=r"orders_2: 'nonsense\(qty\)'"):
+        verified(with_task(mariadb_to_postgres, *tables))
 
 
 def test_suspects_of_merged_tables_are_looked_up_by_their_whole_key(mariadb_to_postgres: Moving) -> None:

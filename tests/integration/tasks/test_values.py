@@ -31,9 +31,9 @@ def mariadb_to_mariadb(request: pytest.FixtureRequest, spark: SparkSession, tmp_
 COMPUTED = {
     "tax": ("price * 0.19", ""),  # 0.19 * 12.25 = 2.3275 is stored with one digit
     "third": ("price / 3", ""),
-    "day": ("at", ""),
+    "day": ("CAST(at AS DATE)", ""),
     "whole": ("date_trunc('SECOND', at)", ""),
-    "tenths": ("at", ""),
+    "tenths": ("CAST(at AS TIMESTAMP_NTZ)", ""),
     "padded": ("concat(name, '  ')", ""),
     "cheap": ("price < 10", ""),
     "flag": ("CASE WHEN price < 10 THEN 'true' ELSE 'false' END", ""),
@@ -41,6 +41,7 @@ COMPUTED = {
     "doc": ("to_json(named_struct('b', price, 'a', name))", ""),
     "raw": ("CAST(name AS BINARY)", ""),
     "clock": ("clock", ""),
+    "sure": ("CASE WHEN price < 10 THEN ' Yes' ELSE 'OFF' END", ""),
 }
 
 
@@ -57,7 +58,8 @@ def test_a_computed_value_is_compared_as_the_target_holds_it(mariadb_to_postgres
     source.executemany("INSERT INTO items VALUES (%s, %s, %s, %s, %s)", rows)
     target.execute(
         "CREATE TABLE items (id INT PRIMARY KEY, tax NUMERIC(10,1), third NUMERIC, day DATE, whole TIMESTAMP(0),"
-        " tenths TIMESTAMP(1), padded CHAR(30), cheap INT, flag BOOLEAN, ratio REAL, doc JSONB, raw BYTEA, clock TIME)"
+        " tenths TIMESTAMP(1), padded CHAR(30), cheap INT, flag BOOLEAN, ratio REAL, doc JSONB, raw BYTEA, clock TIME,"
+        " sure BOOLEAN)"
     )
     table = TableRequest("items", exclude_columns=("price", "name", "at"), expressions=COMPUTED)
     moving = with_task(mariadb_to_postgres, table)
@@ -75,6 +77,7 @@ def test_a_computed_value_is_compared_as_the_target_holds_it(mariadb_to_postgres
         17: ("doc", "doc || '{\"c\": 1}'"),
         18: ("clock", "clock + interval '0.001'"),
         19: ("third", "third + 0.0000001"),
+        20: ("sure", "NOT sure"),
     }
     for row, (column, value) in faults.items():
         target.execute(f"UPDATE items SET {column} = {value} WHERE id = {row}")
@@ -140,6 +143,9 @@ def test_a_verification_is_resumed(mariadb_to_postgres: Moving) -> None:
     assert found(result) == {"t": {("changed", ("9",))}}
 
 
+CAST_MOMENTS = {"at": ("CAST(at AS TIMESTAMP_NTZ)", ""), "seen": ("CAST(seen AS TIMESTAMP)", "")}
+
+
 def test_moments_have_the_digits_of_their_column_on_every_target(mariadb_to_mariadb: Moving) -> None:
     """MariaDB would cut them off without a warning."""
     source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
@@ -147,7 +153,7 @@ def test_moments_have_the_digits_of_their_column_on_every_target(mariadb_to_mari
     source.execute("INSERT INTO t VALUES (1, '2024-02-29 23:59:59.700000', '2024-02-29 23:59:59.123499')")
     source.execute("INSERT INTO t VALUES (2, '1969-12-31 23:59:59.4', NULL), (3, '2024-01-01 00:00:00.5', now())")
     target.execute("CREATE TABLE t (id INT PRIMARY KEY, at DATETIME, seen TIMESTAMP(3) NULL)")
-    moving = with_task(mariadb_to_mariadb, TableRequest("t", expressions={"at": ("at", ""), "seen": ("seen", "")}))
+    moving = with_task(mariadb_to_mariadb, TableRequest("t", expressions=CAST_MOMENTS))
     moving.run()
     assert [str(at) for (at,) in target.rows("SELECT at FROM t ORDER BY id")] == [
         "2024-03-01 00:00:00",
@@ -157,3 +163,20 @@ def test_moments_have_the_digits_of_their_column_on_every_target(mariadb_to_mari
     assert [table.verdict for table in verified(moving).tables] == [Verdict.EQUAL]
     target.execute("UPDATE t SET seen = seen + INTERVAL 1000 MICROSECOND WHERE id = 1")
     assert found(verified(moving)) == {"t": {("changed", ("1",))}}
+
+
+def test_bytes_and_labels_are_compared_as_mariadb_holds_them(mariadb_to_mariadb: Moving) -> None:
+    """BINARY(n) has n bytes, and a label is found by its collation."""
+    source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(9))")
+    source.executemany("INSERT INTO t VALUES (%s, %s)", [(1, "Small"), (2, "LARGE"), (3, None)])
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, code BINARY(8), size ENUM('small', 'large'))")
+    computed = {"code": ("CAST(name AS BINARY)", ""), "size": ("name || ''", "")}
+    moving = with_task(mariadb_to_mariadb, TableRequest("t", exclude_columns=("name",), expressions=computed))
+    moving.run()
+    assert target.rows("SELECT size FROM t ORDER BY id") == [("small",), ("large",), (None,)]
+    result = verified(moving)
+    assert (found(result), [table.verdict for table in result.tables]) == ({}, [Verdict.EQUAL])
+    target.execute("UPDATE t SET code = 'Smal', size = 'large' WHERE id = 1")
+    (changed,) = verified(moving).differences
+    assert (set(changed.columns), changed.key) == ({"code", "size"}, {"id": "1"})

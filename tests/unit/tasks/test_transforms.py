@@ -6,7 +6,7 @@ import pytest
 
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest
-from tieout.tasks.transforms import names_in, tells_tables_apart
+from tieout.tasks.transforms import names_in, nondeterministic_part, tells_tables_apart
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,21 @@ def test_what_is_no_expression() -> None:
 def test_which_tell_tables_apart() -> None:
     assert tells_tables_apart(TableRequest("t", expressions={"shard": ("concat(_schema, '/', _table)", "")}))
     assert not tells_tables_apart(TableRequest("t", expressions={"shard": ("'table'", "")}))
+
+
+@pytest.mark.parametrize(
+    ("expression", "part"),
+    [
+        ("at < now()", "now()"),
+        ("at < current_timestamp", "current_timestamp()"),
+        ("DATE 'today' - at", "'today'"),
+        ("at > timestamp'Yesterday '", "'Yesterday '"),
+        ("CAST('tomorrow' AS DATE)", "'tomorrow'"),
+        ("unix_timestamp()", "current_timestamp()"),
+        ("unix_timestamp(at)", None),
+        ("note = 'today'", None),
+        ("DATE '2024-01-01'", None),
+    ],
+)
+def test_what_returns_something_else_each_time(expression: str, part: str | None) -> None:
+    assert nondeterministic_part(expression) == part
