@@ -1,6 +1,7 @@
 """Values exchanged between rows: no strategy may let one pass. The sums of weak hashes would not change."""
 
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -111,14 +112,13 @@ def of_trial(endpoint, table, trial):
 
 
 def scan(endpoint, table, where):
-    key = (id(endpoint), table)
-    if key not in _DESCRIBED:
-        (name,) = [name for name in endpoint.tables() if name.name == table]
-        _DESCRIBED[key] = endpoint.describe([name])[0]
-    described = _DESCRIBED[key]
+    described = described_once(endpoint, table)
     kinds = [common_kind(column.type, column.type) for column in described.columns]
     assert all(isinstance(kind, Kind) for kind in kinds)
     return Scan(described, tuple(map(ScanColumn, described.columns, kinds)), (0,), (0,), where)
 
 
-_DESCRIBED = {}
+@cache
+def described_once(endpoint, table):
+    (name,) = [name for name in endpoint.tables() if name.name == table]
+    return endpoint.describe([name])[0]

@@ -153,6 +153,12 @@ def test_an_sqlite_file_has_neither(sqlite_db: Callable[[str], SqliteDatabase], 
 # --------------------------------------------------------------------------------------------------- and a mover waits
 
 
+def _lags(moving: Moving) -> bool:
+    """Whether the server knows that its replica is behind: the replica answers to what is written."""
+    moving.target.execute("SELECT pg_logical_emit_message(true, 'tieout', 'x')")
+    return Throttle(LAG, parse_url(moving.target.url)).reason() is not None
+
+
 @pytest.mark.parametrize("limit", ["replica", later("load")])
 def test_a_mover_waits_until_the_target_is_free(limit: str, mariadb_to_postgres: Moving) -> None:
     moving = mariadb_to_postgres
@@ -170,6 +176,8 @@ def test_a_mover_waits_until_the_target_is_free(limit: str, mariadb_to_postgres:
             standby.execute(None, "SELECT pg_wal_replay_pause()")
             free = lambda: standby.execute(None, "SELECT pg_wal_replay_resume()")  # noqa: E731
             moving = moving.asking("t", max_replica_lag=0.5, chunk_rows=10)
+            # A mover that is done sooner than that has not seen a replica that lags.
+            eventually(lambda: _lags(moving))
 
         def watch(done: Event) -> None:
             while not done.wait(0.2):

@@ -49,6 +49,10 @@ def followed(moving: Moving) -> Iterator[list[str]]:
     try:
         until(lambda: errors or _state(moving) == "following")
         yield states
+    except AssertionError as late:
+        if errors:  # what it waited for could not come
+            raise errors[0] from late
+        raise
     finally:
         if thread.is_alive():
             with suppress(UsageError):  # it has just ended by itself
