@@ -1,11 +1,13 @@
 """Lanes: which rows of a target are merged in one transaction, and which side by side.
 
 With `transaction` there is no lane: one transaction merges everything. With `table` each table of the target is a lane.
-With `row` the keys of most tables are divided into shares, and each share of all of them is a lane.
+With `row` the keys of large tables are divided into shares, and each share of all of them is a lane; small tables are
+lanes of their own, which costs less: no row of theirs is staged for one connection and skipped by the others.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -39,12 +41,14 @@ class LanePlan:
     def of(
         cls, consistency: Consistency, transfers: Sequence[Transfer], joined: Mapping[TableName, str], shares: int
     ) -> LanePlan:
-        """`joined`: the target tables whose keys can't be divided (Target.joined_keys)."""
+        """`joined`: the target tables whose keys can't be divided (Target.joined_keys). `shares`: how many connections
+        merge at the same time.
+        """
         if consistency is Consistency.TRANSACTION:
             return cls()
         if consistency is Consistency.TABLE or shares < 2:
             return cls._divided(transfers, frozenset(), 1)
-        divided = {each.target.name for each in transfers if each.target.name not in joined}
+        divided = {name for name in _large(transfers, shares) if name not in joined}
         return cls._divided(transfers, frozenset(map(str, divided)), shares)
 
     @classmethod
@@ -89,3 +93,13 @@ class LanePlan:
             own = [each for each in divided if each.shares[lane.share].rows]
             found += [((lane,), own)] if own else []
         return found
+
+
+def _large(transfers: Sequence[Transfer], shares: int) -> set[TableName]:
+    """The target tables with more rows than each of so many connections would have; those of unknown size, too."""
+    rows: dict[TableName, float] = {}
+    for each in transfers:
+        estimate = each.source.estimated_rows
+        rows[each.target.name] = rows.get(each.target.name, 0) + (math.inf if estimate is None else estimate)
+    known = sum(each for each in rows.values() if each != math.inf)
+    return {name for name, each in rows.items() if each * shares >= known}
