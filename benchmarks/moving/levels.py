@@ -1,4 +1,8 @@
-"""Eight tables whose log is followed with each consistency: `row` and `table` beside `transaction`."""
+"""Eight tables whose log is followed with each consistency: `row` and `table` beside `transaction`.
+
+On one machine with few cores, merges on several connections have to share what one had. So the same is measured with a
+target that is far away, where each statement waits.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.moving.subjects import Subject, meta
 from benchmarks.sheet import Sheet, Timed
+from tests.servers.proxy import Proxy
 from tests.servers.server import Database
 from tieout import api
 from tieout.model.moves import Consistency
@@ -20,11 +25,28 @@ if TYPE_CHECKING:
 
 TABLES = [f"level_{number}" for number in range(8)]
 _ROWS = 50_000
+_WAY = 0.01
+"""Seconds to a target that is far away, and as many back."""
 _STEP = 500
 """Rows of a table that one statement changes; a transaction changes two tables."""
 
 
 def levels(sheet: Sheet, subject: Subject, spark: SparkSession, scratch: Path, changes: int, runs: int) -> None:
+    _measure(sheet, subject, spark, scratch, changes, runs)
+
+
+def far_levels(sheet: Sheet, subject: Subject, spark: SparkSession, scratch: Path, changes: int, runs: int) -> None:
+    server = subject.target.server
+    proxy = Proxy(server.host, server.port, _WAY)
+    try:
+        far = replace(subject.target, server=replace(server, port=proxy.port))
+        subject = replace(subject, name=f"{subject.name}-far", target=far)
+        _measure(sheet, subject, spark, scratch, changes, runs)
+    finally:
+        proxy.close()
+
+
+def _measure(sheet: Sheet, subject: Subject, spark: SparkSession, scratch: Path, changes: int, runs: int) -> None:
     """The three take turns, so that what else the machine does falls on all of them."""
     _prepare(subject)
     timed: dict[Consistency, list[Timed]] = {each: [] for each in Consistency}

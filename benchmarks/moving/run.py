@@ -12,7 +12,7 @@ from benchmarks.decoding import measured
 from benchmarks.moving.copying import copy
 from benchmarks.moving.following import follow
 from benchmarks.moving.lag import lag
-from benchmarks.moving.levels import levels
+from benchmarks.moving.levels import far_levels, levels
 from benchmarks.moving.subjects import add_indexes, subjects
 from benchmarks.ours import start_warm_session
 from benchmarks.rows import make_rows
@@ -62,6 +62,9 @@ def _measure(sheet: Sheet, stack: ExitStack) -> None:
         if settings.wants(f"levels/{name}"):
             with sheet.case(f"levels/{name}"):
                 levels(sheet, found[name], spark, scratch, changes // 2, settings.runs)
+        if settings.wants(f"levels/{name}-far"):
+            with sheet.case(f"levels/{name}-far"):
+                far_levels(sheet, found[name], spark, scratch, changes // 2, settings.runs)
     if settings.wants("decoding"):
         with sheet.case("decoding"):
             decode(sheet, changes // 5)
