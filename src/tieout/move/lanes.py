@@ -96,7 +96,7 @@ class LanePlan:
 
 
 def _large(transfers: Sequence[Transfer], shares: int) -> set[TableName]:
-    """The target tables with more rows than each of so many connections would have; those of unknown size, too."""
+    """The target tables with more rows than a connection would have if all were divided. One of unknown size is large."""
     rows: dict[TableName, float] = {}
     for each in transfers:
         estimate = each.source.estimated_rows
