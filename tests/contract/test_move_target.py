@@ -14,7 +14,7 @@ from tieout.connectors.protocols.move import Destination
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.errors import EndpointError, FencedError
 from tieout.model.keys import EVERYTHING
-from tieout.model.moves import Chunk, Held, Transfer
+from tieout.model.moves import Chunk, Held, Transfer, Version
 from tieout.model.positions import Position
 from tieout.model.tables import TableName
 
@@ -148,6 +148,43 @@ def test_a_task_that_is_dropped_leaves_its_tables_alone(endpoint, target, transf
     target.drop_task(fence)
     assert target.progress.read(fence.task) is None
     assert len(rows(endpoint, transfer)) == 2
+
+
+def test_tables_that_join_others_of_the_same_target_are_handed_over(target, transfer, fence):
+    """Both tasks know the target's table: the later change counts, and each had written its half of it."""
+    progress, name = target.progress, transfer.target.name
+    joining = progress.take(f"{fence.task}+joining", "a test")
+    other = TableName(name.schema, "other")
+    for mine, source, at in ((fence, transfer.source.name, 5), (joining, other, 9)):
+        progress.plan_columns(mine, source, ["id"], name)
+        with progress.together(mine):
+            progress.write_versions(mine.task, {name: Version(str(at), at)})
+        target.restored_tables(mine, [transfer], [])
+    progress.stop_table(joining, other, "a reason")
+    assert progress.tables_into(name) == {(fence.task, str(transfer.source.name)), (joining.task, str(other))}
+    for _ in range(2):
+        progress.hand_over(fence, joining)
+        assert progress.read(joining.task) is None
+        assert progress.versions(fence.task) == {str(name): Version("9", 9)}
+        assert progress.planned_columns(fence.task).keys() == {str(transfer.source.name), str(other)}
+        assert progress.stopped(fence.task) == {str(other): "a reason"}
+        assert target.restored_tables(fence, [transfer], []) == {}
+        joining = progress.take(joining.task, "a test")
+
+
+def test_a_table_that_is_copied_again_is_forgotten_until_it_joins(target, transfer, fence):
+    progress, source = target.progress, transfer.source.name
+    progress.plan_columns(fence, source, ["id"], transfer.target.name)
+    progress.stop_table(fence, source, "a reason")
+    progress.forget_table(fence, str(source), transfer.target.name)
+    assert (progress.planned_columns(fence.task), progress.stopped(fence.task)) == ({}, {})
+    assert progress.chunks(fence.task, [source]) == []
+    assert progress.forgotten(fence.task) == {str(source)}
+    joining = progress.take(f"{fence.task}+joining", "a test")
+    progress.plan_columns(joining, source, ["id", "v"], transfer.target.name)
+    progress.hand_over(fence, joining)
+    assert progress.planned_columns(fence.task) == {str(source): ("id", "v")}
+    assert progress.forgotten(fence.task) == set()
 
 
 def test_a_connection_can_be_made_anew(target, transfer):

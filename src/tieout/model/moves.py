@@ -115,9 +115,12 @@ class Version:
     at: int
 
 
+JOINING = "+joining"
+
+
 def joining_task(task: str) -> str:
     """The name of the task that tables have which join this one, until they have joined."""
-    return f"{task}+joining"
+    return f"{task}{JOINING}"
 
 
 SCHEMA_NAME, TABLE_NAME = "_schema", "_table"

@@ -18,7 +18,7 @@ from tieout.tasks.expressions import SHARD_FIX
 from tieout.tasks.routing import Route, routes, transfer_of
 from tieout.tasks.shards import alike_shards
 
-_AWAY = (
+AWAY = (
     "earlier movers moved it, and the task no longer has it: it was dropped, renamed, left out, or is hidden from "
     "the user"
 )
@@ -130,7 +130,11 @@ class Planner:
             if known is None or known.began is None:
                 progress.unplan_columns(self.fence, table)  # nothing was copied yet, and no log was read for it
             else:
-                progress.stop_table(self.fence, table, f"{name}: {_AWAY}")
+                progress.stop_table(self.fence, table, f"{name}: {AWAY}")
+        for name in progress.forgotten(self.request.task) - there:
+            table = TableName.parse(name)
+            assert table is not None
+            progress.unplan_columns(self.fence, table)
 
     def stopped_before(self) -> list[StoppedTable]:
         """The tables that earlier movers stopped, whether they still exist or not."""

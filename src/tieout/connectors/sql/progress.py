@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from tieout.connectors.protocols.move import Merge
 
 
+_FORGOTTEN: tuple[str, ...] = ()
+"""The columns of a table that the task has had, and that is to join it again: no table is planned without columns."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
     """How far a task is. Its log is read from `began`, and was applied up to `applied`; None: not yet.
@@ -326,8 +330,23 @@ class ProgressTables:
         )
 
     def planned_columns(self, task: str) -> dict[str, tuple[str, ...]]:
+        """The columns of the source tables that the task has."""
+        return {name: columns for name, columns in self._columns(task).items() if columns != _FORGOTTEN}
+
+    def forgotten(self, task: str) -> set[str]:
+        """The source tables that were forgotten because they are to be copied again, and have not joined yet."""
+        return {name for name, columns in self._columns(task).items() if columns == _FORGOTTEN}
+
+    def _columns(self, task: str) -> dict[str, tuple[str, ...]]:
         rows = self.session.rows(f"SELECT source_table, planned FROM {self.table('columns')} WHERE task = %s", [task])
         return {str(name): tuple(json.loads(columns)) for name, columns in rows}
+
+    def tables_into(self, target: TableName) -> set[tuple[str, str]]:
+        """The tasks and source tables whose rows go to a table of the target, or once went there."""
+        rows = self.session.rows(
+            f"SELECT task, source_table FROM {self.table('columns')} WHERE target_table = %s", [str(target)]
+        )
+        return {(str(task), str(source)) for task, source in rows}
 
     def stop_table(self, fence: Fence, source: TableName, reason: str) -> None:
         """Stops applying the changes of a table. Keeps the first reason: the answer to an earlier try may be lost."""
@@ -417,28 +436,73 @@ class ProgressTables:
                 f"DELETE FROM {self.table('restarts')} WHERE task = %s AND source_table = %s", [fence.task, source]
             )
 
-    def forget_table(self, fence: Fence, source: str, target: TableName | None) -> None:
-        """Forgets a table of the source and what was asked for it, as if the task had never had it."""
+    def start_over(self, fence: Fence, source: TableName) -> None:
+        """Records that a table is about to be emptied: it is at no position of the log any more."""
         with self.together(fence):
-            for table in ("chunks", "columns", "stopped", "tables", "restarts"):
+            self.session.execute(
+                f"UPDATE {self.table('columns')} SET follows = 0 WHERE task = %s AND source_table = %s",
+                [fence.task, str(source)],
+            )
+
+    def forget_table(self, fence: Fence, source: str, target: TableName | None) -> None:
+        """Forgets a table of the source and what was asked for it, as if the task had never had it. `target`: the table
+        that was emptied for it, if one was.
+
+        A table that the task has had is listed as one that does not follow, until it joins again.
+        """
+        with self.together(fence):
+            for table in ("chunks", "stopped", "tables", "restarts"):
                 self.session.execute(
                     f"DELETE FROM {self.table(table)} WHERE task = %s AND source_table = %s", [fence.task, source]
                 )
+            self.session.execute(
+                f"UPDATE {self.table('columns')} SET planned = %s, follows = 0, types = NULL "
+                "WHERE task = %s AND source_table = %s",
+                [json.dumps(_FORGOTTEN), fence.task, source],
+            )
             for table in ("last_rows", "versions", "not_found") if target is not None else ():
                 self.session.execute(
                     f"DELETE FROM {self.table(table)} WHERE task = %s AND target_table = %s", [fence.task, str(target)]
                 )
 
     def hand_over(self, fence: Fence, joining: Fence) -> None:
-        """Gives the tables of a task to another one, which is at the same position, and forgets the first."""
+        """Gives the tables of a task to another one, and forgets the first. They are at the position of the other, or
+        stopped.
+        """
         with self.together(fence):
             self.check(joining)
+            self._make_way(fence.task, joining.task)
             for table in ("chunks", "columns", "stopped", "tables", "last_rows", "versions", "not_found"):
                 self.session.execute(
                     f"UPDATE {self.table(table)} SET task = %s WHERE task = %s", [fence.task, joining.task]
                 )
             for table in ("lanes", "restarts", "progress", "fence"):
                 self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [joining.task])
+
+    def _make_way(self, task: str, joining: str) -> None:
+        """Deletes one of two rows where both tasks have one, of which the first will have both. Of a target table that
+        has rows of both it keeps the later change, and forgets what each has written last: that is half of it.
+        """
+        known, coming = self.versions(task), self.versions(joining)
+        for name in known.keys() & coming.keys():
+            self._delete(task if known[name].at <= coming[name].at else joining, "versions", "target_table", name)
+        for name in self._names(task, "last_rows", "target_table") & self._names(joining, "last_rows", "target_table"):
+            self._delete(joining, "last_rows", "target_table", name)
+            self.session.execute(
+                f"UPDATE {self.table('last_rows')} SET applied = %s WHERE task = %s AND target_table = %s",
+                ["{}", task, name],
+            )
+        for name in self.forgotten(task) & self._columns(joining).keys():
+            self._delete(task, "columns", "source_table", name)
+        for name in self.stopped(task).keys() & self.stopped(joining).keys():
+            self._delete(joining, "stopped", "source_table", name)
+
+    def _names(self, task: str, table: str, column: str) -> set[str]:
+        rows = self.session.rows(f"SELECT {column} FROM {self.table(table)} WHERE task = %s", [task])
+        return {str(name) for (name,) in rows}
+
+    def _delete(self, task: str, table: str, column: str, name: str) -> None:
+        self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s AND {column} = %s", [task, name])
 
     def forget(self, task: str) -> bool:
         """Removes the task. Returns True if it was the last one, and then the tables are gone, too."""

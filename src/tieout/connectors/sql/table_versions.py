@@ -11,6 +11,7 @@ from contextlib import suppress
 from tieout.connectors.sql.internal_tables import PREFIX, TABLE_VERSIONS
 from tieout.connectors.sql.session import SqlSession
 from tieout.errors import AccessError, EndpointError
+from tieout.model.moves import JOINING
 from tieout.model.tables import TableName
 
 
@@ -45,7 +46,8 @@ def _exists(session: SqlSession, view: str) -> bool:
 def _query(session: SqlSession, schema: str, instant: Callable[[str], str]) -> str:
     """Lanes count only while they are ahead of the task: their batch has a higher number than its last one.
 
-    A batch whose end is stored may have been merged before its position is (at-least-once).
+    A batch whose end is stored may have been merged before its position is (at-least-once). Tables that join a task are
+    of a task of their own until then, and hold it back, too.
     """
 
     def table(name: str) -> str:
@@ -57,7 +59,8 @@ def _query(session: SqlSession, schema: str, instant: Callable[[str], str]) -> s
         return f"CASE WHEN {follows} THEN CASE WHEN l.batch > p.batch THEN l.{column} ELSE p.{column} END END"
 
     behind = (
-        f"SELECT 1 FROM {table('columns')} o WHERE o.task = c.task AND o.follows = 0 AND NOT EXISTS "
+        f"SELECT 1 FROM {table('columns')} o WHERE REPLACE(o.task, '{JOINING}', '') = c.task "
+        "AND o.follows = 0 AND NOT EXISTS "
         f"(SELECT 1 FROM {table('stopped')} t WHERE t.task = o.task AND t.source_table = o.source_table)"
     )
     ahead = f"SELECT 1 FROM {table('lanes')} a WHERE a.task = c.task AND a.batch > p.batch"
