@@ -157,7 +157,8 @@ def restart_table(request: MoveRequest, table: str, meta: str = DEFAULT_URL) -> 
     can't be restarted alone.
     """
     from tieout.connectors.registry import open_endpoint, open_target
-    from tieout.tasks.routing import cannot_restart, routes
+    from tieout.move.restarts import Restarts
+    from tieout.tasks.routing import routes
 
     urls = parse_url(request.source), parse_url(request.target)
     with ExitStack() as stack:
@@ -170,14 +171,14 @@ def restart_table(request: MoveRequest, table: str, meta: str = DEFAULT_URL) -> 
             known = ", ".join(str(route.source) for route in named or found)
             raise UsageError(f"the task {request.task} has no one table {table}", f"it has {known}")
         (route,) = named
-        if (reason := cannot_restart(str(route.source), route, found)) is not None:
-            raise UsageError(reason, f"drop the task and start over: tieout task drop {request.task}")
         if target.is_prepared():
             target.prepare()  # tables of an older layout lack what is asked for below
         if not target.is_prepared() or target.progress.read(request.task) is None:
             raise UsageError(f"the task {request.task} has not begun", f"start it: tieout run {request.task}")
         if str(route.source) in target.progress.planned_columns(joining_task(request.task)):
             raise UsageError(f"{route.source} is being copied already", f"see: tieout status {request.task}")
+        if (reason := Restarts(request, (source, there), target).refused(str(route.source), found)) is not None:
+            raise UsageError(reason, f"drop the task and start over: tieout task drop {request.task}")
         target.progress.request_restart(request.task, str(route.source))
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task, kind=JobKind.MOVE)
     return RestartedTable(request.task, str(route.source), str(route.target), bool(running))

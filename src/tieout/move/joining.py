@@ -12,17 +12,14 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.protocols.move import Target
-from tieout.connectors.sql.ddl import TABLE
-from tieout.errors import EndpointError, UnsupportedError, UsageError
+from tieout.errors import UnsupportedError, UsageError
 from tieout.failpoints import reach
 from tieout.model.levels import Levels
-from tieout.model.moves import Consistency, Delivery, Fence, joining_task
+from tieout.model.moves import Consistency, Delivery, joining_task
 from tieout.model.tables import TableName
 from tieout.move.preflight import MovePreflight
 from tieout.move.status import StatusKeeper
 from tieout.move.table_mover import AllStopped, TableMover
-from tieout.tasks.routing import cannot_restart, routes
 
 LEVELS = Levels(Delivery.EXACTLY_ONCE, Consistency.TRANSACTION)
 
@@ -126,39 +123,3 @@ class Joining:
 
 def _words(names: Iterable[TableName]) -> str:
     return f"copying {', '.join(map(str, sorted(names)))} beside the others"
-
-
-def restart_asked(tables: TableMover) -> list[str]:
-    """Empties and forgets the tables that are to be copied again, so that they join as if they were new. Returns
-    remarks.
-    """
-    progress, task = tables.target.progress, tables.request.task
-    asked = progress.restarts(task)
-    if not asked:
-        return []
-    found = routes(*tables.endpoints, tables.request)
-    remarks = []
-    for name in sorted(asked):
-        route = next((each for each in found if str(each.source) == name), None)
-        if (reason := cannot_restart(name, route, found)) is not None:
-            remarks.append(reason)
-            progress.cancel_restart(tables.fence, name)
-            continue
-        assert route is not None
-        if route.exists:
-            _empty(tables.target, tables.fence, route.target, made=name in progress.made(task))
-        reach("restart-emptied")
-        progress.forget_table(tables.fence, name, route.target)
-    return remarks
-
-
-def _empty(target: Target, fence: Fence, table: TableName, *, made: bool) -> None:
-    """A table that the task created is dropped: the source's may be defined otherwise by now."""
-    if made:
-        try:
-            target.run(fence, table, [f"DROP TABLE {TABLE}"])
-            return
-        except EndpointError as error:
-            if error.transient:
-                raise  # a view or a foreign key of another table needs it: then its definition stays
-    target.run(fence, table, [f"DELETE FROM {TABLE}"])

@@ -14,7 +14,8 @@ from tieout.errors import TieoutError
 from tieout.failpoints import reach
 from tieout.model.finish import NotFinished
 from tieout.move.finish import Finishing
-from tieout.move.joining import Joining, restart_asked
+from tieout.move.joining import Joining
+from tieout.move.restarts import Restarts
 from tieout.move.table_mover import TableMover, TablesChanged
 from tieout.tasks.routing import routes
 
@@ -36,10 +37,11 @@ class Mover:
         `finish`: then prepares the target for applications.
         """
         tables, joining = self.tables, Joining(self.tables, self.owner)
+        restarts = Restarts(tables.request, tables.endpoints, tables.target)
         tables.changed = self._changed
         joining.clean()
         while True:
-            tables.status.remarks += tables.retried(lambda: restart_asked(tables))
+            tables.status.remarks += tables.retried(lambda: restarts.run(tables.fence))
             tables.plan(session)
             spark = session()
             if tables.transfers:

@@ -99,16 +99,6 @@ def _without_sources(names: Names, there: Names, request: TableRequest) -> Table
     return find_table(there, request.target)
 
 
-def cannot_restart(name: str, route: Route | None, routed: Sequence[Route]) -> str | None:
-    """Why a table can't be copied again alone, if it can't. `route` is its own, if it has one."""
-    if route is None:
-        return f"{name} can't be copied again: the task does not have it, or it is gone"
-    others = [each.source for each in routed if each.target == route.target and each is not route]
-    if others:
-        return f"{name} can't be copied again alone: {route.target} holds rows of {others[0]}, too"
-    return None
-
-
 def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
     """Refuses request fields that a move ignores today: it would move other rows than the user asked for."""
     for request in requests:
@@ -175,6 +165,17 @@ def identifying(source: Table, target: Table, matched: Matched) -> list[str]:
         return []
     more = [column.name for column, expression in matched.computed if names_source(expression)]
     return [*(named[name] for name in source.key), *more]
+
+
+def takes_rows_of_others(request: TableRequest, source: Table, target: Table) -> bool:
+    """Whether rows of other tables may be in the target's table, because a computed column tells them apart."""
+    if tells_tables_apart(request):
+        return True
+    try:
+        matched = match_columns(request, source, target)
+    except UsageError:  # the source lacks a column that the task chooses
+        return False
+    return not {column.name for column, _ in matched.computed}.isdisjoint(identifying(source, target, matched))
 
 
 def transfer_of(

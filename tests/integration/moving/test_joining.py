@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import pytest
 from tests.background import in_background
 from tests.integration.moving.pairs import Moving
 from tests.variants import later
-from tieout import api
+from tieout import api, failpoints
 from tieout.errors import TieoutError, UsageError
 from tieout.meta import Wanted
 from tieout.model.move_status import MoveStatus
@@ -61,6 +62,23 @@ def until(condition: Callable[[], object], seen: Callable[[], object], seconds: 
     while not condition():
         assert time.monotonic() < deadline, f"it never came so far: {seen()}"
         time.sleep(0.05)
+
+
+def at_places(monkeypatch: pytest.MonkeyPatch, reach: Callable[[str], None]) -> None:
+    """Calls a function at each named place of the move, in the mover's own process."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tieout.move.") and getattr(module, "reach", None) is failpoints.reach:
+            monkeypatch.setattr(module, "reach", reach)
+
+
+def interrupting(at: str) -> Callable[[str], None]:
+    """Ends the mover at a place, as Ctrl-C does."""
+
+    def reach(place: str) -> None:
+        if place == at:
+            raise KeyboardInterrupt
+
+    return reach
 
 
 def counting(asked: Moving) -> Callable[[Event], None]:
