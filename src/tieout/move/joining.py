@@ -6,20 +6,29 @@ Once both are at one position, one transaction of the target hands them over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from tieout.errors import UnsupportedError, UsageError
+from tieout.errors import (
+    LogLostError,
+    MissingObjectError,
+    ReadError,
+    UnsupportedError,
+    UsageError,
+    WriteError,
+)
 from tieout.failpoints import reach
 from tieout.model.levels import Levels
 from tieout.model.moves import Consistency, Delivery, joining_task
 from tieout.model.tables import TableName
+from tieout.move.plan import AWAY
 from tieout.move.preflight import MovePreflight
 from tieout.move.status import StatusKeeper
 from tieout.move.table_mover import AllStopped, TableMover
+from tieout.tasks.routing import routes
 
 LEVELS = Levels(Delivery.EXACTLY_ONCE, Consistency.TRANSACTION)
 
@@ -50,30 +59,35 @@ class Joining:
 
         Those that come while others join wait for the next time.
         """
+        main = self.tables
+        begun = {name for name in main.late if str(name) in main.target.progress.planned_columns(self._task)}
+        names = self._fit(frozenset(begun) or main.late)
+        if names:
+            try:
+                self._join(spark, names)
+            except _CanNotJoin as error:
+                self.abandon(names, str(error))
+        elif begun:
+            self.abandon()
+
+    def _join(self, spark: SparkSession, names: frozenset[TableName]) -> None:
         main, task = self.tables, self._task
-        begun = {name for name in main.late if str(name) in main.target.progress.planned_columns(task)}
-        names = frozenset(begun) or self._fit(main.late)
-        if not names:
-            return
         # First, so that the others' log lacks nothing that the log of those that join has not.
-        main.retried(lambda: main.source.add_tables(main.request.task, sorted(names)))
+        with _of_those_that_join():
+            main.retried(lambda: main.source.add_tables(main.request.task, sorted(names)))
         reach("tables-added")
         fence = main.retried(lambda: main.target.progress.take(task, self.owner))
-        status = JoiningStatus(main.status.moves, main.status.job_id, main.request, LEVELS, task_status=main.status)
+        levels = levels_of(main.levels)
+        status = JoiningStatus(main.status.moves, main.status.job_id, main.request, levels, task_status=main.status)
         status.tables = main.status.tables
         request = replace(main.request, task=task)
         joining = replace(
-            main, request=request, levels=LEVELS, fence=fence, status=status, changed=lambda: False, only=names
+            main, request=request, levels=levels, fence=fence, status=status, changed=lambda: False, only=names
         )
         main.status.become("following", _words(names))
-        try:
-            joining.plan(lambda: spark)
-        except (UnsupportedError, UsageError) as error:
-            for name in names:
-                main.target.progress.stop_table(main.fence, name, str(error))
-            self.abandon()
-            return
         with suppress(AllStopped):  # the task's status says why from now on
+            with _of_those_that_join():
+                joining.plan(lambda: spark)
             self._catch_up(spark, joining)
         reach("before-joining")
         main.retried(lambda: main.target.progress.hand_over(main.fence, fence))
@@ -82,43 +96,91 @@ class Joining:
         self.clean()
 
     def _fit(self, late: frozenset[TableName]) -> frozenset[TableName]:
-        """Stops the tables that a preflight would refuse: it may have been made before they were there."""
+        """Stops the tables that a preflight would refuse: it may have been made before they were there, and they may
+        have changed since they began to join.
+        """
         main = self.tables
         ahead = MovePreflight(main.request, main.endpoints, main.source, main.target)
-        prevented = main.retried(lambda: ahead.prevented(late))
+        prevented = main.retried(lambda: ahead.prevented(late, main.levels))
         for name, reason in prevented.items():
             main.target.progress.stop_table(main.fence, name, reason)
         return late - prevented.keys()
 
     def _catch_up(self, spark: SparkSession, joining: TableMover) -> None:
-        main = self.tables
-        while joining.copy_wave(spark):
-            main.catch_up(spark)
+        main, some_left = self.tables, True
+        while some_left:
+            with _of_those_that_join():
+                some_left = joining.copy_wave(spark)
+            if some_left:
+                self._others_catch_up(spark)
         reach("joining-copied")
-        joining.index(spark)
+        with _of_those_that_join():
+            joining.index(spark)
         while True:
             goal = main.reached()
-            if not joining.reached().reaches(goal):
-                joining.follow(spark, joining.next_ends(goal))
-            highest, here = joining.highest_chunk(), joining.reached()
+            with _of_those_that_join():
+                if not joining.reached().reaches(goal):
+                    joining.follow(spark, joining.next_ends(goal))
+                highest, here = joining.highest_chunk(), joining.reached()
             if here.is_same_place(goal) and (highest is None or here.reaches(highest)):
                 return
-            main.catch_up(spark)
+            self._others_catch_up(spark)
+
+    def _others_catch_up(self, spark: SparkSession) -> None:
+        with suppress(AllStopped):  # then their log goes on for those that join
+            self.tables.catch_up(spark)
 
     @property
     def _task(self) -> str:
         return joining_task(self.tables.request.task)
 
     def clean(self) -> None:
-        """Removes what tables that have joined left at the source."""
-        if self.tables.retried(lambda: self.tables.target.progress.read(self._task)) is None:
-            self.tables.retried(lambda: self.tables.source.drop_task(self._task))
-
-    def abandon(self) -> None:
-        """Removes what tables that do not join any more left at both sides."""
+        """Removes what tables left at the source that have joined, or that the task no longer has: nobody would read
+        their log any more.
+        """
         main = self.tables
-        main.target.drop_task(main.target.progress.take(self._task, self.owner))
-        main.source.drop_task(self._task)
+        progress = main.target.progress
+        if main.retried(lambda: progress.read(self._task)) is None:
+            main.retried(lambda: main.source.drop_task(self._task))
+            return
+        wanted = {str(route.source) for route in main.retried(lambda: routes(*main.endpoints, main.request))}
+        if not progress.planned_columns(self._task).keys() & wanted - progress.stopped(main.request.task).keys():
+            self.abandon()
+
+    def abandon(self, names: Iterable[TableName] = (), reason: str = AWAY) -> None:
+        """Stops tables that do not join any more, also those that have begun to, and removes what only joining needs.
+        What was copied of them is the task's now, so that a restart empties it.
+        """
+        main, progress = self.tables, self.tables.target.progress
+        fence = main.retried(lambda: progress.take(self._task, self.owner))
+        left = progress.planned_columns(self._task).keys() - progress.stopped(self._task).keys()
+        for name in sorted({*map(str, names), *left} - progress.stopped(main.request.task).keys()):
+            table = TableName.parse(name)
+            assert table is not None
+            progress.stop_table(main.fence, table, f"{name}: {reason}" if reason == AWAY else reason)
+        main.retried(lambda: main.target.make_stages(fence, ()))  # which drops those of its movers
+        main.retried(lambda: progress.hand_over(main.fence, fence))
+        main.retried(lambda: main.source.drop_task(self._task))
+
+
+class _CanNotJoin(Exception):
+    """Tables that join can't, for a reason that does not concern the others. Its message is the reason."""
+
+
+@contextmanager
+def _of_those_that_join() -> Iterator[None]:
+    """Tells what tables that join can't do from what no table can any more."""
+    try:
+        yield
+    except AllStopped:
+        raise
+    except (UnsupportedError, UsageError, ReadError, WriteError, MissingObjectError, LogLostError) as error:
+        raise _CanNotJoin(str(error)) from error
+
+
+def levels_of(task: Levels) -> Levels:
+    """The levels with which tables join a task: the strongest, or the task's where the target may give no more."""
+    return task if task.delivery is Delivery.AT_LEAST_ONCE else LEVELS
 
 
 def _words(names: Iterable[TableName]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from tieout.connectors.protocols.move import Target
-from tieout.errors import TieoutError
+from tieout.errors import TieoutError, UsageError
 from tieout.failpoints import reach
 from tieout.model.finish import NotFinished
 from tieout.move.finish import Finishing
@@ -30,6 +30,7 @@ class Mover:
     owner: str
     open_target: Callable[[], Target]
     _looked_at: float = field(init=False, default_factory=time.monotonic)
+    _remarked: str | None = field(init=False, default=None)
 
     def run(self, session: Callable[[], SparkSession], *, until_caught_up: bool, finish: bool = False) -> None:
         """Moves until it is stopped (Stopped), or until it has caught up with the log's end after the copy.
@@ -84,9 +85,22 @@ class Mover:
             return False
         self._looked_at = time.monotonic()
         task = self.tables.request.task
-        with suppress(TieoutError), closing(self.open_target()) as target:  # the merger has the mover's own connection
-            if target.progress.restarts(task):
-                return True
-            known = target.progress.planned_columns(task).keys() | target.progress.stopped(task).keys()
-            return any(str(route.source) not in known for route in routes(*self.tables.endpoints, self.tables.request))
-        return False
+        try:
+            found = routes(*self.tables.endpoints, self.tables.request)
+            with closing(self.open_target()) as target:  # the merger has the mover's own connection
+                asked = target.progress.restarts(task)
+                known = target.progress.planned_columns(task).keys() | target.progress.stopped(task).keys()
+        except UsageError as error:
+            self._remark(f"no table can join the task: {error}")
+            return False
+        except TieoutError:
+            return False  # what the mover needs to go on, it notices itself
+        self._remark(None)
+        return bool(asked) or any(str(route.source) not in known for route in found)
+
+    def _remark(self, remark: str | None) -> None:
+        """Says why no table can join, as long as that is so."""
+        if remark != self._remarked:
+            remarks = self.tables.status.remarks
+            remarks[:] = [each for each in remarks if each != self._remarked] + ([remark] if remark else [])
+            self._remarked = remark

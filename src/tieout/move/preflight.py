@@ -192,12 +192,12 @@ class MovePreflight:
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         return {chunk.table for chunk in chunks}, copied, set(self.target.progress.stopped(self.request.task))
 
-    def prevented(self, late: Collection[TableName]) -> dict[TableName, str]:
-        """Returns which of the tables that are about to join the task can't, and why."""
+    def prevented(self, late: Collection[TableName], levels: Levels) -> dict[TableName, str]:
+        """Returns which of the tables that are about to join the task can't, and why. `levels`: the task's."""
         ways = self._ways(routes(*self.endpoints, self.request))
         return {
             way.table.name: problem.message
-            for way, problem in self._of_tables(ways, self._levels(ways))
+            for way, problem in self._of_tables(ways, levels)
             if way is not None and way.table.name in late and problem.severity is Severity.PREVENTS
         }
 
