@@ -228,14 +228,18 @@ class DigestStage:
 
 
 class CountStage:
-    def __init__(self, spark: SparkSession, slots: SideSlots) -> None:
+    def __init__(self, spark: SparkSession, slots: SideSlots, options: VerifyOptions) -> None:
         self._spark = spark
         self._slots = slots
+        self._options = options
 
     def run(self, runs: Sequence[TableRun]) -> None:
         """Counts the rows of both sides of each table."""
-        source = deal([(run, count_work(run.plan.source, self._slots.source)) for run in runs], self._slots.source)
-        target = deal([(run, count_work(run.plan.target, self._slots.target)) for run in runs], self._slots.target)
+        left, right = (
+            Reading(tasks, rate=self._options.max_rows_per_second) for tasks in (self._slots.source, self._slots.target)
+        )
+        source = deal([(run, count_work(run.plan.source, left)) for run in runs], left.tasks)
+        target = deal([(run, count_work(run.plan.target, right)) for run in runs], right.tasks)
         parts = [*source, *target]
         outcomes = run_mixed(self._spark, [[work for _, work in part] for part in parts])
         for number, (part, results) in enumerate(zip(parts, outcomes, strict=True)):

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from tieout.canonical.bucket_digests import add_buckets, bucket_count, pack_buckets
-from tieout.connectors.protocols.endpoint import Scan
+from tieout.connectors.protocols.endpoint import Reader, Scan
 from tieout.errors import SparkFailure, TieoutError
 from tieout.model.digests import EMPTY, Digest
 from tieout.model.keys import EVERYTHING
@@ -33,7 +33,7 @@ from tieout.spark.frames.endpoint import FrameReader
 from tieout.spark.frames.spark_hash import KEY, ROW, SparkHash, bucket_of, bucket_sums, digest_of
 from tieout.spark.frames.values import selected, wired
 from tieout.verification.bucket_rows import Sent, loose_rows
-from tieout.verification.parts import is_transformed
+from tieout.verification.parts import is_transformed, parts_of
 from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import fields_of
 from tieout.verification.transformed import Reading, transformed_count, transformed_digests
@@ -61,6 +61,10 @@ def rows_of(spark: SparkSession, side: Side) -> DataFrame:
 class DriverWork(ABC):
     """Work that needs the session: the driver starts a Spark job for it. It has one result."""
 
+    @property
+    @abstractmethod
+    def side(self) -> Side: ...
+
     @abstractmethod
     def run_on(self, spark: SparkSession) -> Any: ...
 
@@ -76,10 +80,14 @@ class DigestFrame(DriverWork):
     is_source: bool
     how: Reading | None = None
 
+    @property
+    def side(self) -> Side:
+        return self.plan.source if self.is_source else self.plan.target
+
     def run_on(self, spark: SparkSession) -> BucketDigests:
         started = time.monotonic()
-        plan = self.plan
-        side, other = (plan.source, plan.target) if self.is_source else (plan.target, plan.source)
+        plan, side = self.plan, self.side
+        other = plan.target if self.is_source else plan.source
         if is_transformed(side):
             found = transformed_digests(spark, side, plan.buckets, self.how or Reading(1))
             return BucketDigests(sum(found.values(), EMPTY), pack_buckets(found), time.monotonic() - started)
@@ -107,49 +115,90 @@ def native_suspects(spark: SparkSession, run: TableRun) -> DataFrame:
 
 @dataclass(frozen=True)
 class CountFrame(DriverWork):
-    side: Side
-    tasks: int = 1
+    counted: Side
+    how: Reading
+
+    @property
+    def side(self) -> Side:
+        return self.counted
 
     def run_on(self, spark: SparkSession) -> int:
         if is_transformed(self.side):
-            return transformed_count(spark, self.side, Reading(self.tasks))
+            return transformed_count(spark, self.side, self.how)
         with _faults(self.side):
             return rows_of(spark, self.side).count()
 
 
-def count_work(side: Side, tasks: int) -> Work:
-    return CountFrame(side, tasks) if side.is_frame else CountRange(side, EVERYTHING)
+def count_work(side: Side, how: Reading) -> Work:
+    return CountFrame(side, how) if side.is_frame else CountRange(side, EVERYTHING)
 
 
 def run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:
-    """`run_work`, with a Spark job of its own for each piece of work that needs the session, at the same time."""
+    """`run_work`, with a Spark job of its own for each piece of work that needs the session, at the same time.
+
+    But each job that reads a database may take all of its connections and its whole rate. So those of one database run
+    one after another, and after the work of the executors, if that reads the same.
+    """
     if not any(isinstance(piece, DriverWork) for partition in partitions for piece in partition):
         return run_work(spark, partitions)
     return interruptible(spark, lambda: _run_mixed(spark, partitions))
 
 
+_Place = tuple[int, int]
+
+
 def _run_mixed(spark: SparkSession, partitions: Sequence[Sequence[Work]]) -> list[list[Outcome]]:
-    run = inheritable_thread_target(spark)(_outcome)
+    frames: list[_Place] = []
+    queues: list[tuple[Reader, list[_Place]]] = []
+    busy: list[Reader] = []
+    for number, partition in enumerate(partitions):
+        for place, piece in enumerate(partition):
+            reader = _database(piece)
+            if not isinstance(piece, DriverWork):
+                busy += [] if reader is None or reader in busy else [reader]
+            elif reader is None:
+                frames.append((number, place))
+            else:
+                queue = next((queue for one, queue in queues if one == reader), None)
+                if queue is None:
+                    queues.append((reader, queue := []))
+                queue.append((number, place))
+    outcomes: dict[_Place, Outcome] = {}
+
+    def in_turn(places: Sequence[_Place]) -> None:
+        for number, place in places:
+            outcomes[number, place] = _outcome(spark, partitions[number][place])
+
+    run = inheritable_thread_target(spark)(in_turn)
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
-        jobs = {
-            (number, place): pool.submit(run, spark, piece)
-            for number, partition in enumerate(partitions)
-            for place, piece in enumerate(partition)
-            if isinstance(piece, DriverWork)
-        }
+        running = [pool.submit(run, queue) for reader, queue in queues if reader not in busy]
+        running += [pool.submit(run, [place]) for place in frames]
         others = [[piece for piece in partition if not isinstance(piece, DriverWork)] for partition in partitions]
-        done = [iter(outcomes) for outcomes in run_work(spark, others)]
+        done = [iter(found) for found in run_work(spark, others)]
+        running += [pool.submit(run, queue) for reader, queue in queues if reader in busy]
+        for each in running:
+            each.result()
         return [
-            [jobs[number, place].result() if (number, place) in jobs else next(done[number]) for place in range(len(p))]
-            for number, p in enumerate(partitions)
+            [outcomes[n, place] if (n, place) in outcomes else next(done[n]) for place in range(len(partition))]
+            for n, partition in enumerate(partitions)
         ]
     finally:
         # After Ctrl-C, do not wait for a job that Spark is cancelling.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _outcome(spark: SparkSession, piece: DriverWork) -> Outcome:
+def _database(piece: Work) -> Reader | None:
+    """What reads the database of a piece of work; None: only a session can read its tables."""
+    side: Side | None = getattr(piece, "side", None)
+    if side is None or (side.is_frame and not is_transformed(side)):
+        return None
+    parts = parts_of(side)
+    return parts[0].reader if parts else side.reader
+
+
+def _outcome(spark: SparkSession, piece: Work) -> Outcome:
+    assert isinstance(piece, DriverWork)
     try:
         return Outcome((piece.run_on(spark),))
     except TieoutError as error:

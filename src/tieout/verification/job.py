@@ -129,7 +129,7 @@ class Verifier:
         sides = slots_of_sides(self.spark, self.limits, may_share=self.options.max_rows_per_second is None)
         if self.options.counts_only:
             self.listener(Progress("counts"))
-            CountStage(self.spark, sides).run(runs)
+            CountStage(self.spark, sides, self.options).run(runs)
             return runs
         self.listener(Progress("digests", rows_total=_estimate(runs)))
         DigestStage(self.spark, sides, self.options, self.ledger, self._between("digests", runs)).run(runs)
