@@ -40,10 +40,10 @@ SPARK_DIGITS = 38
 class LogicalType:
     """A type by meaning. `native` is the engine's own spelling, shown to people and never parsed.
 
-    `precision` and `scale` are those of DECIMAL (None: unbounded), the fraction digits of temporal
-    types, the length of text, CHAR, BINARY and BITS, the bits of INTEGER (all in `precision`). `values` are
-    the labels of ENUM and SET. OPAQUE compares only with the same `native` type of the same engine, UNKNOWN
-    with nothing: no exact form of its values can be read.
+    `precision` and `scale` are those of DECIMAL (None: unbounded), and of a float that the engine rounds to them; the
+    fraction digits of temporal types, the length of text, CHAR, BINARY and BITS, the bits of INTEGER (all in
+    `precision`). `values` are the labels of ENUM and SET. OPAQUE compares only with the same `native` type of the same
+    engine, UNKNOWN with nothing: no exact form of its values can be read.
     """
 
     name: TypeName

@@ -47,6 +47,8 @@ def takes(room: LogicalType, values: LogicalType) -> bool:
         return room.name is name and _takes_bytes(room, values)
     if name in _CLOCKED:
         return room.name in _clocked_like(name) and _digits(values) <= _digits(room)
+    if room.scale is not None and room.native != values.native:
+        return False  # FLOAT(7,2) rounds
     return room == values or (room.name is name and name not in _EXACTLY)
 
 

@@ -35,14 +35,18 @@ def refuse_wrong_expressions(
         return
     found = routes(source, target, request)
     tables = source.describe([route.source for route in found])
+    there = {
+        table.name: table
+        for table in target.describe(list(dict.fromkeys(route.target for route in found if route.exists)))
+    }
     asked = [
-        expressions_of(route.request, table)
+        expressions_of(route.request, table, there.get(route.target))
         for route, table in zip(found, tables, strict=True)
         # Routing says which columns are unknown; a table that was begun and has lost one is stopped, and others go on.
         if not unknown_in(route.request, table)
     ]
     # Merged tables have the same expressions about the same columns: one of them is enough.
-    alike = {(each.shape, tuple(each.source.columns)): each for each in asked if each is not None}
+    alike = {(each.shape, each.columns, tuple(each.source.columns)): each for each in asked if each is not None}
     if alike:
         from tieout.spark.frames.transforms import refuse_wrong
 

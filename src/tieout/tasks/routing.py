@@ -199,6 +199,11 @@ def transfer_of(
         reason = _misfit(column, found, same_engine=same_engine, logs_generated_columns=logs_generated_columns)
         if reason is not None:
             problems.append(f"{column.name}: {reason}")
+    problems += [
+        f"{column.name}: to Spark, {column.type} is a text, which means something else in {found.type}: compute {fix}"
+        for column, found in _renamed(source, computed)
+        if (fix := _computed_instead(column, found.type)) is not None
+    ]
     if problems:
         raise UnsupportedError(
             f"{source.name} does not fit into {target.name}, which exists: {'; '.join(problems)}",
@@ -236,6 +241,15 @@ def _renamed(source: Table, computed: Sequence[tuple[Column, str]]) -> list[tupl
     """Columns that are only renamed hold what their source does, like those that keep their names."""
     pairs = ((renamed_column(expression, source), column) for column, expression in computed)
     return [(source.column(name), column) for name, column in pairs if name is not None]
+
+
+def _computed_instead(column: Column, target: LogicalType) -> str | None:
+    """What to write instead of the column's bare name, where its text means another value to the target."""
+    if column.type.name is TypeName.BITS and column.type.precision != 1 and target.name in _WHOLE:
+        return f"CAST(conv(CAST({column.name} AS STRING), 2, 10) AS BIGINT)"
+    if column.type.name is TypeName.UUID and target.name is TypeName.BINARY:
+        return f"unhex(replace({column.name}, '-', ''))"
+    return None
 
 
 def uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
@@ -304,6 +318,7 @@ def _misfit(column: Column, found: Column, *, same_engine: bool, logs_generated_
     return misfit(column.type, found.type, same_engine=same_engine)
 
 
+_FLOATS = {TypeName.FLOAT32, TypeName.FLOAT64}
 _WHOLE = {TypeName.INTEGER, TypeName.BOOLEAN}
 _MOMENTS = {TypeName.TIMESTAMP, TypeName.INSTANT}
 _CLOCKED = {*_MOMENTS, TypeName.TIME, TypeName.TIMETZ}
@@ -345,6 +360,8 @@ def _digits(t: LogicalType) -> int:
 def _of_numbers(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
     if target.name is TypeName.FLOAT32 and source.name is not TypeName.FLOAT32:
         return f"{target} has fewer digits than {source}"
+    if target.name in _FLOATS and target.scale is not None and not _has_scale(source, target):
+        return f"{target} rounds what {source} holds"
     if source.name is TypeName.DECIMAL and source.scale != 0 and target.name in _WHOLE:
         return f"{target} has no fractional digits, and {source} may have some"
     if source.name is target.name is TypeName.DECIMAL and _rounds(source, target, same_engine=same_engine):
@@ -352,6 +369,11 @@ def _of_numbers(source: LogicalType, target: LogicalType, *, same_engine: bool) 
     if target.name is TypeName.BITS and source.name is not TypeName.BOOLEAN and not _same_size(source, target):
         return f"{target} takes bit strings of its own length only, and {source} has another length"
     return None
+
+
+def _has_scale(source: LogicalType, target: LogicalType) -> bool:
+    """Whether a float is rounded already. A FLOAT(7,2) as a DOUBLE has more digits behind the point."""
+    return source.name is target.name and source.scale is not None and source.scale <= (target.scale or 0)
 
 
 def _rounds(source: LogicalType, target: LogicalType, *, same_engine: bool) -> bool:

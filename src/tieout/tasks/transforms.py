@@ -219,11 +219,15 @@ def _refuse_ambiguous(named: frozenset[str], source: Table) -> None:
             raise UsageError(f"an expression names {name}, and to Spark {' and '.join(alike)} are the same name")
 
 
-def expressions_of(request: TableRequest, source: Table) -> Transfer | None:
-    """The task's expressions about a source table that is moved, to look at before there is a target; None: none."""
+def expressions_of(request: TableRequest, source: Table, target: Table | None) -> Transfer | None:
+    """The task's expressions about a source table that is moved, to look at, perhaps before there is a target; None:
+    none.
+    """
     texts = [(name, expression) for name, (expression, _) in request.expressions.items()]
     where = condition_of(request)
     if not texts and where is None:
         return None
-    known = [Column(name, LogicalType(TypeName.TEXT, "text")) for name, _ in texts]
+    there = {} if target is None else {column.name.casefold(): column for column in target.columns}
+    unknown = LogicalType(TypeName.TEXT, "text")
+    known = [there.get(name.casefold(), Column(name, unknown)) for name, _ in texts]
     return projection(source, list(zip(known, (text for _, text in texts), strict=True)), where)

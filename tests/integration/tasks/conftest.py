@@ -44,3 +44,15 @@ def mariadb_to_postgres(request: pytest.FixtureRequest, spark: SparkSession, tmp
 @pytest.fixture
 def postgres_to_mariadb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
     yield from way(request, "postgres-mariadb", spark, tmp_path)
+
+
+@pytest.fixture
+def mariadb_to_mariadb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
+    yield from way(request, "mariadb-mariadb", spark, tmp_path)
+
+
+@pytest.fixture
+def sqlite_to_sqlite(
+    sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession, tmp_path: Path
+) -> Iterator[Moving]:
+    yield from sqlite_way(sqlite_db, spark, tmp_path)

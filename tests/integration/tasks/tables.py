@@ -8,7 +8,7 @@ from typing import Any
 from tests.integration.moving.pairs import Moving
 from tieout import api
 from tieout.model.requests import Meaning, TableRequest, VerifyOptions, VerifyRequest
-from tieout.model.results import TableResult, VerificationResult
+from tieout.model.results import TableResult, Verdict, VerificationResult
 
 BYTES = {"postgresql": "BYTEA", "mysql": "LONGBLOB", "sqlite": "BLOB"}
 MOMENT = {"postgresql": "TIMESTAMP", "mysql": "DATETIME(6)", "sqlite": "DATETIME"}
@@ -131,3 +131,14 @@ def found(result: VerificationResult) -> dict[str, set[tuple[str, tuple[str | No
         name = names.get(each.table, each.table.rpartition(".")[2])
         listed.setdefault(name, set()).add((each.kind.value, tuple(each.key.values())))
     return listed
+
+
+def computed(moving: Moving, *left_out: str, **expressions: str) -> Moving:
+    """The task that computes these columns of a table `t` and moves the others, without those left out."""
+    texts = {name: (text, "") for name, text in expressions.items()}
+    return with_task(moving, TableRequest("t", exclude_columns=left_out, expressions=texts))
+
+
+def assert_equal(moving: Moving) -> None:
+    result = verified(moving)
+    assert (found(result), [(table.verdict, table.reason) for table in result.tables]) == ({}, [(Verdict.EQUAL, None)])

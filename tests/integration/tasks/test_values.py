@@ -5,28 +5,15 @@ Those that no expression names stay exact; computed ones are compared as the tar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.integration.moving.pairs import Moving, way
+from tests.integration.moving.pairs import Moving
 from tests.integration.tasks.tables import found, request_of, verified, with_task
 from tieout import api
 from tieout.model.documents import request_from_document
 from tieout.model.progress_events import Progress
 from tieout.model.requests import TableRequest
 from tieout.model.results import Verdict
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-@pytest.fixture
-def mariadb_to_mariadb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
-    yield from way(request, "mariadb-mariadb", spark, tmp_path)
-
 
 COMPUTED = {
     "tax": ("price * 0.19", ""),  # 0.19 * 12.25 = 2.3275 is stored with one digit

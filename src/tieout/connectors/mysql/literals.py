@@ -142,7 +142,10 @@ def _copied_text(field: bytes) -> bytes:
 
 
 def _copied_bytes(field: bytes) -> bytes:
-    return b"NULL" if field == _NULL else quoting.raw_octets(field.removeprefix(b"\\\\x"))
+    digits = field.removeprefix(b"\\\\x")
+    # A text that Spark computed is no hexadecimal digits: the server says whether the column takes it.
+    is_hex = digits != field and (digits.isalnum() or not digits)
+    return quoting.raw_octets(digits) if is_hex else _copied_text(field)
 
 
 def _copied_bits(field: bytes) -> bytes:

@@ -50,6 +50,9 @@ def logical_type(
         return LogicalType(TypeName.DECIMAL, full, precision, scale, unsigned)
     if base == "bit":
         return LogicalType(TypeName.BITS, full, precision)
+    if base in ("float", "double") and scale is not None:
+        # FLOAT(7,2): the server rounds what it stores.
+        return LogicalType(_SIMPLE[base], full, precision, scale)
     if base in ("enum", "set"):
         return LogicalType(TypeName(base), full, values=_labels(full))
     if base in _SIMPLE:

@@ -26,6 +26,7 @@ from tieout.model.tables import TableName
 from tieout.model.types import SPARK_DIGITS, LogicalType, TypeName
 from tieout.spark.errors import complaint, frame_errors
 from tieout.spark.executor_work import cell_name, schema_with
+from tieout.spark.frames.types import is_interval
 
 TRANSFORMED = "transformed"
 _CARRIED = ("work", "bucket", "payload")
@@ -94,6 +95,7 @@ class _Projection:
                 # A row that does not pass is deleted by its key: an expression may fail for the rest of it.
                 guard = fn.lit(True) if place in transfer.key else whole & passes
                 holder = transfer.columns[place][1].type
+                _refuse_interval(kind, holder, table.name, cell)
                 texts.append(fn.when(guard, _held_text(fn.expr(cell), kind, holder, classed=self.classed)))
         result = fn.array(passes.cast("string"), *texts, *extras)
         return frame.withColumn(_result(number), fn.when(here, result)).drop(*values)
@@ -155,6 +157,15 @@ def _refuse_condition(found: StructField, table: TableName, text: str) -> None:
         raise UsageError(said, "correct the condition; it has to be Spark SQL")
 
 
+def _refuse_interval(t: DataType, holder: LogicalType, table: TableName, text: str) -> None:
+    if is_interval(t) and holder.name not in _WORDS:
+        raise UsageError(
+            f"{table}: {text!r} is of type {t.simpleString()}, whose text is no {holder}",
+            "compute a number, as with timestampdiff(SECOND, started, ended), or a text of the column's own form",
+        )
+
+
+_WORDS = {TypeName.TEXT, TypeName.CHAR}
 _INTEGER_BITS = 63
 
 
@@ -224,8 +235,14 @@ _WITH_DIGITS = {TypeName.TIMESTAMP, TypeName.INSTANT}
 
 def _held_text(value: Column, t: DataType, holder: LogicalType, *, classed: bool) -> Column:
     """A computed value as a text that its column holds unchanged: a moment with no more digits than the column has,
-    rounded half up. PostgreSQL would round it, and MariaDB cut it off.
+    rounded half up. PostgreSQL would round it, and MariaDB cut it off. What goes to a column of bytes are the bytes of
+    its text, if it is not bytes itself: PostgreSQL would look for escapes in it. An SQLite column takes both.
     """
+    if holder.name is TypeName.BINARY and not classed and not isinstance(t, spark.BinaryType):
+        return as_text(as_text(value, t).cast("binary"), spark.BinaryType())
+    if holder.name is TypeName.FLOAT64 and isinstance(t, spark.FloatType):
+        # Its shortest digits are those of another double.
+        return as_text(value.cast("double"), spark.DoubleType(), classed=classed)
     digits = holder.precision
     is_moment = isinstance(t, spark.TimestampType | spark.TimestampNTZType) and holder.name in _WITH_DIGITS
     if not is_moment or digits is None or digits >= _MICROSECONDS:

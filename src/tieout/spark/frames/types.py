@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pyspark.sql import types as spark
 from pyspark.sql.types import DataType, StructField
@@ -41,6 +42,20 @@ def logical_type(field: StructField) -> LogicalType:
         name = TypeName.CHAR if length[1] == "char" else TypeName.TEXT
         return LogicalType(name, declared, precision=int(length[2]))
     return _by_type(field.dataType)
+
+
+def type_as_text(field: StructField) -> LogicalType:
+    """The type of a value that becomes a text: nothing reads the text of an interval as a time."""
+    found = logical_type(field)
+    if is_interval(field.dataType):
+        return replace(found, name=TypeName.INTERVAL)
+    return (
+        replace(found, precision=getattr(field.dataType, "precision", None)) if found.name is TypeName.TIME else found
+    )
+
+
+def is_interval(t: DataType) -> bool:
+    return type(t).__name__.endswith("IntervalType")
 
 
 def _by_type(t: DataType) -> LogicalType:
