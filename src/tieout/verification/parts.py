@@ -6,10 +6,8 @@ Loads no Spark: `--explain` and a preflight plan with it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,7 +21,8 @@ from tieout.model.canonical_kinds import Form, Kind
 from tieout.model.keys import KeyRange
 from tieout.model.moves import Transfer
 from tieout.model.tables import Column, TableName
-from tieout.model.types import LogicalType, TypeName
+from tieout.model.types import TypeName
+from tieout.verification.holding import held
 from tieout.verification.plan import Side
 
 if TYPE_CHECKING:
@@ -31,16 +30,6 @@ if TYPE_CHECKING:
 
 NOT_NAMED = frozenset({TypeName.OPAQUE, TypeName.UNKNOWN, TypeName.ARRAY})
 """Types whose text depends on where a mover takes it: an expression that names one is not verified."""
-
-COMPUTABLE = frozenset(TypeName) - {
-    TypeName.OPAQUE,
-    TypeName.UNKNOWN,
-    TypeName.ARRAY,
-    TypeName.INTERVAL,
-    TypeName.TIMETZ,
-    TypeName.BITS,
-}
-"""Types of columns whose computed values have one canonical form."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +39,8 @@ class Part:
 
     `columns` has for each compared column its place in the scan, or ~n for the n-th computed value. Parts with the same
     `projection` share a Spark expression, whatever their tables are called. `holders` are the target's columns that
-    hold computed values: a value is compared as they hold it.
+    hold computed values: a value is compared as they hold it. `holder` reads the target if values of both sides have
+    classes of their own (`Capabilities.classed`): then a mover's tab form has them, and so do Spark's texts here.
     """
 
     reader: Reader
@@ -61,6 +51,7 @@ class Part:
     holders: tuple[Column, ...]
     reads: tuple[int, ...]
     projection: int = 0
+    holder: Reader | None = None
 
     @property
     def name(self) -> TableName:
@@ -72,7 +63,7 @@ class Part:
         for place in self.reads:
             column = self.scan.columns[place].column
             try:
-                texts.append(_tab_text(column.type, batch.column(place)))
+                texts.append(_tab_text(self.scan.columns[place], batch.column(place)))
             except (UnicodeDecodeError, pa.ArrowInvalid):
                 raise ReadError(
                     f"{self.name}: {column.name} has a text that is not UTF-8, and an expression names it",
@@ -91,8 +82,13 @@ class Part:
             if place >= 0:
                 arrays.append(batch.column(place).filter(mask))
             else:
-                arrays.append(_held(texts[~place].filter(mask), kind, self.holders[~place].type))
+                arrays.append(self._held(texts[~place].filter(mask), ScanColumn(self.holders[~place], kind)))
         return pa.RecordBatch.from_arrays(arrays, names=[f"c{place}" for place in range(len(arrays))])
+
+    def _held(self, texts: pa.Array, column: ScanColumn) -> pa.Array:
+        if self.holder is not None:
+            return self.holder.stored(column, texts)
+        return held(texts, column.kind, column.column.type)
 
 
 @dataclass(frozen=True)
@@ -137,15 +133,20 @@ _READ_AS = {
 }
 
 
-def named_column(column: Column) -> ScanColumn:
+def named_column(column: Column, *, classed: bool) -> ScanColumn:
     """How to read a column that an expression names: with the text that the engine itself writes, where it has one."""
-    return ScanColumn(column, Kind(_READ_AS.get(column.type.name, Form.TEXT)))
+    return ScanColumn(
+        column, Kind(Form.TEXT if classed else _READ_AS.get(column.type.name, Form.TEXT)), classed=classed
+    )
 
 
-def _tab_text(t: LogicalType, array: pa.Array) -> pa.Array:
+def _tab_text(column: ScanColumn, array: pa.Array) -> pa.Array:
     """The values of a column as a reader sends them, in tab form. UnicodeDecodeError, ArrowInvalid: not text."""
+    t = column.column.type
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if column.classed:
+        return array.cast(pa.string())
     if t.name is TypeName.BOOLEAN and pa.types.is_boolean(array.type):
         return pc.if_else(array, "1", "0").cast(pa.string())
     form = _READ_AS.get(t.name)
@@ -156,89 +157,3 @@ def _tab_text(t: LogicalType, array: pa.Array) -> pa.Array:
     if form is Form.BYTES:
         texts = [None if text is None else "\\" + text[1:] for text in texts]
     return pa.array(texts, pa.string())
-
-
-_EXACT = Context(prec=1000)
-_MOMENT = re.compile(r"(-?\d{4,}-\d\d-\d\d) \d\d:.*", re.ASCII | re.DOTALL)
-_TRUE, _FALSE = ("true", "t", "yes", "y", "on"), ("false", "f", "no", "n", "off")
-_TRUTH = {**dict.fromkeys(_TRUE, "1"), **dict.fromkeys(_FALSE, "0")}
-_NUMBERS = {TypeName.DECIMAL, TypeName.INTEGER}
-_FRACTIONS = {TypeName.TIMESTAMP, TypeName.INSTANT}
-
-
-def _held(texts: pa.Array, kind: Kind, t: LogicalType) -> pa.Array:
-    """Computed values in tab form, as a column of this type holds them: a mover writes the text, and the target reads
-    it. What it would refuse stays as it is, and differs from whatever is there.
-    """
-    if kind.form is Form.BYTES:
-        # BINARY(n), unlike VARBINARY(n), has n bytes.
-        size = (t.precision or 0) if t.native.startswith("binary") else 0
-        octets = [None if v is None else _octets(v).ljust(size, b"\0") for v in texts.to_pylist()]
-        return pa.array(octets, pa.large_binary())
-    holds = _holding(t)
-    if holds is None:
-        return texts
-    return pa.array([None if v is None else holds(v) for v in texts.to_pylist()], pa.large_string())
-
-
-def _octets(text: str) -> bytes:
-    try:
-        return bytes.fromhex(text[2:]) if text.startswith("\\x") else text.encode()
-    except ValueError:
-        return text.encode()
-
-
-def _holding(t: LogicalType) -> Callable[[str], str] | None:
-    if t.name is TypeName.BOOLEAN:
-        return lambda text: _TRUTH.get(text.strip().lower(), text)
-    if t.name is TypeName.CHAR:
-        return lambda text: text.rstrip(" ")
-    if t.name is TypeName.ENUM and t.native.startswith("enum("):
-        # MariaDB and MySQL find a label by their collation; PostgreSQL refuses one in other letters.
-        labels = {label.casefold(): label for label in t.values}
-        return lambda text: text if text in t.values else labels.get(text.casefold(), text)
-    if t.name is TypeName.DATE:
-        return lambda text: match[1] if (match := _MOMENT.fullmatch(text)) else text
-    if t.name in _NUMBERS:
-        scale = 0 if t.name is TypeName.INTEGER else t.scale
-        return None if scale is None or (t.name is TypeName.DECIMAL and t.precision is None) else _rounded_to(scale)
-    if t.name in _FRACTIONS and t.precision is not None and t.precision < 6:
-        return _moments_of(t.precision)
-    return None
-
-
-def _rounded_to(scale: int) -> Callable[[str], str]:
-    """Half away from zero, as engines round a decimal."""
-    unit = Decimal(1).scaleb(-scale)
-
-    def rounded(text: str) -> str:
-        _, point, digits = text.partition(".")
-        if (not point or len(digits) <= scale) and "E" not in text and "e" not in text:
-            return text
-        try:
-            number = Decimal(text)
-            return format(number.quantize(unit, ROUND_HALF_UP, _EXACT), "f") if number.is_finite() else text
-        except InvalidOperation:
-            return text
-
-    return rounded
-
-
-def _moments_of(digits: int) -> Callable[[str], str]:
-    import numpy as np
-
-    from tieout.canonical.temporal import timestamp
-
-    step = 10 ** (6 - digits)
-
-    def rounded(text: str) -> str:
-        _, _, fraction = text.partition(".")
-        if len(fraction) <= digits:
-            return text
-        found = timestamp(Kind(Form.TIMESTAMP), pa.array([text], pa.large_string()))
-        if found.odd or found.data is None:
-            return text
-        micros = int(found.data[0])
-        return str(np.datetime64((micros + step // 2) // step * step, "us")).replace("T", " ")
-
-    return rounded

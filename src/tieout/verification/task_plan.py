@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from tieout.canonical.bucket_digests import bucket_count
-from tieout.connectors.protocols.endpoint import Endpoint, Scan, ScanColumn
+from tieout.connectors.protocols.endpoint import Endpoint, Reader, Scan, ScanColumn
 from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UsageError
 from tieout.model.canonical_kinds import Incomparable, Kind, common_kind
@@ -24,9 +24,10 @@ from tieout.model.redaction import Redaction
 from tieout.model.requests import Meaning, MoveRequest, TableRequest, VerifyRequest
 from tieout.model.results import Explanation, SchemaFinding, Strategy, UnverifiedColumn
 from tieout.model.tables import Column, Table, TableName
+from tieout.model.types import LogicalType
 from tieout.tasks.routing import Matched, Route, identifying, match_columns, routes_and_rest, uncomputable
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
-from tieout.tasks.transforms import condition_of, nondeterministic_part, projection
+from tieout.tasks.transforms import condition_of, nondeterministic_part, projection, renamed_column
 from tieout.verification.columns import (
     ColumnPair,
     SchemaComparison,
@@ -35,7 +36,8 @@ from tieout.verification.columns import (
     only_on,
     tolerance_of,
 )
-from tieout.verification.parts import COMPUTABLE, NOT_NAMED, Part, TransformedReader, named_column
+from tieout.verification.holding import COMPUTABLE, unknown_reading
+from tieout.verification.parts import NOT_NAMED, Part, TransformedReader, named_column
 from tieout.verification.plan import (
     NOTHING_IN_COMMON,
     PlannedTable,
@@ -80,6 +82,8 @@ class TaskPlanner:
     request: VerifyRequest
     session: Callable[[], SparkSession] | None
     seed: int | None
+    _types: dict[Shape | None, LogicalType] = field(default_factory=dict)
+    """What Spark said of expressions: merged tables have the same."""
 
     def plan(self) -> list[PlannedTable]:
         return self._plan_moved() if self.request.meaning is Meaning.MOVED else self._plan_compared()
@@ -248,7 +252,7 @@ class TaskPlanner:
                 findings.append(self._unfilled(request, column))
                 continue
             lacking = [t.name for (_, t), m in zip(routed, matches, strict=True) if column.name not in m.filled]
-            found = f"{lacking[0]} does not fill it" if lacking else self._pair(request, column, matches)
+            found = f"{lacking[0]} does not fill it" if lacking else self._pair(request, column, routed, matches)
             if isinstance(found, str):
                 unverified.append(UnverifiedColumn(column.name, found))
                 continue
@@ -288,17 +292,23 @@ class TaskPlanner:
             return only_on("target", column)
         return SchemaFinding("column", "is not compared: the task does not fill it", column.name)
 
-    def _pair(self, request: TableRequest, column: Column, matches: Sequence[Matched]) -> ColumnPair | str:
+    def _pair(
+        self,
+        request: TableRequest,
+        column: Column,
+        routed: Sequence[tuple[Route, Table]],
+        matches: Sequence[Matched],
+    ) -> ColumnPair | str:
         """How the rows of all sources compare in a column of the target, or why they can't."""
         amounts = {**request.tolerance, **self.request.narrowing.tolerance}
         found: list[ColumnPair] = []
-        for matched in matches:
+        for (_, table), matched in zip(routed, matches, strict=True):
             expression = next((text for each, text in matched.computed if each == column), None)
             if expression is None:
                 source = next(each for each, there in matched.pairs if there == column)
             else:
                 source = Column(column.name, column.type)
-                if reason := _against_computing(column, expression):
+                if reason := _against_computing(column, expression) or self._unknown_reading(table, column, expression):
                     return reason
             tolerance = tolerance_of(source.name, replace(request, tolerance=amounts))
             exact = self.request.options.exact_scale and expression is None
@@ -311,6 +321,20 @@ class TaskPlanner:
                 f"the merged tables have it in different types: {', '.join(sorted({str(each.kind) for each in found}))}"
             )
         return found[0]
+
+    def _unknown_reading(self, table: Table, column: Column, text: str) -> str | None:
+        """Why nobody knows what the target's column holds of a computed value, unless the target itself says it."""
+        if self._holder is not None or self.session is None:
+            return None
+        name = renamed_column(text, table)
+        found = self._computed_by_spark(table, column, text) if name is None else table.column(name)
+        return unknown_reading(found.type, column.type)
+
+    @cached_property
+    def _holder(self) -> Reader | None:
+        """What knows how the target's columns hold values that have classes of their own."""
+        classed = self.source.capabilities.classed and self.target.capabilities.classed
+        return self.target.reader() if classed and self.request.meaning is Meaning.MOVED else None
 
     def _plan_compared(self) -> list[PlannedTable]:
         """Tables that nobody moves: each side has its own conditions and expressions."""
@@ -406,10 +430,13 @@ class TaskPlanner:
         if self.session is None:
             raise ReadError(f"{table.name}: only a Spark session knows the type of {text!r}")
         from tieout.spark.frames.transforms import computed
-        from tieout.spark.frames.types import logical_type
+        from tieout.spark.frames.types import type_as_text
 
-        (found,) = computed(self.session(), projection(table, [(column, text)], None))
-        return Column(column.name, logical_type(found), nullable=True)
+        transfer = projection(table, [(column, text)], None)
+        if transfer.shape not in self._types:
+            (found,) = computed(self.session(), transfer)
+            self._types[transfer.shape] = type_as_text(found)
+        return Column(column.name, self._types[transfer.shape], nullable=True)
 
     def _planned(
         self,
@@ -502,8 +529,7 @@ class TaskPlanner:
         if (shape.where or shape.cells) and self.session is not None:
             refuse_wrong(self.session(), [part.transfer])
 
-    @staticmethod
-    def _part(endpoint: Endpoint, key: Sequence[int], kinds: tuple[Kind, ...], content: Content) -> Part:
+    def _part(self, endpoint: Endpoint, key: Sequence[int], kinds: tuple[Kind, ...], content: Content) -> Part:
         table = content.table
         transfer = projection(table, list(content.computed.values()), content.condition)
         shape: Shape | None = transfer.shape
@@ -514,7 +540,7 @@ class TaskPlanner:
         if content.condition is not None and (part := nondeterministic_part(content.condition)):
             raise _Unverifiable(f"{part} in its condition returns something else each time")
         plain = list(content.plain.items())
-        named = [named_column(column) for column, _ in shape.reads]
+        named = [named_column(column, classed=self._holder is not None) for column, _ in shape.reads]
         places = {place: number for number, (place, _) in enumerate(plain)}
         computed = {place: ~number for number, place in enumerate(content.computed)}
         columns = (*(column for _, column in plain), *named)
@@ -523,7 +549,7 @@ class TaskPlanner:
         reads = tuple(len(plain) + number for number in range(len(named)))
         holders = tuple(column for column, _ in content.computed.values())
         by_place = tuple((places | computed)[place] for place in range(len(kinds)))
-        return Part(endpoint.reader(), scan, transfer, by_place, kinds, holders, reads)
+        return Part(endpoint.reader(), scan, transfer, by_place, kinds, holders, reads, holder=self._holder)
 
     @cached_property
     def _own_seed(self) -> int:

@@ -136,7 +136,8 @@ Consumer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 def _projected(frame: DataFrame, parts: Sequence[Part], consume: Consumer) -> DataFrame:
     transfers = {part.projection: part.transfer for part in parts}
-    return map_batches(transformed(frame, transfers, named=True), consume, SCHEMA)
+    classed = parts[0].holder is not None
+    return map_batches(transformed(frame, transfers, named=True, classed=classed), consume, SCHEMA)
 
 
 def _cells(parts: Sequence[Part]) -> int:

@@ -9,8 +9,8 @@ import pytest
 from tieout.connectors.sql import copy_text
 from tieout.connectors.sql.ddl import TABLE, Structure
 from tieout.connectors.sqlite.capture.log import Real, real
-from tieout.connectors.sqlite.move.chunks import Undecodable, rows_of, texts
 from tieout.connectors.sqlite.move.ddl_same_engine import NAME, own_structure
+from tieout.connectors.sqlite.tab_form import Undecodable, rows_of, texts
 from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 

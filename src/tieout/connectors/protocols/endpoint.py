@@ -38,6 +38,8 @@ class Capabilities:
     Two endpoints with the same name send equal values of one type as equal bytes.
     `writable`: the connector has a `Writer`.
     `moves_only_within`: rows can move only between endpoints of this family.
+    `classed`: values have classes of their own, whatever their column's type is. `ScanColumn.classed` and
+    `Reader.stored` deal with them.
     `rows`: it has rows to compare; a feed of changes has none.
     `untested`: names a dialect that no test runs on.
     """
@@ -50,6 +52,7 @@ class Capabilities:
     raw_row_format: str | None = None
     writable: bool = False
     moves_only_within: bool = False
+    classed: bool = False
     rows: bool = True
     untested: str | None = None
 
@@ -59,11 +62,13 @@ class ScanColumn:
     """A column to read in the canonical form `kind`.
 
     `expression`, the user's SQL, replaces it if it is set: `column` has the type of the result (`Endpoint.computed`).
+    `classed`: reads it in a mover's tab form instead, in which a letter is the class of a value.
     """
 
     column: Column
     kind: Kind
     expression: str | None = None
+    classed: bool = False
 
     @property
     def name(self) -> str:
@@ -140,6 +145,12 @@ class Reader(Protocol):
     def digest(self, scan: Scan, keys: KeyRange, spec: HashSpec) -> Digest:
         """Returns the digest of a key range, computed by the engine (`native_hash`, `sql_hash`)."""
         raise UnsupportedError("the engine has no hash that Tieout uses")
+
+    def stored(self, column: ScanColumn, texts: pa.Array) -> pa.Array:
+        """Returns what `read` would yield of a column into which a mover has written these texts of tab form, in which
+        a letter is the class of a value.
+        """
+        raise UnsupportedError("values have no classes of their own")
 
     def activity(self) -> str | None:
         """Returns a mark that changes whenever anybody writes to the database; None if the engine has none."""

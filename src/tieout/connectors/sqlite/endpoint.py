@@ -16,7 +16,7 @@ from tieout.connectors.sql.keys import choose_key
 from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
-from tieout.connectors.sqlite.snapshot import SQLiteReader
+from tieout.connectors.sqlite.snapshot import UNDECLARED, SQLiteReader
 from tieout.errors import MissingObjectError
 from tieout.model.tables import Column, Constraint, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
@@ -45,9 +45,9 @@ def logical_type(declared: str) -> LogicalType:
         if re.search(words, upper):
             if name is TypeName.DECIMAL:
                 return _decimal(declared)
-            return LogicalType(name, declared or "any")
+            return LogicalType(name, declared)
     # No type, or one that we do not know: SQLite itself stores such values unchanged.
-    return LogicalType(TypeName.BINARY if not declared else TypeName.OPAQUE, declared or "any")
+    return LogicalType(TypeName.OPAQUE, declared) if declared else LogicalType(TypeName.BINARY, UNDECLARED)
 
 
 def _decimal(declared: str) -> LogicalType:
@@ -69,7 +69,7 @@ def open_endpoint(url: EndpointUrl) -> SQLiteEndpoint:
 
 
 class SQLiteEndpoint:
-    capabilities = Capabilities(family="sqlite", activity=True, writable=True, moves_only_within=True)
+    capabilities = Capabilities(family="sqlite", activity=True, writable=True, moves_only_within=True, classed=True)
     version = f"SQLite {sqlite3.sqlite_version}"
 
     def __init__(self, url: EndpointUrl, connection: sqlite3.Connection) -> None:

@@ -15,13 +15,17 @@ from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.sql import select
 from tieout.connectors.sql.reader import SqlReader, file_activity
 from tieout.connectors.sql.select import cut
+from tieout.connectors.sqlite import tab_form
 from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
 from tieout.model.canonical_kinds import Form
 from tieout.model.keys import Key, KeyRange
+from tieout.model.types import TypeName
 
 _DIALECT = SQLiteDialect()
+UNDECLARED = "any"
+"""How a column without a type is described: as one of bytes."""
 _BATCH, _FIRST_BATCH = 20_000, 8
 _BATCH_BYTES = 16 << 20
 
@@ -60,6 +64,12 @@ class SQLiteReader(SqlReader):
     def bounds(self, scan: Scan, keys: KeyRange, rows: int, most: int) -> list[Key]:
         return cut(scan, keys, most, lambda left: self.first_row(scan, select.bound(_DIALECT, scan, left, rows)))
 
+    def stored(self, column: ScanColumn, texts: pa.Array) -> pa.Array:
+        t = column.column.type
+        declared = "" if t.name is TypeName.BINARY and t.native == UNDECLARED else t.native
+        values = [None if text is None else tab_form.value_of(text) for text in texts.to_pylist()]
+        return array_of(column, tab_form.stored(declared, values))
+
     def activity(self) -> str | None:
         return file_activity(self.url.path or "", f"{self.url.path}-wal")
 
@@ -78,6 +88,8 @@ def array_of(column: ScanColumn, values: list[Any]) -> pa.Array:
     The result for a value must not depend on the others in its batch: where numbers may arrive as numbers or as text,
     `decode` turns both into the same.
     """
+    if column.classed:
+        return tab_form.texts(values)
     form = column.kind.form
     classes = {type(v) for v in values if v is not None}
     if form is Form.BYTES:

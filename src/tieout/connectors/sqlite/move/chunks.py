@@ -1,20 +1,12 @@
-"""Reads chunks of SQLite tables, and writes their values in tab form.
-
-Each chunk has a snapshot of its own, in which is also how far changes were captured. Tab form between two SQLite files
-keeps the class of a value: an INTEGER is its digits. Others start with a letter: `r` and the hexadecimal digits of a
-REAL, `t` and a TEXT, `b` and the hexadecimal digits of a BLOB, `u` and those of a TEXT that is not UTF-8. A REAL that
-Spark computed is `d` and its decimal digits.
-"""
+"""Reads chunks of SQLite tables. Each has a snapshot of its own, in which is also how far changes were captured."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -26,6 +18,7 @@ from tieout.connectors.sqlite.connection import connect
 from tieout.connectors.sqlite.dialect import SQLiteDialect
 from tieout.connectors.sqlite.errors import translated
 from tieout.connectors.sqlite.session import WAIT_SECONDS
+from tieout.connectors.sqlite.tab_form import texts
 from tieout.errors import UnsupportedError
 from tieout.model.keys import Key, KeyRange
 from tieout.model.moves import Held, Transfer
@@ -77,31 +70,12 @@ class SQLiteChunkReader:
             self.connection.execute("COMMIT")
 
 
-_NULL = "\\N"
-_ESCAPED = re.compile(r"\\(.)")
-_LETTERS = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
-
-
-@dataclass(frozen=True, slots=True)
-class Undecodable:
-    """A TEXT that is not valid text."""
-
-    raw: bytes
-
-
 def texts_of(transfer: Transfer) -> Sequence[TextOf]:
     key = {transfer.source_columns[place].name for place in transfer.key}
     return [
         _never_null(transfer.source.name, column.name) if column.name in key else texts
         for column in transfer.source_columns
     ]
-
-
-def texts(values: Sequence[object]) -> pa.Array:
-    try:
-        return pa.array([_text(value) for value in values], pa.large_string())
-    except UnicodeEncodeError:
-        return pa.array([_text(_whole(value)) for value in values], pa.large_string())
 
 
 def _never_null(table: TableName, column: str) -> TextOf:
@@ -115,51 +89,3 @@ def _never_null(table: TableName, column: str) -> TextOf:
         return texts(values)
 
     return of_key
-
-
-def _text(value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return "t" + value
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return "r" + value.hex()
-    if isinstance(value, Undecodable):
-        return "u" + value.raw.hex()
-    assert isinstance(value, bytes)
-    return "b" + value.hex()
-
-
-def _whole(value: object) -> object:
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return Undecodable(value.encode("utf-8", "surrogateescape"))
-    return value
-
-
-def rows_of(block: bytes) -> Iterator[list[Any]]:
-    """Yields the values of each line of a block of whole lines."""
-    for line in block.decode().split("\n")[:-1]:
-        yield [_value(field) for field in line.split("\t")]
-
-
-_READ: dict[str, Callable[[str], Any]] = {
-    "r": float.fromhex,
-    "b": bytes.fromhex,
-    "d": float,
-    "u": lambda digits: Undecodable(bytes.fromhex(digits)),
-}
-
-
-def _value(field: str) -> Any:
-    letter = field[0]
-    if letter == "t":
-        return _ESCAPED.sub(lambda found: _LETTERS[found[1]], field[1:]) if "\\" in field else field[1:]
-    if field == _NULL:
-        return None
-    read = _READ.get(letter)
-    return int(field) if read is None else read(field[1:])

@@ -14,9 +14,9 @@ from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.connectors.sql.session import SqlSession
 from tieout.connectors.sqlite import quoting
-from tieout.connectors.sqlite.move.chunks import Undecodable, rows_of
 from tieout.connectors.sqlite.move.ddl_same_engine import NAME
 from tieout.connectors.sqlite.session import SQLiteSession, mover_session, transaction
+from tieout.connectors.sqlite.tab_form import Undecodable, rows_of
 from tieout.errors import UnsupportedError, WriteError
 from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.tables import TableName
