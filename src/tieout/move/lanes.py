@@ -96,7 +96,7 @@ class LanePlan:
 
 
 def _large(transfers: Sequence[Transfer], shares: int) -> set[TableName]:
-    """The target tables with more rows than a connection would have if all were divided. One of unknown size is large."""
+    """The target tables with more rows than a connection would have if all were divided; and those of unknown size."""
     rows: dict[TableName, float] = {}
     for each in transfers:
         estimate = each.source.estimated_rows
