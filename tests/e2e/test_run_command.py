@@ -34,7 +34,7 @@ def source(sqlite_db: Callable[[str], SqliteDatabase], tmp_path: Path) -> Sqlite
     target.path.touch()
     (tmp_path / "tieout.yaml").write_text(
         f'endpoints: {{old: {{url: "{source.url}"}}, new: {{url: "{target.url}"}}}}\n'
-        "tasks: {shop: {source: old, target: new}}\n"
+        "tasks: {shop: {source: old, target: new, move: {}}}\n"
     )
     return source
 

@@ -11,6 +11,7 @@ from tieout.cli._support import options as common
 from tieout.cli._support.context import load_context
 from tieout.cli._support.interrupts import interruptible
 from tieout.cli._support.output import result_stream, write_stderr
+from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.report.render import OutputFormat
 
@@ -51,6 +52,9 @@ def run(
     from tieout.report.move_status import progress_line, write_status
 
     context = load_context(config, meta, master, required=True)
+    if not context.settings.task(task).is_moved:
+        # `tieout verify` compares it as two databases that nobody moves: a `where` leaves out rows of both.
+        raise UsageError(f"the task {task} does not say that it is moved", "add `move: {}` to the task")
     request = context.settings.move_request(task)
     last_line = 0.0
 

@@ -190,5 +190,5 @@ class TaskSettings(Section):
 
     @property
     def is_moved(self) -> bool:
-        """Whether it has a section `move`, even an empty one. `delivery` does not count: the template has it."""
-        return "move" in self.model_fields_set
+        """Whether `tieout run` moves it: it says something about the move, if only `move: {}`."""
+        return not self.model_fields_set.isdisjoint(("move", "delivery", "consistency", "target_level"))

@@ -34,7 +34,7 @@ endpoints:
   new:
     url: postgresql://${NEW_USER}:${NEW_PASSWORD}@localhost/shop?schema=public
 
-# What to move and verify, by name: 'tieout verify shop', 'tieout run shop'.
+# What to verify and, with 'move: {}', to move, by name: 'tieout verify shop', 'tieout run shop'.
 tasks:
   shop:
     source: old
@@ -63,8 +63,8 @@ tasks:
       recheck_after: 2s         # how long to wait before rechecking a difference in a live database
       recheck_times: 3          # how many times to recheck it
 
-    # move: {}                  # the task is moved: 'tieout preflight shop' checks the move, too
-    # The strongest that the pair can give, unless you choose a weaker one:
+    # move: {}                  # 'tieout run shop' moves the tables, and 'tieout verify shop' checks them as moved
+    # The strongest that the pair can give, unless you choose a weaker one; these mean "moved", too:
     # delivery: at-least-once   # at-most-once | exactly-once
     # consistency: table        # row | transaction
 """

@@ -130,6 +130,15 @@ def test_a_task_has_its_own_endpoints(tieout, tmp_path: Path):
     assert 'no endpoint is named "c"' in one_line(tieout("verify", "--source", "c", "--target", "b"))
 
 
+def test_a_task_that_says_nothing_of_a_move_is_not_moved(tieout, tmp_path: Path):
+    """Verified, it would be compared as two databases are: rows that its `where` leaves out would be equal."""
+    task = "{source: 'sqlite:///a.db', target: 'sqlite:///b.db', tables: [{from: t, where: 'id < 3'}]"
+    (tmp_path / "tieout.yaml").write_text(f"tasks:\n  shop: {task}}}\n  moved: {task}, delivery: exactly-once}}\n")
+    refused = one_line(tieout("run", "shop"))
+    assert refused == "error[usage]: the task shop does not say that it is moved — add `move: {}` to the task"
+    assert "does not say that it is moved" not in one_line(tieout("run", "moved"))  # there are no such files
+
+
 def test_versions_as_text_and_json(tieout):
     assert tieout("version").out.startswith("tieout ")
     assert set(json.loads(tieout("version", "--output", "json").out)) == {"tieout", "python", "pyspark", "java"}

@@ -59,8 +59,21 @@ def test_the_documented_file(tmp_path: Path) -> None:
         ),
         options=VerifyOptions(),
         task="shop",
-        meaning=Meaning.SPARK,
+        meaning=Meaning.MOVED,
     )
+
+
+@pytest.mark.parametrize(
+    "said", ["move: {}", "move:", "delivery: exactly-once", "consistency: row", "target_level: unique-key"]
+)
+def test_a_task_that_says_how_it_is_moved_is_moved(tmp_path: Path, said: str) -> None:
+    text = f"tasks: {{t: {{source: 'sqlite:///a.db', target: 'sqlite:///b.db', {said} }}}}"
+    settings = settings_of(tmp_path, text)
+    assert settings.task("t").is_moved
+    assert settings.verify_request("t").meaning is Meaning.MOVED
+    plain = settings_of(tmp_path, text.replace(said, "options: {limit: 3}"))
+    assert not plain.task("t").is_moved
+    assert plain.verify_request("t").meaning is Meaning.SPARK
 
 
 def test_everything_a_verification_can_be_told(tmp_path: Path) -> None:
