@@ -61,9 +61,11 @@ def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) ->
     refuse_unbuilt(request.tables)
     names = names_of(source, request.tables, of_target=False).without_own()
     there = names_of(target, request.tables, of_target=True).without_own()
-    wanted = [each for table in request.tables for each in _one_by_one(names, table)]
+    entries = _one_by_one(names, request.tables)
+    wanted = [each for entry in entries for each in entry.requests]
     if request.tables and not wanted:
         raise UsageError("there are no tables to move", "check the task's tables")
+    _refuse_two_targets((names, there), entries)
     pairs = pair_tables(names, there, wanted)
     found = [_route(pair, (names, there)) for pair in pairs if pair.source is not None]
     if not found:
@@ -77,26 +79,62 @@ def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) ->
             )
     filled = {route.target for route in found}
     rest = [pair for pair in pairs if pair.source is None]
-    rest += [NamePair(None, name, each) for each in request.tables if (name := _without_sources(names, there, each))]
+    rest += [
+        NamePair(None, name, entry.asked)
+        for entry in entries
+        # A pattern that merges tables and has none of the source: the target's rows belong to none.
+        if not entry.requests and (name := find_table(there, entry.asked.target or ""))
+    ]
     return found, [pair for pair in rest if pair.target not in filled]
 
 
-def _one_by_one(names: Names, request: TableRequest) -> list[TableRequest]:
-    """Replaces a pattern whose tables all go to one table by a request for each table."""
-    if not _goes_to_one(request):
-        return [request]
-    return [replace(request, source=str(table)) for table in matching_tables(names, request)]
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry of a task with the source's tables that it has. `requests`: one for each table, if it merges them."""
+
+    asked: TableRequest
+    tables: tuple[TableName, ...]
+    requests: tuple[TableRequest, ...]
 
 
-def _goes_to_one(request: TableRequest) -> bool:
-    return request.target is not None and not request.target.endswith("*") and is_pattern(request.source)
+def _one_by_one(names: Names, asked: Sequence[TableRequest]) -> list[_Entry]:
+    """The entries. A pattern leaves out tables that an entry before it has."""
+    found: list[_Entry] = []
+    taken: set[TableName] = set()
+    for each in asked:
+        if is_pattern(each.source):
+            tables = tuple(name for name in matching_tables(names, each) if name not in taken)
+        else:
+            tables = tuple(name for name in (find_table(names, each.source),) if name is not None)
+        requests = tuple(replace(each, source=str(table)) for table in tables) if _merges(each) else (each,)
+        found.append(_Entry(each, tables, requests))
+        taken.update(tables)
+    return found
 
 
-def _without_sources(names: Names, there: Names, request: TableRequest) -> TableName | None:
-    """The target's table to which a pattern merges tables, if it matches none of the source."""
-    if request.target is None or not _goes_to_one(request) or matching_tables(names, request):
-        return None
-    return find_table(there, request.target)
+def _merges(asked: TableRequest) -> bool:
+    return asked.target is not None and not asked.target.endswith("*") and is_pattern(asked.source)
+
+
+def _refuse_two_targets(sides: tuple[Names, Names], entries: Sequence[_Entry]) -> None:
+    """UsageError if a table would go to two tables: its progress, and what stops it, is kept by its own name."""
+    known: dict[TableName, TableRequest] = {}
+    for entry in entries:
+        for table in entry.tables:
+            first = known.setdefault(table, entry.asked)
+            if first is entry.asked:
+                continue
+            targets = {_target_of(sides, table, asked) for asked in (first, entry.asked)}
+            if len(targets) > 1:
+                raise UsageError(
+                    f"{table} would go to {' and to '.join(sorted(map(str, targets)))}",
+                    "keep one of its entries; a pattern leaves out what an entry before it names",
+                )
+
+
+def _target_of(sides: tuple[Names, Names], table: TableName, asked: TableRequest) -> TableName:
+    alone = replace(asked, source=str(table)) if _merges(asked) else asked
+    return next(_route(pair, sides).target for pair in pair_tables(*sides, [alone]) if pair.source == table)
 
 
 def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 
 import pytest
 
 from tieout.errors import UnsupportedError, UsageError
-from tieout.model.requests import TableRequest
+from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
-from tieout.tasks.routing import match_columns, transfer_of
+from tieout.tasks.routing import match_columns, routes, routes_and_rest, transfer_of
 
 INT, TEXT = LogicalType(TypeName.INTEGER, "int", 32), LogicalType(TypeName.TEXT, "text")
 MOMENT, DAY = LogicalType(TypeName.TIMESTAMP, "datetime(6)", 6), LogicalType(TypeName.DATE, "date")
@@ -58,3 +59,56 @@ def test_a_column_that_is_only_renamed_has_to_fit(expression: str, is_refused: b
     refusal = pytest.raises(UnsupportedError, match="at: date has no time of day") if is_refused else nullcontext()
     with refusal:
         transfer_of(request, source, target, same_engine=False, logs_generated_columns=False)
+
+
+@dataclass
+class Side:
+    """An endpoint as far as routes need it."""
+
+    schema: str
+    names: tuple[str, ...]
+    names_schema: bool = False
+
+    def default_schema(self) -> str:
+        return self.schema
+
+    def schemas(self) -> list[str]:
+        return [self.schema]
+
+    def tables(self, schemas: list[str]) -> list[TableName]:
+        return [TableName(self.schema, name) for name in self.names]
+
+
+ARCHIVED = TableRequest("orders_2023", "archive")
+MERGED = TableRequest("orders_*", "orders", expressions={"shard": ("_table", "")})
+
+
+def routed(*entries: TableRequest, there: tuple[str, ...] = ("archive", "orders")) -> set[tuple[str, str]]:
+    source, target = Side("shop", ("orders_2023", "orders_2024")), Side("public", there)
+    request = MoveRequest("t", "", "", entries)
+    return {(each.source.name, each.target.name) for each in routes(source, target, request)}  # type: ignore[arg-type]
+
+
+def test_a_table_goes_where_the_first_entry_that_names_it_says() -> None:
+    """Also if a later pattern, whose tables are merged, matches it."""
+    assert routed(ARCHIVED, MERGED) == {("orders_2023", "archive"), ("orders_2024", "orders")}
+    assert routed(MERGED, TableRequest("*")) == {("orders_2023", "orders"), ("orders_2024", "orders")}
+    assert routed(TableRequest("orders_2024"), TableRequest("*", "public.*"), MERGED) == {
+        ("orders_2023", "orders_2023"),
+        ("orders_2024", "orders_2024"),
+    }
+
+
+def test_a_merging_pattern_whose_tables_others_have_leaves_its_target_without_rows() -> None:
+    source, target = Side("shop", ("orders_2023",)), Side("public", ("archive", "orders"))
+    found, rest = routes_and_rest(source, target, MoveRequest("t", "", "", (ARCHIVED, MERGED)))  # type: ignore[arg-type]
+    assert [each.target.name for each in found] == ["archive"]
+    assert [str(pair.target) for pair in rest] == ["public.orders"]
+
+
+@pytest.mark.parametrize("there", [("archive", "orders"), ()])
+@pytest.mark.parametrize("first", [MERGED, TableRequest("*"), TableRequest("orders_2023", "old")])
+def test_a_table_does_not_go_to_two_tables(first: TableRequest, there: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=r"shop\.orders_2023 would go to public\.archive and to public\."):
+        routed(first, ARCHIVED, there=there)
+    assert routed(ARCHIVED, ARCHIVED, there=there) == {("orders_2023", "archive")}
