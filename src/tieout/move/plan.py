@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.errors import UnsupportedError, UsageError
+from tieout.errors import UnsupportedError
 from tieout.model.moves import Fence, StoppedTable, Transfer
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Index, Table, TableName
 from tieout.move.create_tables import Session, Step, TableCreator
 from tieout.move.schema_changes import as_planned
 from tieout.tasks.created import key_of_created
-from tieout.tasks.expressions import SHARD_FIX
 from tieout.tasks.routing import Route, routes, transfer_of
 from tieout.tasks.shards import alike_shards
 
@@ -86,12 +85,12 @@ class Planner:
         sources = {table.name: table for table in self.endpoints[0].describe([route.source for route in routed])}
         there = self.endpoints[1].describe(list(dict.fromkeys(route.target for route in routed if route.exists)))
         targets = {table.name: table for table in there}
-        for name, reason in alike_shards(routed, sources, targets, self.session).items():
+        for name, error in alike_shards(routed, sources, targets, self.session).items():
             if name in self.late:
-                self.creator.target.progress.stop_table(self.fence, name, reason)
+                self.creator.target.progress.stop_table(self.fence, name, error.message)
                 self.late.remove(name)
             elif str(name) not in planned:
-                raise UsageError(reason, SHARD_FIX)
+                raise error
 
     def _without_unfit(self, pairs: Sequence[tuple[Route, Table]], begun: Collection[str]) -> list[tuple[Route, Table]]:
         """Stops tables that were begun, or join others, and can't be moved as they are by now: those go on."""

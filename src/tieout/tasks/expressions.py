@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.errors import UnsupportedError, UsageError
-from tieout.model.moves import TABLE_NAME
+from tieout.errors import UnsupportedError
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Table
 from tieout.tasks.routing import routes
@@ -16,9 +15,6 @@ from tieout.tasks.transforms import expressions_of, names_in, renamed_column, un
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-SHARD_FIX = f'compute a column of the key that differs for each table: columns: {{shard: "{TABLE_NAME}"}}'
 
 
 def has_expressions(request: MoveRequest) -> bool:
@@ -76,5 +72,5 @@ def refuse_alike_shards(
     found = routes(source, target, request)
     sources = {table.name: table for table in source.describe([route.source for route in found])}
     there = target.describe(list(dict.fromkeys(route.target for route in found if route.exists)))
-    for reason in alike_shards(found, sources, {table.name: table for table in there}, session).values():
-        raise UsageError(reason, SHARD_FIX)
+    for error in alike_shards(found, sources, {table.name: table for table in there}, session).values():
+        raise error

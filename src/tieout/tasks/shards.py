@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from tieout.errors import UsageError
@@ -17,6 +18,7 @@ from tieout.tasks.transforms import names_in
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_FIX = f'compute a column of the key that differs for each table: columns: {{shard: "{TABLE_NAME}"}}'
 _NAMES = {SCHEMA_NAME, TABLE_NAME}
 Values = tuple[tuple[str, object], ...]
 
@@ -26,7 +28,7 @@ def alike_shards(
     sources: Mapping[TableName, Table],
     targets: Mapping[TableName, Table],
     session: Callable[[], SparkSession],
-) -> dict[TableName, str]:
+) -> dict[TableName, UsageError]:
     """The source tables whose rows could not be distinguished from those of another that goes to the same table, and
     why.
 
@@ -36,22 +38,28 @@ def alike_shards(
     for route in found:
         if route.source in sources:
             groups.setdefault(route.target, []).append(route)
-    refused: dict[TableName, str] = {}
+    refused: dict[TableName, UsageError] = {}
     for target, routes in groups.items():
         texts = _texts(routes, sources, targets.get(target)) if len(routes) > 1 else {}
         known: dict[Values, TableName] = {}
-        for source, values in _values(texts, targets.get(target), session).items():
+        for source, raw in _values(texts, session).items():
+            try:
+                values = tuple((name, _as_stored(value, targets.get(target), name)) for name, value in raw)
+            except UsageError as error:
+                refused[source] = UsageError(f"{source}: {error.message}", error.hint)
+                continue
             if not values:
-                refused[source] = (
+                refused[source] = UsageError(
                     f"rows of {source} and of other tables in {target} could not be distinguished: no column of its "
-                    f"key is computed from {TABLE_NAME} or {SCHEMA_NAME} alone"
+                    f"key is computed from {TABLE_NAME} or {SCHEMA_NAME} alone",
+                    _FIX,
                 )
                 continue
             first = known.setdefault(values, source)
             if first != source:
                 shown = ", ".join(f"{name} = {value}" for name, value in values)
-                refused[source] = (
-                    f"rows of {first} and {source} could not be distinguished in {target}: both have {shown}"
+                refused[source] = UsageError(
+                    f"rows of {first} and {source} could not be distinguished in {target}: both have {shown}", _FIX
                 )
     return refused
 
@@ -69,9 +77,9 @@ def _texts(
 
 
 def _values(
-    texts: Mapping[TableName, Mapping[str, str]], target: Table | None, session: Callable[[], SparkSession]
+    texts: Mapping[TableName, Mapping[str, str]], session: Callable[[], SparkSession]
 ) -> dict[TableName, Values]:
-    """The values of the distinguishing columns, by name. Tables with the same expressions are one question."""
+    """What Spark computes for the distinguishing columns, by name. The same expressions are one question."""
     alike: dict[tuple[str, ...], list[TableName]] = {}
     for source, expressions in texts.items():
         alike.setdefault(tuple(expressions.values()), []).append(source)
@@ -83,8 +91,7 @@ def _values(
         from tieout.spark.frames.computed_types import values_of_names
 
         for source, row in zip(names, values_of_names(session(), names, asked), strict=True):
-            pairs = zip(texts[source], row, strict=True)
-            found[source] = tuple((name, _as_stored(value, target, name)) for name, value in pairs)
+            found[source] = tuple(zip(texts[source], row, strict=True))
     return {source: found[source] for source in texts}
 
 
@@ -104,8 +111,17 @@ def _distinguishing(route: Route, source: Table, target: Table | None) -> dict[s
 
 
 def _as_stored(value: object, target: Table | None, name: str) -> object:
-    """01 and 1 are one number."""
+    """01 and 1 are one number. UsageError for what is none, in a column that holds numbers."""
     column = next((c for c in target.columns if c.name.casefold() == name.casefold()), None) if target else None
-    if column is not None and column.type.name in (TypeName.INTEGER, TypeName.DECIMAL) and value is not None:
-        return float(str(value))
-    return value
+    if column is None or column.type.name not in (TypeName.INTEGER, TypeName.DECIMAL) or value is None:
+        return value
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        raise UsageError(
+            f"the task computes {value!r} for {column.name}, whose type is {column.type}",
+            f"compute a number, such as CAST(substr({TABLE_NAME}, 8) AS INT), or make the column a text",
+        )
+    return number

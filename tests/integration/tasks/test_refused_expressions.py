@@ -110,3 +110,21 @@ def test_a_late_shard_that_could_not_be_told_apart_is_stopped(moving: Moving) ->
     assert "both have shard = a" in stopped["o_a2"]
     assert (stopped["o_a1"], stopped["o_b1"]) == (None, None)
     assert moving.target.rows("SELECT shard, id FROM o") == [("a", 1)]
+
+
+@WAYS
+def test_a_shard_s_name_in_a_column_of_numbers(moving: Moving) -> None:
+    for name in ("o_1", "o_2"):
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY)")
+    moving.target.execute("CREATE TABLE o (shard INT, id INT, PRIMARY KEY (shard, id))")
+    moving = with_task(moving, TableRequest("o_*", "o", expressions={"shard": ("_table", "")}))
+    found = api.preflight(request_of(moving), moving.meta, move=moving.request, spark=moving.spark)
+    (problem,) = (problem for problem in found.problems if problem.severity is Severity.PREVENTS)
+    assert "o_1: the task computes 'o_1' for shard, whose type is int" in problem.message
+    assert "CAST(substr(_table" in str(problem.fix)
+    with pytest.raises(UsageError, match="the task computes 'o_1' for shard"):
+        moving.run()
+    long = "CAST(substr(_table, 3) AS BIGINT) + 9007199254740991"  # two numbers that a double does not distinguish
+    moving = with_task(moving, TableRequest("o_*", "o", expressions={"shard": (long, "")}))
+    found = api.preflight(request_of(moving), moving.meta, move=moving.request, spark=moving.spark)
+    assert not [problem for problem in found.problems if "could not be distinguished" in problem.message]
