@@ -53,7 +53,8 @@ class Reading:
 def _ranges(spark: SparkSession, reader: TransformedReader, how: Reading) -> list[tuple[int, KeyRange]]:
     """The key ranges of each part, by its number. Finding them again would cost as much, and give others."""
     if not reader.ranges:
-        reader.ranges.extend(_divided(spark, reader.parts, how))
+        found = list(_divided(spark, reader.parts, how))  # all, or none: a part of them would pass for the table
+        reader.ranges.extend(found)
     return reader.ranges
 
 
