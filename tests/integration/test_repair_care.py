@@ -401,3 +401,22 @@ def test_a_user_who_may_not_write(mariadb_pair: Pair) -> None:
 def pair_job(pair: Pair) -> str:
     with pair.store() as store:
         return store.repairs.get("last").job_id
+
+
+def test_a_table_that_was_compared_with_two_is_not_repaired_in_silence(files: Pair) -> None:
+    """Differences have the name of the source's table, which doesn't say to which of the two they belong."""
+    files.source.execute("CREATE TABLE a (id INTEGER PRIMARY KEY, v INT); INSERT INTO a VALUES (1, 1), (2, 2)")
+    for name in ("x", "y"):
+        files.target.execute(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, v INT)")
+    files.target.execute("INSERT INTO x VALUES (1, 0), (2, 2); INSERT INTO y VALUES (1, 1), (2, 2)")
+    files.both("CREATE TABLE b (id INTEGER PRIMARY KEY)")
+    files.source.execute("INSERT INTO b VALUES (7)")
+    assert len(files.compare(TableRequest("a", "x"), TableRequest("a", "y"), "b")) == 2
+    plan = files.plan()
+    assert (plan.inserts, plan.updates, plan.complete) == (1, 0, False)
+    assert [(each.table, each.differences) for each in plan.unrepaired] == [("main.a", 1)]
+    assert "verify each pair alone" in plan.unrepaired[0].reason
+    files.apply()
+    assert (files.target.rows("SELECT v FROM x"), files.target.rows("SELECT id FROM b")) == ([(0,), (2,)], [(7,)])
+    files.compare(TableRequest("a", "x"))
+    assert (files.plan().updates, files.plan().complete) == (1, True)

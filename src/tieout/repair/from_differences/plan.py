@@ -71,7 +71,9 @@ class _Planner:
         self._tally: Counter[str] = Counter()
         known = store.tables.all(job.id)
         # Differences are named by the source's table, or the target's where the source has none.
-        self._ordinals = {t.source_table or t.target_table or "": t.ordinal for t in known}
+        self._ordinals: dict[str, list[int]] = {}
+        for each in known:
+            self._ordinals.setdefault(each.source_table or each.target_table or "", []).append(each.ordinal)
         if only is not None:
             if only not in self._ordinals:
                 raise UsageError(f"job {job.id} has no table {only}", f"it has {', '.join(sorted(self._ordinals))}")
@@ -85,7 +87,8 @@ class _Planner:
                 yield from self._of_table(table, kind)
 
     def _of_table(self, table: RepairTable, kind: DifferenceKind) -> Iterator[RepairChange]:
-        found = self._store.differences.iterate(self._job.id, self._ordinals[table.name])
+        (ordinal,) = self._ordinals[table.name]  # tables that share a name are refused
+        found = self._store.differences.iterate(self._job.id, ordinal)
         wanted = (difference for difference in found if difference.kind is kind)
         portions = Portions(BATCH)
         for some in portions.of(wanted):
@@ -118,7 +121,10 @@ class _Planner:
 
     def summary(self, empty: RepairSummary) -> RepairSummary:
         counted = self._counted()
-        kept = {name: self._store.differences.count(self._job.id, at).total for name, at in self._ordinals.items()}
+        kept = {
+            name: sum(self._store.differences.count(self._job.id, at).total for at in ordinals)
+            for name, ordinals in self._ordinals.items()
+        }
         refused = []
         for name in self._ordinals:
             reason = self._sides.refused.get(name, "the table is not there any more")
@@ -146,10 +152,10 @@ class _Planner:
     def _counted(self) -> dict[str, int]:
         """How many differences the job counted in each table, listed or not."""
         result = self._store.jobs.result(self._job.id) or {}
-        return {
-            table["source_table"] or table["target_table"]: sum(table["differences"].values())
-            for table in result.get("tables", ())
-        }
+        counted: Counter[str] = Counter()
+        for table in result.get("tables", ()):
+            counted[table["source_table"] or table["target_table"]] += sum(table["differences"].values())
+        return counted
 
 
 _ACTIONS = {

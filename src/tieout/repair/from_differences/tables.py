@@ -259,7 +259,9 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterat
         for planned in plan_tables(source, target, request):
             name = planned.name
             found = repair_table(planned, writer, same_engine=same_engine)
-            if isinstance(found, str):
+            if name in tables or name in refused:
+                refused[name] = "differences of several pairs of tables have its name; verify each pair alone"
+            elif isinstance(found, str):
                 refused |= {name: found, planned.source_name or name: found}
             else:
                 tables[name] = found
