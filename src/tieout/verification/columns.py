@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tieout.errors import UsageError
 from tieout.model.canonical_kinds import Incomparable, Kind, Tolerance, common_kind
@@ -48,8 +48,13 @@ Computed = Callable[[Column, Column], tuple[Column, Column]]
 def compare_schemas(
     source: Table, target: Table, request: TableRequest, options: VerifyOptions, computed: Computed = lambda *both: both
 ) -> SchemaComparison:
-    """Pairs columns by name. Raises UsageError for a column that the request names and neither side has."""
+    """Pairs columns by name. Raises UsageError for a column that the request names and neither side has.
+
+    A key is compared whatever columns the request chooses: without it, rows could change places.
+    """
+    request = in_names_of_source(request, source, target)
     _check_names(source, target, request)
+    request = _with_key(source, target, request)
     findings: list[SchemaFinding] = []
     unverified: list[UnverifiedColumn] = []
     pairs: list[ColumnPair] = []
@@ -76,6 +81,40 @@ def compare_schemas(
     return SchemaComparison(tuple(pairs), key, tuple(findings), tuple(unverified))
 
 
+def in_names_of_source(request: TableRequest, source: Table, target: Table) -> TableRequest:
+    """The request with the source's names of columns, which may be given by the target's, or in another case."""
+
+    as_written = {*source.column_names, *target.column_names}
+
+    def named(name: str) -> str:
+        if name not in as_written:
+            found = _counterpart(name, source.columns) or _counterpart(name, target.columns)
+            name = name if found is None else found.name
+        ours = _counterpart(name, source.columns)
+        return name if ours is None else ours.name
+
+    return replace(
+        request,
+        key=None if request.key is None else tuple(map(named, request.key)),
+        columns=None if request.columns is None else tuple(map(named, request.columns)),
+        exclude_columns=tuple(map(named, request.exclude_columns)),
+        tolerance={named(name): amount for name, amount in request.tolerance.items()},
+        expressions={named(name): texts for name, texts in request.expressions.items()},
+    )
+
+
+def _with_key(source: Table, target: Table, request: TableRequest) -> TableRequest:
+    """The request with the columns of the key, if it chooses others of this table."""
+    known = {*source.column_names, *target.column_names}
+    if request.columns is None or request.key is not None or known.isdisjoint(request.columns):
+        return request
+    ours = [name for name in source.key if _counterpart(name, target.columns)]
+    theirs = [found.name for name in target.key if (found := _counterpart(name, source.columns))]
+    if len(ours) == len(source.key) > 0:
+        return replace(request, columns=(*request.columns, *ours))
+    return replace(request, columns=(*request.columns, *theirs)) if len(theirs) == len(target.key) else request
+
+
 def _pair(left: Column, right: Column, request: TableRequest, options: VerifyOptions) -> ColumnPair | Incomparable:
     tolerance = tolerance_of(left.name, request)
     kind = common_kind(left.type, right.type, exact_scale=options.exact_scale, tolerance=tolerance)
@@ -87,8 +126,10 @@ def _pair(left: Column, right: Column, request: TableRequest, options: VerifyOpt
 
 def tolerance_of(name: str, request: TableRequest) -> Tolerance | None:
     text = request.tolerance.get(name)
-    if text is None:
-        return None
+    return None if text is None else parsed_tolerance(name, text)
+
+
+def parsed_tolerance(name: str, text: str) -> Tolerance:
     amount, _, word = text.strip().partition(" ")
     try:
         value = float(amount)

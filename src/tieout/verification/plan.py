@@ -5,7 +5,7 @@ it, and how to divide the work.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,14 +14,14 @@ from tieout.canonical.bucket_digests import bucket_count
 from tieout.connectors.protocols.endpoint import Capabilities, Endpoint, HashSpec, Reader, Scan, ScanColumn
 from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.connectors.sql.internal_tables import is_own
-from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UnsupportedError
+from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UnsupportedError, UsageError
 from tieout.model.canonical_kinds import Tolerance
 from tieout.model.redaction import Redaction
 from tieout.model.requests import Meaning, TableRequest, VerifyOptions, VerifyRequest
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Column, Table, TableName
-from tieout.tasks.table_matching import NamePair, Names, names_of, pair_tables
-from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas
+from tieout.tasks.table_matching import NamePair, Names, is_pattern, names_of, pair_tables
+from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas, in_names_of_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -223,6 +223,7 @@ def plan_tables(
     pairs = pair_tables(left.without_own(), right.without_own(), request.tables)
     sources = described(source, [pair.source for pair in pairs if pair.source and pair.target])
     targets = described(target, [pair.target for pair in pairs if pair.source and pair.target])
+    refuse_unknown_columns(pairs, sources, targets)
     spec_seed = secrets.randbits(62) if seed is None else seed
     redaction = Redaction() if request.options.redact_values else None
     planned = []
@@ -265,6 +266,28 @@ def described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName,
         return {name: _described_alone(endpoint, name) for name in names}
 
 
+def refuse_unknown_columns(
+    pairs: Sequence[NamePair],
+    sources: Mapping[TableName, Table | TieoutError],
+    targets: Mapping[TableName, Table | TieoutError],
+) -> None:
+    """Raises UsageError for a column that a pattern's request chooses and none of its tables has: less would be
+    compared than was asked for.
+    """
+    known: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for pair in pairs:
+        asked = pair.request.source, pair.request.columns or ()
+        if is_pattern(asked[0]) and asked[1] and pair.source is not None and pair.target is not None:
+            for table in (sources[pair.source], targets[pair.target]):
+                if isinstance(table, Table):
+                    known.setdefault(asked, set()).update(table.column_names)
+    for (_, columns), names in known.items():
+        folded = {name.casefold() for name in names}
+        for name in columns:
+            if name.casefold() not in folded:
+                raise UsageError(f"no table has a column {name}", f"they have {', '.join(sorted(names))}")
+
+
 def _described_alone(endpoint: Endpoint, name: TableName) -> Table | TieoutError:
     try:
         return endpoint.describe([name])[0]
@@ -282,7 +305,7 @@ def plan_pair(
     redaction: Redaction | None = None,
 ) -> PlannedTable:
     """Plans one pair. Raises UsageError if the request names a column that neither side has."""
-    request = pair.request
+    request = in_names_of_source(pair.request, *tables)
     try:
         comparison = compare_schemas(*tables, request, options, partial(_computed, source, target, tables, request))
     except (AccessError, MissingObjectError, ReadError) as error:

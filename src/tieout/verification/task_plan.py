@@ -33,8 +33,9 @@ from tieout.verification.columns import (
     SchemaComparison,
     compare_schemas,
     differences_of,
+    in_names_of_source,
     only_on,
-    tolerance_of,
+    parsed_tolerance,
 )
 from tieout.verification.holding import COMPUTABLE, unknown_reading
 from tieout.verification.parts import NOT_NAMED, Part, TransformedReader, named_column
@@ -48,7 +49,9 @@ from tieout.verification.plan import (
     plan_compared,
     plan_pair,
     rangeable,
+    refuse_unknown_columns,
 )
+from tieout.verification.typed_columns import TypedColumns, narrowed, typed_request
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,6 +70,9 @@ class Content:
     computed: Mapping[int, tuple[Column, str]]
     condition: str | None
     where: str | None
+
+
+_LEFT_OUT = "the task leaves it out, so that nothing of it is compared"
 
 
 class _Unverifiable(Exception):
@@ -113,8 +119,9 @@ class TaskPlanner:
         """Raises UsageError for a typed column that no table has."""
         typed = self.request.narrowing
         known = {name for table in found if isinstance(table, Table) for name in table.column_names}
+        folded = {name.casefold() for name in known}
         for name in (*(typed.columns or ()), *typed.exclude_columns, *(typed.key or ()), *typed.tolerance):
-            if known and name not in known:
+            if known and name.casefold() not in folded:
                 raise UsageError(f"no table of the task has a column {name}", f"they have {', '.join(sorted(known))}")
 
     def _is_chosen(self, group: Sequence[Route]) -> bool:
@@ -234,6 +241,11 @@ class TaskPlanner:
     ) -> SchemaComparison:
         """The target's columns that the task fills, in the form in which they are compared."""
         request = routed[0][0].request
+        typed = TypedColumns.of(self.request.narrowing, routed, matches, target)
+        asked = self.request.narrowing.key or request.key
+        key = asked or tuple(identifying(routed[0][1], target, matches[0]))
+        wanted = typed.wanted(key)
+        tolerances = typed.by_column({**request.tolerance, **self.request.narrowing.tolerance})
         findings: list[SchemaFinding] = []
         unverified: list[UnverifiedColumn] = []
         pairs: list[ColumnPair] = []
@@ -242,27 +254,28 @@ class TaskPlanner:
             findings += [
                 SchemaFinding("column", f"is only on the source{of} ({each.type.native})", each.name, breaks=True)
                 for each in matched.missing
-                if self._wants(each.name)
+                if each.name in wanted
             ]
         for column in target.columns:
-            sources = [each.name for matched in matches for each, there in matched.pairs if there == column]
-            if not self._wants(column.name, *sources):
+            if column.name not in wanted:
                 continue
             if not any(column.name in matched.filled for matched in matches):
                 findings.append(self._unfilled(request, column))
                 continue
             lacking = [t.name for (_, t), m in zip(routed, matches, strict=True) if column.name not in m.filled]
-            found = f"{lacking[0]} does not fill it" if lacking else self._pair(request, column, routed, matches)
+            tolerance = tolerances.get(column.name)
+            found = f"{lacking[0]} does not fill it" if lacking else self._pair(column, routed, matches, tolerance)
             if isinstance(found, str):
                 unverified.append(UnverifiedColumn(column.name, found))
                 continue
             pairs.append(found)
             if found.source_expression is None and len(routed) == 1:
                 findings += differences_of(found.source, found.target)
+        told = {each.target.name for each in pairs} | {each.column for each in unverified}
+        told |= {each.column for each in findings if each.breaks and each.column is not None}
+        unverified += [UnverifiedColumn(name, _LEFT_OUT) for name in typed.untold(told)]
         named = {each.target.name: place for place, each in enumerate(pairs)}
-        asked = self.request.narrowing.key or request.key
-        key = asked or tuple(identifying(routed[0][1], target, matches[0]))
-        places = [self._place(name, pairs, named) for name in key]
+        places = [next((named[each] for each in typed.chosen(name) if each in named), None) for name in key]
         if asked is None and any(place is None for place in places):
             places = []
         if None in places:
@@ -273,19 +286,6 @@ class TaskPlanner:
         )
 
     @staticmethod
-    def _place(name: str, pairs: Sequence[ColumnPair], named: Mapping[str, int]) -> int | None:
-        by_source = {each.source.name: place for place, each in enumerate(pairs)}
-        return named.get(name, by_source.get(name))
-
-    def _wants(self, *names: str) -> bool:
-        """Whether what was typed leaves in a column, by its names on both sides."""
-        narrowing = self.request.narrowing
-        listed = narrowing.columns is None or any(
-            name in (*narrowing.columns, *(narrowing.key or ())) for name in names
-        )
-        return listed and not any(name in narrowing.exclude_columns for name in names)
-
-    @staticmethod
     def _unfilled(request: TableRequest, column: Column) -> SchemaFinding:
         """A column that the task leaves to the target. It is a difference if the task chooses no columns."""
         if request.columns is None and not request.exclude_columns and not request.expressions:
@@ -294,13 +294,13 @@ class TaskPlanner:
 
     def _pair(
         self,
-        request: TableRequest,
         column: Column,
         routed: Sequence[tuple[Route, Table]],
         matches: Sequence[Matched],
+        tolerance: str | None,
     ) -> ColumnPair | str:
         """How the rows of all sources compare in a column of the target, or why they can't."""
-        amounts = {**request.tolerance, **self.request.narrowing.tolerance}
+        allowed = None if tolerance is None else parsed_tolerance(column.name, tolerance)
         found: list[ColumnPair] = []
         for (_, table), matched in zip(routed, matches, strict=True):
             expression = next((text for each, text in matched.computed if each == column), None)
@@ -310,9 +310,8 @@ class TaskPlanner:
                 source = Column(column.name, column.type)
                 if reason := _against_computing(column, expression) or self._unknown_reading(table, column, expression):
                     return reason
-            tolerance = tolerance_of(source.name, replace(request, tolerance=amounts))
             exact = self.request.options.exact_scale and expression is None
-            kind = common_kind(source.type, column.type, exact_scale=exact, tolerance=tolerance)
+            kind = common_kind(source.type, column.type, exact_scale=exact, tolerance=allowed)
             if isinstance(kind, Incomparable):
                 return kind.reason
             found.append(ColumnPair(source, column, kind, expression))
@@ -341,9 +340,11 @@ class TaskPlanner:
         tables = self.request.tables
         left = names_of(self.source, tables, of_target=False).without_own()
         right = names_of(self.target, tables, of_target=True).without_own()
-        pairs = pair_tables(left, right, tables)
+        pairs = [pair for pair in pair_tables(left, right, tables) if not self._is_excluded(_either(pair))]
         sources = described(self.source, [pair.source for pair in pairs if pair.source and pair.target])
         targets = described(self.target, [pair.target for pair in pairs if pair.source and pair.target])
+        refuse_unknown_columns(pairs, sources, targets)
+        self._refuse_unknown_names([*sources.values(), *targets.values()])
         planned = []
         for pair in pairs:
             if pair.source is None or pair.target is None:
@@ -365,19 +366,29 @@ class TaskPlanner:
         return planned
 
     def _both_sides(self, pair: NamePair, tables: tuple[Table, Table]) -> PlannedTable:
-        request, narrowing = pair.request, self.request.narrowing
+        """A table of a task that is not moved, narrowed to what was typed."""
+        typed = in_names_of_source(typed_request(self.request.narrowing), *tables)
+        request = in_names_of_source(pair.request, *tables)
+        planned = self._planned_sides(pair, tables, request, typed)
+        if planned.comparison is None:
+            return planned
+        found = planned.comparison
+        told = {*(each.source.name for each in found.pairs), *(each.column for each in found.unverified)}
+        told |= {each.column for each in found.findings if each.breaks and each.column is not None}
+        known = {*tables[0].column_names, *tables[1].column_names} - {*told, *typed.exclude_columns}
+        silent = [UnverifiedColumn(name, _LEFT_OUT) for name in typed.columns or () if name in known]
+        return replace(planned, comparison=replace(found, unverified=(*found.unverified, *silent)))
+
+    def _planned_sides(
+        self, pair: NamePair, tables: tuple[Table, Table], request: TableRequest, narrowing: TableRequest
+    ) -> PlannedTable:
         wheres = request.source_where or request.where, request.target_where or request.where
         typed = narrowing.source_where, narrowing.target_where
+        wanted = narrowed(request, narrowing)
         frames = isinstance(self.source.reader(), SessionOnly), isinstance(self.target.reader(), SessionOnly)
         if all(frames) or not (any(wheres) or request.expressions):
             both = [_and(*each) for each in zip(wheres, typed, strict=True)]
-            plain = replace(
-                request,
-                where=None,
-                source_where=both[0],
-                target_where=both[1],
-                expressions={**request.expressions, **narrowing.expressions},
-            )
+            plain = replace(wanted, where=None, source_where=both[0], target_where=both[1])
             return plan_pair(
                 self.source,
                 self.target,
@@ -387,8 +398,8 @@ class TaskPlanner:
                 self._own_seed,
                 self._redaction,
             )
-        merged = replace(request, expressions={**request.expressions, **narrowing.expressions})
-        comparison = compare_schemas(*tables, merged, self.request.options, partial(self._computed, tables, request))
+        types = partial(self._computed, tables, request, narrowing)
+        comparison = compare_schemas(*tables, wanted, self.request.options, types)
         if not comparison.pairs:
             return PlannedTable(pair, comparison, failure=NOTHING_IN_COMMON)
         contents = []
@@ -411,10 +422,10 @@ class TaskPlanner:
         return self._planned(pair, comparison, ([contents[0]], [contents[1]]), is_merge=False)
 
     def _computed(
-        self, tables: tuple[Table, Table], request: TableRequest, left: Column, right: Column
+        self, tables: tuple[Table, Table], request: TableRequest, narrowing: TableRequest, left: Column, right: Column
     ) -> tuple[Column, Column]:
         """The columns with the types that expressions give them: the task's by Spark, typed ones by the engines."""
-        typed = self.request.narrowing.expressions.get(left.name)
+        typed = narrowing.expressions.get(left.name)
         texts = typed or request.expressions.get(left.name, ("", ""))
         found = []
         for side, table, column, text in zip((self.source, self.target), tables, (left, right), texts, strict=True):
@@ -565,6 +576,11 @@ def move_request(request: VerifyRequest) -> MoveRequest:
     # A mover refuses a key: it has its own. Here it only says how to match rows.
     tables = tuple(replace(table, key=None) for table in request.tables)
     return MoveRequest(request.task or "", request.source, request.target, tables)
+
+
+def _either(pair: NamePair) -> list[TableName]:
+    name = pair.source or pair.target
+    return [] if name is None else [name]
 
 
 def _changes_rows(request: TableRequest) -> bool:

@@ -102,6 +102,17 @@ def test_what_is_typed_goes_before_what_the_task_says():
     assert first.where == second.where == "region = 'us'"
 
 
+def test_what_is_typed_replaces_nothing_that_the_task_leaves_out():
+    entry = TableRequest("shop.*", exclude=("shop.audit",), exclude_columns=("seen_at",), tolerance={"weight": "1"})
+    task = VerifyRequest("sqlite:///a.db", "sqlite:///b.db", (entry,), task="t", meaning=Meaning.SPARK)
+    words = TypedTables(exclude=["tmp_*"], exclude_columns="note", tolerance=["price=2"], key="id")
+    compared = narrowing_of(words, task)
+    assert compared.tables == (entry,)
+    assert compared.narrowing == Narrowing(
+        exclude=("tmp_*",), exclude_columns=("note",), tolerance={"price": "2"}, key=("id",)
+    )
+
+
 def test_what_is_typed_beside_a_task_narrows_it():
     moved = VerifyRequest("sqlite:///a.db", "sqlite:///b.db", TASK, task="t", meaning=Meaning.MOVED)
     words = TypedTables(table=["orders"], where="id < 9", target_where="id < 8", columns="id, total")
@@ -114,6 +125,6 @@ def test_what_is_typed_beside_a_task_narrows_it():
         narrowing_of(TypedTables(expr=["total=1"]), moved)
 
     compared = narrowing_of(words, replace(moved, meaning=Meaning.SPARK))
-    assert compared.tables == (replace(TASK[0], columns=("id", "total")),)
-    assert (compared.narrowing.source_where, compared.narrowing.columns) == ("id < 9", None)
+    assert compared.tables == TASK[:1]
+    assert (compared.narrowing.source_where, compared.narrowing.columns) == ("id < 9", ("id", "total"))
     assert narrowing_of(TypedTables(), moved) is moved

@@ -65,6 +65,8 @@ def narrowing_of(words: TypedTables, request: VerifyRequest) -> VerifyRequest:
         target_where=typed.get("target_where") or typed.get("where"),
         expressions=typed.get("expressions", {}),
     )
+    names = ("exclude", "key", "columns", "exclude_columns", "tolerance")
+    narrowing = replace(conditions, **{name: typed[name] for name in names if name in typed})
     if request.meaning is Meaning.MOVED:
         if words.expr:
             raise UsageError(
@@ -73,13 +75,9 @@ def narrowing_of(words: TypedTables, request: VerifyRequest) -> VerifyRequest:
             )
         if any("=" in name for name in words.table or ()):
             raise UsageError("the task already says which tables belong together", "give --table the source's name")
-        rest = {
-            name: typed[name] for name in ("exclude", "key", "columns", "exclude_columns", "tolerance") if name in typed
-        }
-        return replace(request, narrowing=replace(conditions, tables=tuple(words.table or ()), **rest))
-    plain = replace(words, where=None, source_where=None, target_where=None, expr=None)
-    tables = table_requests(plain, request.tables)
-    return replace(request, tables=tables, narrowing=conditions)
+        return replace(request, narrowing=replace(narrowing, tables=tuple(words.table or ())))
+    tables = table_requests(TypedTables(table=words.table), request.tables)
+    return replace(request, tables=tables, narrowing=narrowing)
 
 
 def _table(text: str) -> TableRequest:

@@ -1,0 +1,108 @@
+"""What was typed beside a task about columns: by which names, and what of it a table has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from tieout.model.requests import Narrowing, TableRequest
+from tieout.model.tables import Table
+from tieout.tasks.routing import Matched, Route
+from tieout.tasks.transforms import renamed_column
+
+
+def typed_request(narrowing: Narrowing) -> TableRequest:
+    """What was typed, as if it were an entry of the task."""
+    return TableRequest(
+        "*",
+        source_where=narrowing.source_where,
+        target_where=narrowing.target_where,
+        key=narrowing.key,
+        columns=narrowing.columns,
+        exclude_columns=narrowing.exclude_columns,
+        tolerance=narrowing.tolerance,
+        expressions=narrowing.expressions,
+    )
+
+
+def narrowed(request: TableRequest, typed: TableRequest) -> TableRequest:
+    """A task's entry with what was typed, both in the same names. What either leaves out is left out."""
+    columns = typed.columns if request.columns is None else request.columns
+    if columns is not None and typed.columns is not None:
+        columns = tuple(name for name in columns if name in typed.columns)
+    return replace(
+        request,
+        key=typed.key or request.key,
+        columns=columns,
+        exclude_columns=(*request.exclude_columns, *typed.exclude_columns),
+        tolerance={**request.tolerance, **typed.tolerance},
+        expressions={**request.expressions, **typed.expressions},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TypedColumns:
+    """What was typed about columns of a table that is moved. `names` has, for each column of the target, its names: its
+    own and those of the columns that it is a copy of; and each column that only the source has. `filled`: what the
+    task moves. `known`: the names of all columns of all its tables.
+    """
+
+    narrowing: Narrowing
+    names: Mapping[str, frozenset[str]]
+    filled: frozenset[str]
+    known: frozenset[str]
+
+    @classmethod
+    def of(
+        cls, narrowing: Narrowing, routed: Sequence[tuple[Route, Table]], matches: Sequence[Matched], target: Table
+    ) -> TypedColumns:
+        names = {name: {name} for name in target.column_names}
+        for (_, table), matched in zip(routed, matches, strict=True):
+            for column in matched.missing:
+                names.setdefault(column.name, set()).add(column.name)
+            for column, there in matched.pairs:
+                names[there.name].add(column.name)
+            for there, expression in matched.computed:
+                if (column_name := renamed_column(expression, table)) is not None:
+                    names[there.name].add(column_name)
+        tables = (target, *(table for _, table in routed))
+        return cls(
+            narrowing,
+            {column: frozenset(known) for column, known in names.items()},
+            frozenset[str]().union(*(matched.filled for matched in matches)),
+            frozenset(name.casefold() for table in tables for name in table.column_names),
+        )
+
+    def meant(self, typed: str) -> set[str]:
+        """The columns that have a name: as it is written, or else but for case."""
+        exact = {column for column, names in self.names.items() if typed in names}
+        folded = typed.casefold()
+        return exact or {c for c, names in self.names.items() if folded in {name.casefold() for name in names}}
+
+    def chosen(self, typed: str) -> set[str]:
+        """The same, but only the target's column of that name if the task fills it."""
+        return {typed} if typed in self.filled else self.meant(typed)
+
+    @property
+    def _left_out(self) -> set[str]:
+        return set[str]().union(*map(self.chosen, self.narrowing.exclude_columns))
+
+    def wanted(self, key: Sequence[str]) -> set[str]:
+        """The columns to compare. A key is, whatever columns were chosen: without it, rows could change places."""
+        listed = set(self.names)
+        if self.narrowing.columns is not None:
+            listed = set[str]().union(*map(self.meant, self.narrowing.columns))
+            listed |= set[str]().union(*map(self.chosen, key)) if listed else set()
+        return listed - self._left_out
+
+    def by_column(self, typed: Mapping[str, str]) -> dict[str, str]:
+        return {column: value for name, value in typed.items() for column in self.chosen(name)}
+
+    def untold(self, told: Set[str]) -> list[str]:
+        """The typed names that one of the tables has, and that no compared column has."""
+        left_out = {name.casefold() for name in self.narrowing.exclude_columns}
+        return [
+            name
+            for name in self.narrowing.columns or ()
+            if name.casefold() in self.known - left_out and self.meant(name).isdisjoint({*told, *self._left_out})
+        ]
