@@ -288,7 +288,7 @@ class TaskPlanner:
     @staticmethod
     def _unfilled(request: TableRequest, column: Column) -> SchemaFinding:
         """A column that the task leaves to the target. It is a difference if the task chooses no columns."""
-        if request.columns is None and not request.exclude_columns and not request.expressions:
+        if request.columns is None and not request.exclude_columns:
             return only_on("target", column)
         return SchemaFinding("column", "is not compared: the task does not fill it", column.name)
 

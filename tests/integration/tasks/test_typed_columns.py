@@ -166,3 +166,20 @@ def test_a_column_that_no_table_of_a_pattern_has_is_refused(files: Moving, meani
         side.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, note TEXT)")
     with pytest.raises(UsageError, match="no table has a column nota"):
         narrowed(with_task(files, TableRequest("*", columns=("id", "nota"))), meaning)
+
+
+def test_a_column_that_only_the_target_has_is_a_difference_beside_a_computed_one(files: Moving) -> None:
+    """A mapping computes columns, and chooses none."""
+    files.source.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, price INT, qty INT)")
+    files.target.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, price INT, qty INT, total INT, note TEXT)")
+    total = {"total": ("price * qty", "")}
+    table = table_of(with_task(files, TableRequest("t", expressions=total)))
+    assert (table.verdict, [(each.column, each.breaks) for each in table.schema]) == (
+        Verdict.DIFFERENT,
+        [("note", True)],
+    )
+    table = table_of(with_task(files, TableRequest("t", exclude_columns=("qty",), expressions=total)))
+    assert (table.verdict, {(each.column, each.breaks) for each in table.schema}) == (
+        Verdict.EQUAL,
+        {("note", False), ("qty", False)},
+    )
