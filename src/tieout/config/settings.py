@@ -19,8 +19,13 @@ from tieout.model.moves import Consistency, Delivery
 from tieout.model.nearest import suggestion
 from tieout.model.requests import Meaning, MoveRequest, VerifyRequest
 
+_TIME_ZONE = "spark.sql.session.timeZone"
 
-def _hide_secrets(conf: dict[str, str]) -> dict[str, str]:
+
+def _checked(conf: dict[str, str]) -> dict[str, str]:
+    """Hides the secrets in it."""
+    if conf.get(_TIME_ZONE, "UTC") != "UTC":
+        raise ValueError(f"{_TIME_ZONE} can't be set: the expressions of tasks are evaluated in UTC")
     for name, value in conf.items():
         if looks_secret(name):
             register_secret(value)
@@ -32,8 +37,8 @@ class SparkSettings(Section):
 
     master: Text = SPARK_MASTER
     """Where it runs."""
-    conf: Annotated[dict[str, str], MayBeEmpty, AfterValidator(_hide_secrets)] = Field(default={}, repr=False)
-    """Spark's own settings, by name."""
+    conf: Annotated[dict[str, str], MayBeEmpty, AfterValidator(_checked)] = Field(default={}, repr=False)
+    """Spark's own settings, by name; not its time zone, which is UTC."""
 
 
 def _keeps_tables(url: EndpointUrl) -> EndpointUrl:

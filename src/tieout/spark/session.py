@@ -39,6 +39,8 @@ _WORKER_ENVIRONMENT = {
 _LOGS: list[IO[bytes]] = []
 
 _ANSI = "spark.sql.ansi.enabled"
+_TIME_ZONE = "spark.sql.session.timeZone"
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _ONE_PROCESS = re.compile(r"local(\[.*\])?")
 _HIDDEN = "spark.redaction.regex"
 _SECRETS = "(?i)secret|passw(or)?d|passphrase|token|credential|(access|account|encryption|private|api)[._-]?key"
@@ -48,7 +50,7 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
-    "spark.sql.session.timeZone": "UTC",
+    _TIME_ZONE: "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -105,6 +107,19 @@ def usable(session: Any) -> SparkSession:
             f"set {_ANSI} to true",
         )
     return session
+
+
+def refuse_other_time_zone(session: SparkSession) -> None:
+    """SparkFailure if the expressions of a task would mean something else in this session: the day of a moment, or an
+    hour without a time zone, is that of the session.
+    """
+    with frame_errors("the Spark session"):
+        zone = session.conf.get(_TIME_ZONE)
+    if zone not in _UTC:
+        raise SparkFailure(
+            f"the Spark session's time zone is {zone}, and the expressions of a task are evaluated in UTC",
+            f'spark.conf.set("{_TIME_ZONE}", "UTC")',
+        )
 
 
 @contextmanager

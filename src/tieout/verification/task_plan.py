@@ -385,6 +385,10 @@ class TaskPlanner:
         wheres = request.source_where or request.where, request.target_where or request.where
         typed = narrowing.source_where, narrowing.target_where
         wanted = narrowed(request, narrowing)
+        if (any(wheres) or request.expressions) and self.session is not None:
+            from tieout.spark.session import refuse_other_time_zone
+
+            refuse_other_time_zone(self.session())
         frames = isinstance(self.source.reader(), SessionOnly), isinstance(self.target.reader(), SessionOnly)
         if all(frames) or not (any(wheres) or request.expressions):
             both = [_and(*each) for each in zip(wheres, typed, strict=True)]

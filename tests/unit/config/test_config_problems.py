@@ -256,3 +256,13 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
 )
 def test_no_problem_shows_a_password(text: str) -> None:
     assert "hunter2" not in refusal(text)
+
+
+def test_the_time_zone_of_spark_is_utc() -> None:
+    zone = "spark: {conf: {spark.sql.session.timeZone: %s}}\n"
+    assert only_problem(zone % "Europe/Berlin") == (
+        "tieout.yaml:1: spark.conf: spark.sql.session.timeZone can't be set: "
+        "the expressions of tasks are evaluated in UTC"
+    )
+    Path("tieout.yaml").write_text(zone % "UTC")
+    load(environment=ENVIRONMENT)

@@ -15,6 +15,7 @@ from tieout.model.tables import Table, TableName
 from tieout.model.types import LogicalType, TypeName
 from tieout.spark.errors import frame_errors
 from tieout.spark.frames.transforms import typed
+from tieout.spark.session import refuse_other_time_zone
 
 
 def computed_types(
@@ -23,6 +24,7 @@ def computed_types(
     """The type of each expression by its name, or why no table has a column for it. `used` are the columns that the
     expressions name, in lower case.
     """
+    refuse_other_time_zone(session)
     nothing = fn.lit(None).cast("string")
     columns = [
         typed(nothing, column.type).alias(column.name) for column in table.columns if column.name.casefold() in used
@@ -36,6 +38,7 @@ def computed_types(
 
 def values_of_names(session: SparkSession, tables: Sequence[TableName], texts: Sequence[str]) -> list[list[str | None]]:
     """What expressions over nothing but the name of a table are for each of these tables, as texts."""
+    refuse_other_time_zone(session)
     rows = [(number, table.schema, table.name) for number, table in enumerate(tables)]
     with frame_errors(str(tables[0])):
         named = session.createDataFrame(rows, f"number int, {SCHEMA_NAME} string, {TABLE_NAME} string")

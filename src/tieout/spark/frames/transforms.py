@@ -27,6 +27,7 @@ from tieout.model.types import SPARK_DIGITS, LogicalType, TypeName
 from tieout.spark.errors import complaint, frame_errors
 from tieout.spark.executor_work import cell_name, schema_with
 from tieout.spark.frames.types import is_interval
+from tieout.spark.session import refuse_other_time_zone
 
 TRANSFORMED = "transformed"
 _CARRIED = ("work", "bucket", "payload")
@@ -47,6 +48,7 @@ def transformed(
     `named`: after what is read come the schema and the name of the row's table, so that tables can share a transfer.
     `classed`: values are in SQLite's tab form, whose letter is a value's class.
     """
+    refuse_other_time_zone(frame.sparkSession)
     frame = frame.select(*(fn.col(name).alias(_own(name)) for name in frame.columns))
     projection = _Projection(extra, named, classed)
     for number, transfer in transfers.items():
@@ -127,6 +129,7 @@ def computed(session: SparkSession, transfer: Transfer) -> list[StructField]:
     """The types of a transfer's expressions, in their order."""
     shape, table, empty = transfer.shape, transfer.source, _empty(session, transfer)
     assert shape is not None
+    refuse_other_time_zone(session)
     named = {name: typed(fn.col(cell_name(place)), table.column(name).type) for name, place in shape.uses}
     frame = empty.withColumns({SCHEMA_NAME: fn.lit(""), TABLE_NAME: fn.lit(""), **named})
     return [_analysed(frame, table.name, cell) for cell in shape.cells if isinstance(cell, str)]
