@@ -94,7 +94,7 @@ class Resume:
             )
         self.status.remarks.append(f"changes from {start} to {upto} may be lost: at-most-once")
         self.target.record(self.fence, Merge((), start, upto))
-        self.target.lanes.join(self.fence)
+        self.target.lanes.keep(self.fence, self.target.lanes.ahead(self.task))
         return upto
 
     def keep_batch(self, after: Position, upto: Position) -> None:

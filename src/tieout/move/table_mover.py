@@ -319,6 +319,7 @@ class TableMover:
                 with self._following(spark, start, stages, plan, batch) as follower:
                     follower.replay(batch_end)
                 start = follower.merger.applied
+                batch = self.target.lanes.join(self.fence)
             with self._following(spark, start, stages, plan, batch) as follower:
                 if goal is None:
                     follower.run(self._check_between_batches)
@@ -342,6 +343,8 @@ class TableMover:
         They merge what the lanes ahead have merged, in the same steps, and those merge nothing twice.
         """
         while ahead := self.target.lanes.ahead(self.request.task):
+            # Those that it has taken there meanwhile begin as those do that were there.
+            self.target.lanes.keep(self.fence, ahead)
             nearest = min(ahead, key=lambda each: each.batch)
             plan = LanePlan.as_stored(self.transfers, ahead)
             with self._following(spark, start, stages, plan, nearest.batch - 1) as follower:

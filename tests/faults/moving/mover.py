@@ -46,10 +46,11 @@ request = MoveRequest(
     asked["task"], asked["source"], asked["target"], tuple(map(TableRequest, asked["tables"])),
     asked["delivery"], asked.get("consistency"), options=MoveOptions(**asked["options"]),
 )
+states = []
 try:
     status = api.run_move(request, spark=spark, meta=asked["meta"], until_caught_up=asked["until_caught_up"],
-        finish=asked.get("finish", False))
-    print(json.dumps(move_status_document(status)), flush=True)
+        finish=asked.get("finish", False), listener=lambda status: states.append(status.state))
+    print(json.dumps({**move_status_document(status), "states": states}), flush=True)
     code = 0
 except BaseException:
     traceback.print_exc()
@@ -60,7 +61,7 @@ os._exit(code)  # in an orderly exit, pyspark would take the session with it
 
 @dataclass(frozen=True)
 class Ended:
-    """How a mover's process ended."""
+    """How a mover's process ended. Its status says which states it had, too."""
 
     code: int
     status: dict[str, Any] | None
