@@ -162,7 +162,7 @@ class Merger:
             batch.not_found += self._applied(tries, self.target, merge)
             reach("after-merge")
             if not self._together:
-                self.target.record(self.fence, merge)
+                self._store(merge)
             self._end(batch)
             return
         # Once, before several connections merge from the same stage.
@@ -253,10 +253,11 @@ class Merger:
             late = not self._together
             divided = {table for lane in self.plan.lanes if lane.share is not None for table in lane.tables}
             versions = {name: each for name, each in merge.versions.items() if late or str(name) in divided}
-            self.target.record(
-                self.fence, Merge((), merge.after, merge.upto, versions, merge.committed), batch=done.number
-            )
+            self._store(Merge((), merge.after, merge.upto, versions, merge.committed), batch=done.number)
             self._end(done)
+
+    def _store(self, merge: Merge, *, batch: int | None = None) -> None:
+        _retrying(_TRIES)(BusyError, self.target.record, self.fence, merge, batch=batch)
 
     def _first_done(self) -> _Batch | None:
         with self._changed:
@@ -280,5 +281,8 @@ def _retried(
     """Tries again what gave way to another transaction. Without lanes only at-most-once does, which would not read the
     batch again and so lose what was rolled back; others start again where the target is.
     """
-    retry = stamina.RetryingCaller(attempts=tries, timeout=None, wait_max=5.0)
-    return retry(BusyError, target.merge, fence, merge, with_progress=with_progress, steps=steps)
+    return _retrying(tries)(BusyError, target.merge, fence, merge, with_progress=with_progress, steps=steps)
+
+
+def _retrying(tries: int) -> stamina.RetryingCaller:
+    return stamina.RetryingCaller(attempts=tries, timeout=None, wait_max=5.0)

@@ -253,7 +253,8 @@ class SqlTarget(ABC):
             self._last_rows.forget(fence, table)
 
     def record(self, fence: Fence, merge: Merge, *, batch: int | None = None) -> None:
-        with self.progress.together(fence):
+        # Lanes that merge later batches hold the fence: nobody else writes this row but the mover's heartbeat.
+        with self.progress.together(fence, "FOR UPDATE" if batch is None else self.shared_lock):
             self.progress.advance(fence.task, merge, batch=batch)
 
     def _applied(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
