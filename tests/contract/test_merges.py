@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
@@ -105,23 +106,53 @@ def test_lanes_merge_their_own_rows_and_once(endpoint, target, transfer, fence, 
     """Each lane is where it is: the one that has merged a batch refuses it, the other one has yet to merge it."""
     lanes = [Lane((str(transfer.target.name),), share, 2) for share in range(2)]
     merge = staged((1, 11, UPDATE, 0), (2, 22, UPDATE, 1), shares=2)
-    target.merge(fence, merge, with_progress=True, steps=[LaneStep(lanes[0], 1, None)])
+    target.merge(fence, merge, with_progress=True, steps=[LaneStep(lanes[0], 1, None, BEGAN)])
     assert rows(endpoint, transfer) == [(1, 11), (2, 20), (3, 30)]
     with pytest.raises(UnreachableError):
-        target.merge(fence, merge, with_progress=True, steps=[LaneStep(lanes[0], 1, None)])
+        target.merge(fence, merge, with_progress=True, steps=[LaneStep(lanes[0], 1, None, BEGAN)])
     assert [(each.lane.share, each.applied) for each in target.lanes.ahead(fence.task)] == [(0, NEXT)]
     assert target.progress.read(fence.task).applied is None
-    target.merge(fence, merge, with_progress=True, steps=[LaneStep(lanes[1], 1, None)])
+    target.merge(fence, merge, with_progress=True, steps=[LaneStep(lanes[1], 1, None, BEGAN)])
     assert rows(endpoint, transfer) == [(1, 11), (2, 22), (3, 30)]
     target.record(fence, Merge((), BEGAN, NEXT, {}, None), batch=1)
     assert target.lanes.ahead(fence.task) == []
     assert target.progress.read(fence.task).applied == NEXT
 
 
+def test_a_lane_begins_where_the_task_is_and_not_in_an_earlier_copy(endpoint, target, transfer, fence, staged):
+    """A copy of the target that lags behind has no such lane either: what is between would be left out."""
+    lane = Lane((str(transfer.target.name),))
+    merge = staged((1, 11, UPDATE, 0), after=NEXT, upto=LAST)
+    with pytest.raises(UnreachableError):
+        target.merge(fence, merge, with_progress=True, steps=[LaneStep(lane, 1, None, NEXT)])
+    assert rows(endpoint, transfer) == [(1, 10), (2, 20), (3, 30)]
+    assert target.lanes.ahead(fence.task) == []
+    target.merge(fence, merge, with_progress=True, steps=[LaneStep(lane, 1, None, BEGAN)])
+    assert [each.applied for each in target.lanes.ahead(fence.task)] == [LAST]
+
+
+def test_a_lane_that_is_still_merging_holds_no_progress_back(url, target, transfer, fence, staged):
+    """Whoever takes the task over waits for both."""
+    if target.writers == 1:
+        pytest.xfail("nobody else writes while a lane merges")
+    with closing(open_target(url)) as other, ThreadPoolExecutor(2) as pool:
+        with other.progress.together(fence, other.shared_lock):
+            recorded = pool.submit(target.record, fence, Merge((), BEGAN, NEXT), batch=1)
+            recorded.result(10)
+            with closing(open_target(url)) as third:
+                taken = pool.submit(third.progress.take, fence.task, "another")
+                assert not wait([taken], 1).done
+                other.session.rollback()
+                assert taken.result(10).epoch == fence.epoch + 1
+        with pytest.raises(FencedError):
+            target.record(fence, Merge((), NEXT, LAST), batch=2)
+    assert target.progress.read(fence.task).applied == NEXT
+
+
 def test_one_who_lost_the_task_merges_nothing(endpoint, target, transfer, fence, staged):
     merge = staged((1, 11, UPDATE, 0))
     target.progress.take(fence.task, "another")
-    for steps in ([], [LaneStep(Lane((str(transfer.target.name),)), 1, None)]):
+    for steps in ([], [LaneStep(Lane((str(transfer.target.name),)), 1, None, BEGAN)]):
         with pytest.raises(FencedError):
             target.merge(fence, merge, with_progress=True, steps=steps)
     assert rows(endpoint, transfer) == [(1, 10), (2, 20), (3, 30)]
@@ -148,7 +179,7 @@ def test_its_users_see_how_current_a_table_is(database, target, transfer, fence,
     assert shown()[3] == 1
     name, lane = transfer.target.name, Lane((str(transfer.target.name),))
     merge = replace(staged((1, 11, UPDATE, 0)), versions={name: Version("t7", 1_000_000)})
-    target.merge(fence, merge, with_progress=True, steps=[LaneStep(lane, 1, None)])
+    target.merge(fence, merge, with_progress=True, steps=[LaneStep(lane, 1, None, BEGAN)])
     assert shown() == ("following", "9", "t7", 0)
     target.record(fence, Merge((), BEGAN, NEXT, {}, None), batch=1)
     assert shown() == ("following", "9", "t7", 1)

@@ -233,7 +233,7 @@ class Merger:
                 )
 
     def _lane_step(self, lane: Lane, batch: _Batch) -> LaneStep:
-        return LaneStep(lane, batch.number, self._starts.get(lane.name, LaneStart()).applied)
+        return LaneStep(lane, batch.number, self._starts.get(lane.name, LaneStart()).applied, self.start)
 
     def _own_target(self) -> Target:
         """The connection of this thread."""

@@ -157,12 +157,14 @@ class Merge:
 class LaneStep:
     """One step of a lane: it merges its rows of the batch with this number.
 
-    `before` is the position that the lane has stored, None if it has stored none since the mover began to follow.
+    `before` is the position that the lane has stored, None if it has stored none since the mover began to follow at
+    `began`: until then it was where the task was.
     """
 
     lane: Lane
     batch: int
     before: Position | None
+    began: Position
 
 
 @dataclass(frozen=True, slots=True)

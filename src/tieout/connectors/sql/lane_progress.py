@@ -37,6 +37,8 @@ class LaneTable:
         found = self._session.rows(f"SELECT applied FROM {self._table} {where}", of_lane)
         if (found[0][0] if found else None) != (None if step.before is None else step.before.text):
             raise moved_on(task, step.before or merge.after)
+        if not found:
+            self._require_begun(task, step.began)
         values = [merge.upto.text, merge.upto.shown, merge.committed, step.batch]
         if found:
             self._session.execute(
@@ -52,6 +54,13 @@ class LaneTable:
         if step.lane.share is None:
             own = {table: version for table, version in merge.versions.items() if str(table) in step.lane.tables}
             self.progress.write_versions(task, own)
+
+    def _require_begun(self, task: str, began: Position) -> None:
+        """An earlier copy of the target has no such lane either, and lacks more than what this step merges."""
+        known = self.progress.read(task)
+        reached = None if known is None else known.reached
+        if reached is None or not (reached.is_same_log(began) and reached.reaches(began)):
+            raise moved_on(task, began)
 
     def ahead(self, task: str) -> list[LaneProgress]:
         """The lanes that are ahead of the task: they have merged more of the log than all have."""
