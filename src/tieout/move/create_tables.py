@@ -85,11 +85,9 @@ class TableCreator:
         for transfer in todo:
             self.target.progress.step(self.fence, transfer.source.name, Step.INDEXED)
 
-    def finish(self, transfers: Sequence[Transfer], *, counters: bool = True) -> list[str]:
-        """Adds constraints once all rows have one position, and sets sequences to the source's values each time.
-
-        Returns remarks about what it left out. Without `counters`, sequences stay as they are: applications may have
-        used the target's already.
+    def finish(self, transfers: Sequence[Transfer]) -> list[str]:
+        """Adds constraints and sets sequences to the source's values, once all rows have one position. Returns remarks
+        about what it left out.
         """
         made = [transfer for transfer in transfers if self._step(transfer) is not None]
         structures = self._structures(_as_created(made, transfers))
@@ -100,10 +98,9 @@ class TableCreator:
         remarks: list[str | None] = []
         for transfer, structure in todo:
             remarks += [self._remark(transfer, key, targets.get(key.parent)) for key in structure.references]
+            self.target.run(self.fence, transfer.target.name, structure.counters)
             self.target.progress.step(self.fence, transfer.source.name, Step.FINISHED)
         for transfer, structure in zip(made, structures, strict=True):
-            if counters:
-                self.target.run(self.fence, transfer.target.name, structure.counters)
             remarks += [f"{transfer.target.name}: without the source's {lacks}" for lacks in structure.left_out]
         return [remark for remark in remarks if remark is not None]
 

@@ -69,6 +69,13 @@ class Finishing:
             tuple(notes),
         )
 
+    def count_on(self) -> list[Counter]:
+        """Lets the tables' counters continue after the source's and after their rows; sets none back."""
+        if not self.transfers:
+            return []
+        with closing(self.source.catalog()) as source, closing(self.target.finisher()) as target:
+            return self._counters(source, target, self._targets())
+
     def _targets(self) -> list[Table]:
         """The tables as they are now, each once: several tables of the source may go to one."""
         names = list(dict.fromkeys(transfer.target.name for transfer in self.transfers))

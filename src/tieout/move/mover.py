@@ -49,7 +49,7 @@ class Mover:
                 tables.copy(spark)
                 tables.status.become("following")
                 tables.catch_up(spark)
-                # Applications may have used the target's counters already; finishing sets them further, never back.
+                # Finishing does so for all tables.
                 tables.finish(counters=not finish)
                 reach("after-switch")
             if tables.late:

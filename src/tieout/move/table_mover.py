@@ -24,6 +24,7 @@ from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
 from tieout.move.create_tables import Session, TableCreator
+from tieout.move.finish import Finishing
 from tieout.move.follow import Follower, LogBatches
 from tieout.move.lanes import LanePlan
 from tieout.move.merger import Merger
@@ -133,8 +134,8 @@ class TableMover:
         self.follow(spark, self.retried(self._log.now))
 
     def finish(self, *, counters: bool = True) -> None:
-        """Adds constraints, and marks the tables as following: they are at one position. `counters`: sets the target's
-        to the source's, too.
+        """Adds constraints, and marks the tables as following: they are at one position. `counters`: lets those of the
+        tables that it created continue after the source's, too.
         """
         self.retried(lambda: self._finish(counters=counters))
 
@@ -226,9 +227,22 @@ class TableMover:
     def _finish(self, *, counters: bool) -> None:
         if (highest := self.highest_chunk()) is not None:
             self.status.consistent_from = str(highest)
-        self.status.remarks += self.creator.finish(self.transfers, counters=counters)
+        self.status.remarks += self.creator.finish(self.transfers)
+        if counters:
+            self.status.remarks += self._count_on()
         self.target.mark_altered(self.fence, self.transfers)
         self.target.progress.mark_following(self.fence, self._names)
+
+    def _count_on(self) -> list[str]:
+        """Sets the counters of the tables that the task created further, never back: applications may have used them
+        since. Returns remarks.
+        """
+        if not self.endpoints[0].capabilities.rows:
+            return []  # a feed tells of no counters
+        made = self.target.progress.made(self.request.task)
+        own = [transfer for transfer in self.transfers if str(transfer.source.name) in made]
+        found = Finishing(self.source, self.target, self.endpoints, self.fence, self.creator, own).count_on()
+        return [": ".join(filter(None, (each.table, each.column, each.problem))) for each in found if each.problem]
 
     def _start(self) -> tuple[Position, Position | None]:
         return self._resume.start(self._names)

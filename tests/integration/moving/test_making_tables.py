@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration.moving.moved import verified
-from tests.integration.moving.pairs import Moving, remarks_of
+from tests.integration.moving.pairs import PAIRS, Moving, remarks_of
 from tests.integration.moving.structures import CHANGES, MARIADB, POSTGRES, TABLES, described
 from tieout.connectors.postgres.move.loader import SCHEMA
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
@@ -152,6 +152,20 @@ def test_numbers_go_on_where_the_source_is_when_it_ends(moving: Moving) -> None:
     asked.run()
     assert moving.rows("numbered")[0] == moving.rows("numbered")[1]
     assert _next_number(moving.target) == 15
+
+
+@pytest.mark.parametrize("moving", PAIRS, indirect=True)
+def test_numbers_do_not_go_back_where_applications_write_to_the_target(moving: Moving) -> None:
+    """After the cutover somebody, or the service manager, starts the mover once more."""
+    counted = "AUTO_INCREMENT" if moving.source.server.scheme == "mysql" else "GENERATED ALWAYS AS IDENTITY"
+    moving.source.execute(f"CREATE TABLE numbered (id INT {counted} PRIMARY KEY, v INT)")
+    moving.source.executemany("INSERT INTO numbered (v) VALUES (%s)", [(n,) for n in range(10)])
+    asked = moving.asking("numbered")
+    asked.run(finish=True)
+    moving.target.executemany("INSERT INTO numbered (v) VALUES (%s)", [(n,) for n in range(100, 105)])
+    moving.target.execute("DELETE FROM numbered WHERE id = 15")  # a number that was used once
+    asked.run()
+    assert _next_number(moving.target) == 16
 
 
 def _next_number(database: Database) -> int:
