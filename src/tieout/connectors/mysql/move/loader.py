@@ -17,6 +17,7 @@ from tieout.connectors.sql.ddl import spelled
 from tieout.connectors.sql.progress import ProgressTables, write_chunk
 from tieout.connectors.sql.session import Purpose
 from tieout.errors import UnsupportedError, WriteError
+from tieout.model.keys import EVERYTHING
 from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.server_words import told
 from tieout.model.tables import Column, TableName
@@ -54,15 +55,22 @@ class MySQLLoader:
                 fence,
                 chunk,
                 held,
-                lambda: self._load_chunk(session, transfer, lines),
+                lambda: self._load_chunk(session, transfer, chunk, lines),
                 lambda: _commit(session, transfer.target.name),
             )
 
     @staticmethod
-    def _load_chunk(session: MySQLSession, transfer: Transfer, lines: Iterable[bytes]) -> int:
-        if transfer.target.engine not in TRANSACTIONAL:
-            # It is the only chunk: what is there was left by a try that was not rolled back.
-            session.execute(f"DELETE FROM {session.table(transfer.target.name)}")
+    def _load_chunk(session: MySQLSession, transfer: Transfer, chunk: Chunk, lines: Iterable[bytes]) -> int:
+        target = transfer.target
+        if target.engine not in TRANSACTIONAL:
+            if chunk.keys != EVERYTHING:
+                raise UnsupportedError(
+                    f"{target.name} got a storage engine without transactions while it was copied ({target.engine}): "
+                    "rows that a failed try leaves can't be distinguished from those of its other chunks",
+                    f"ALTER TABLE {session.table(target.name)} ENGINE = InnoDB, and copy the table again if it stopped",
+                )
+            # What is there was left by a try that was not rolled back.
+            session.execute(f"DELETE FROM {session.table(target.name)}")
         return load(session, transfer.target.name, transfer, (), lines)
 
     def stage(self, stage: StageTable, lines: Iterable[bytes], *, new: bool) -> int:
