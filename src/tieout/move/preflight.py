@@ -302,6 +302,9 @@ class MovePreflight:
             is_given = Delivery.EXACTLY_ONCE in deliveries_of([self._target_level(way)])
             fix = "delivery: exactly-once, or add a primary key" if is_given else "add a primary key"
             yield Problem(Severity.NOTE, message, fix, table=name)
+        elif not self._is_transactional(way.destination.there) and (change := self.source.whole_rows(way.table)):
+            message = "its log leaves out large values that an UPDATE keeps, and the target has no transactions"
+            yield Problem(Severity.NOTE, f"{message}: such an UPDATE stops the table", change, table=name)
         yield from self._of_functions(way)
 
     @staticmethod

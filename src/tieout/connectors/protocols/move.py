@@ -287,6 +287,9 @@ class Source(Protocol):
     def refuses(self, table: Table) -> str | None:
         """Returns why moving the table would lose something; None if it can move."""
 
+    def whole_rows(self, table: Table) -> str | None:
+        """Returns the statement that makes the log have whole rows of the table; None if no statement has to."""
+
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         """Makes the source retain the log of these tables. Returns the position from which on it does."""
 

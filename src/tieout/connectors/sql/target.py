@@ -278,6 +278,8 @@ class SqlTarget(ABC):
 
     def _apply_keyed(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
         stage = changes.stage
+        if changes.kept and not self._is_transactional(stage.transfer):
+            self._require_whole(changes, share)
         for place in sorted(changes.kept):
             self._fill_kept(stage, place, share)
         not_found = self._take_away(changes, share, merge)
@@ -307,6 +309,20 @@ class SqlTarget(ABC):
         not_found = self._not_found.staged(stage, same, of_share(share, "s"), merge.upto.shown)
         self.session.execute(self.take_away(stage, share))
         return not_found
+
+    def _require_whole(self, changes: StagedChanges, share: int | None) -> None:
+        """A mover that is killed after it has deleted rows takes with them the values that the log left out."""
+        stage, transfer = changes.stage, changes.stage.transfer
+        left_out = " OR ".join(self.is_kept(place) for place in sorted(changes.kept))
+        ((count,),) = self.session.rows(
+            f"SELECT COUNT(*) FROM {self.session.table(stage.name)} s WHERE ({left_out}) AND {of_share(share, 's')}"
+        )
+        if count:
+            raise WriteError(
+                f"{transfer.target.name}: the log left out values of {count:,} changed rows, and a table without "
+                "transactions could lose these rows if the mover is killed",
+                f"with REPLICA IDENTITY FULL of {transfer.source.name} the log of PostgreSQL has whole rows",
+            )
 
     def _fill_kept(self, stage: StageTable, place: int, share: int | None) -> None:
         filled = self.session.execute(self.fill_kept(stage, place, share))

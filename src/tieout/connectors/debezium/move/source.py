@@ -93,6 +93,9 @@ class DebeziumSource:
     def refuses(self, table: Table) -> str | None:
         return None if table.key else _NO_KEY
 
+    def whole_rows(self, table: Table) -> str | None:
+        return None
+
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         return BEGINNING
 

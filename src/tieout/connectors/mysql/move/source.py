@@ -103,6 +103,9 @@ class MySQLSource:
                 return f"the binary log does not have what its foreign key {reference.name} changes in it"
         return None
 
+    def whole_rows(self, table: Table) -> str | None:
+        return None
+
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         # Not the end of the log: no chunk has what is in the log already, and not yet visible.
         with self.chunk_source().reading() as reader:

@@ -8,6 +8,7 @@ from hashlib import blake2s
 from typing import Any, ClassVar
 
 from tieout.config.urls import EndpointUrl
+from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.connection import connect
 from tieout.connectors.postgres.dialect import PostgresDialect
 from tieout.connectors.postgres.errors import OF_SLOTS, translated
@@ -34,6 +35,12 @@ WITH parts AS (SELECT %s::regclass AS oid UNION SELECT relid FROM pg_partition_t
 SELECT DISTINCT CASE WHEN a.atttypid = 'bool'::regtype THEN (a.attmissingval::text::bool[])[1]::text
   ELSE quote_literal((a.attmissingval::text::text[])[1]) || '::' || format_type(a.atttypid, a.atttypmod) END
 FROM pg_attribute a WHERE a.attrelid IN (SELECT oid FROM parts) AND a.attname = %s AND a.atthasmissing"""
+
+# Large values are stored apart, and an UPDATE that leaves them as they were does not log them.
+_LEAVES_OUT = """
+SELECT c.relreplident <> 'f' AND EXISTS (SELECT FROM pg_attribute a
+  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attstorage <> 'p')
+FROM pg_class c WHERE c.oid = %s::regclass"""
 
 
 def open_source(url: EndpointUrl) -> PostgresSource:
@@ -87,6 +94,11 @@ class PostgresSource:
 
     def refuses(self, table: Table) -> str | None:
         return None
+
+    def whole_rows(self, table: Table) -> str | None:
+        with translated(self.url), connect(self.url, "tieout mover") as connection:
+            ((leaves_out,),) = connection.execute(_LEAVES_OUT, [PostgresDialect().table(table.name)]).fetchall()
+            return f"ALTER TABLE {quoting.shown(table.name)} REPLICA IDENTITY FULL" if leaves_out else None
 
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         name = _name(task)

@@ -82,6 +82,9 @@ class SQLiteSource:
         with translated(self.url), closing(connect(self.url)) as connection:
             return refused(table, lambda statement: connection.execute(statement).fetchall())
 
+    def whole_rows(self, table: Table) -> str | None:
+        return None
+
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         return captured_tables.begin(self.url, task, tables)
 
