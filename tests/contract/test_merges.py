@@ -19,7 +19,9 @@ from tieout.model.positions import Position
 from tieout.model.row_changes import ChangeKind
 
 SUITE = "move_target"
-BEGAN, NEXT, LAST = Position("5"), Position("9"), Position("12")
+BEGAN, NEXT, LAST, BETWEEN, FAR = Position("5"), Position("9"), Position("12"), Position("14"), Position("16")
+ELSEWHERE, FAR_ELSEWHERE = Position("24#b"), Position("26#b")
+"""In another log."""
 _NUMBERS = count()
 
 
@@ -188,5 +190,14 @@ def test_its_users_see_how_current_a_table_is(database, target, transfer, fence,
     assert shown() == ("following", "9", "t7", 0)
     target.record(fence, Merge((), NEXT, LAST, {}, None))
     assert shown() == ("following", "12", "t7", 1)
+    target.progress.plan_batch(fence, LAST, FAR)
+    target.merge(fence, staged((2, 23, UPDATE, 0), after=LAST, upto=FAR), with_progress=False)
+    target.progress.plan_batch(fence, LAST, BETWEEN)
+    target.record(fence, Merge((), LAST, BETWEEN, {}, None))
+    assert shown() == ("following", "14", "t7", 0), "rows of the batch that was begun first may be there"
+    target.progress.rebase(fence, BETWEEN, ELSEWHERE, chunks=True, batch_end=FAR_ELSEWHERE)
+    assert shown() == ("following", "14", "t7", 0), "in another log, too"
+    target.record(fence, Merge((), ELSEWHERE, FAR_ELSEWHERE, {}, None))
+    assert shown() == ("following", "26", "t7", 1)
     target.progress.stop_table(fence, transfer.source.name, "a test")
     assert shown() == ("stopped", None, "t7", 0)

@@ -58,11 +58,13 @@ class Resume:
                 "they contain",
                 "drop the task, empty its tables and start over",
             )
-        self.target.progress.rebase(self.fence, start, found, chunks=is_other)
+        end = known.batch_end
+        if end is not None:  # what was applied of that batch has to be in the log, too
+            end = self._log.resume(end) if is_other else end.of_log(found.log)
+        self.target.progress.rebase(self.fence, start, found, chunks=is_other, batch_end=end)
         if self.delivery is Delivery.AT_MOST_ONCE:
             self.moves.keep_batch(self.status.job_id, self.task, found.text, found.text)
         self.status.remarks.append(f"the source was restarted or replaced: its log continues after {found}")
-        end = None if is_other or known.batch_end is None else known.batch_end.of_log(found.log)
         return found, end
 
     def _prove_lanes(self) -> None:

@@ -175,10 +175,13 @@ class ProgressTables:
             )
         return position
 
-    def rebase(self, fence: Fence, before: Position, now: Position, *, chunks: bool) -> None:
-        """Records that the source has another log now, in which `now` is the same point.
+    def rebase(
+        self, fence: Fence, before: Position, now: Position, *, chunks: bool, batch_end: Position | None = None
+    ) -> None:
+        """Records that the source has another log now, in which `now` is the same point as `before`.
 
-        `chunks`: positions in the earlier log mean nothing any more; all copied rows are from before `now`.
+        `chunks`: positions in the earlier log mean nothing any more; all copied rows are from before `now`, and a batch
+        that was begun ends at `batch_end` in this log.
         """
         with self.together(fence):
             self._move(
@@ -189,8 +192,8 @@ class ProgressTables:
                 [now.text, now.text],
             )
             if chunks:
-                where = f"UPDATE {self.table('progress')} SET batch_end = NULL WHERE task = %s"
-                self.session.execute(where, [fence.task])
+                where = f"UPDATE {self.table('progress')} SET batch_end = %s WHERE task = %s"
+                self.session.execute(where, [None if batch_end is None else batch_end.text, fence.task])
                 self.session.execute(
                     f"UPDATE {self.table('chunks')} SET held = %s, snapshot = NULL "
                     "WHERE task = %s AND held IS NOT NULL",
@@ -198,9 +201,18 @@ class ProgressTables:
                 )
 
     def plan_batch(self, fence: Fence, after: Position, end: Position) -> None:
-        """Stores where a batch ends before it is applied: whoever applies it again applies the same batch."""
+        """Stores where a batch ends before it is applied: whoever applies it again applies the same batch.
+
+        If one was begun that ends later, the end of that one stays.
+        """
         with self.together(fence):
-            self._move(fence.task, after, "batch_end = %s", [end.text])
+            self._move(fence.task, after, "batch_end = %s", [self._end_beyond(fence.task, end) or end.text])
+
+    def _end_beyond(self, task: str, position: Position) -> str | None:
+        """Where a batch ends that was begun, if that is not reached at this position: some of its rows may be there."""
+        rows = self.session.rows(f"SELECT batch_end FROM {self.table('progress')} WHERE task = %s", [task])
+        end = _position(rows[0][0]) if rows else None
+        return None if end is None or not end.is_same_log(position) or position.reaches(end) else end.text
 
     def require(self, task: str, after: Position, *, alone: bool) -> None:
         """Raises UnreachableError unless the rows are where the batch begins. `alone`: no other lane merges now."""
@@ -232,8 +244,8 @@ class ProgressTables:
             task,
             merge.after,
             "applied = %s, shown = %s, committed = COALESCE(%s, committed), batch = COALESCE(%s, batch), "
-            f"batch_end = NULL, heard = {self.clock}",
-            [merge.upto.text, merge.upto.shown, merge.committed, batch],
+            f"batch_end = %s, heard = {self.clock}",
+            [merge.upto.text, merge.upto.shown, merge.committed, batch, self._end_beyond(task, merge.upto)],
         )
         self.write_versions(task, merge.versions)
 
