@@ -12,6 +12,7 @@ from tieout.verification.columns import compare_schemas
 INT = LogicalType(TypeName.INTEGER, "int", 32)
 BIGINT = LogicalType(TypeName.INTEGER, "bigint", 64)
 TEXT = LogicalType(TypeName.TEXT, "text")
+FLOAT = LogicalType(TypeName.FLOAT64, "double")
 SHAPE = LogicalType(TypeName.OPAQUE, "geometry")
 ANY = TableRequest("t")
 
@@ -79,3 +80,30 @@ def test_a_key_of_the_users_goes_before_the_declared_one():
 def test_what_can_not_be_meant_is_refused(request_):
     with pytest.raises(UsageError):
         compare(table(Column("a", INT)), table(Column("a", INT)), request_)
+
+
+def names_of(found):
+    return [pair.source.name for pair in found.pairs], found.key
+
+
+def test_a_key_is_compared_whatever_columns_are_chosen():
+    """Without it, rows that change places would be equal."""
+    source = table(Column("id", INT), Column("Note", INT), Column("n", INT), key=("id",))
+    target = table(Column("ID", INT), Column("note", INT), Column("n", INT))
+    for name in ("Note", "note", "NOTE"):
+        assert names_of(compare(source, target, TableRequest("t", columns=(name,)))) == (["id", "Note"], (0,))
+        assert names_of(compare(target, source, TableRequest("t", columns=(name,)))) == (["ID", "note"], (0,))
+    left_out = TableRequest("t", columns=("note",), exclude_columns=("ID",))
+    assert names_of(compare(source, target, left_out)) == (["Note"], ())
+    other = TableRequest("t", columns=("note",), key=("N",))
+    assert names_of(compare(source, target, other)) == (["Note", "n"], (1,))
+    # Of a table that has none of the columns, nothing is compared: its key is not what was asked for.
+    assert names_of(compare(source, target, TableRequest("*", columns=("price",)))) == ([], ())
+
+
+def test_what_is_said_of_a_column_may_name_it_as_either_side_does():
+    source, target = table(Column("A", FLOAT), Column("b", INT)), table(Column("a", FLOAT), Column("b", INT))
+    request = TableRequest("t", exclude_columns=("B",), tolerance={"a": "0.1"}, expressions={"a": ("x", "y")})
+    (pair,) = compare(source, target, request).pairs
+    assert pair.kind.tolerance is not None
+    assert (pair.source_expression, pair.target_expression) == ("x", "y")
