@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -98,7 +99,9 @@ class TableCreator:
         remarks: list[str | None] = []
         for transfer, structure in todo:
             remarks += [self._remark(transfer, key, targets.get(key.parent)) for key in structure.references]
-            self.target.run(self.fence, transfer.target.name, structure.counters)
+            with suppress(WriteError):
+                # The source's column may hold more by now, and its counter be beyond the target's: a later run sets it.
+                self.target.run(self.fence, transfer.target.name, structure.counters)
             self.target.progress.step(self.fence, transfer.source.name, Step.FINISHED)
         for transfer, structure in zip(made, structures, strict=True):
             remarks += [f"{transfer.target.name}: without the source's {lacks}" for lacks in structure.left_out]

@@ -9,7 +9,9 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.troubles import arrived, followed, until
 from tests.variants import later
+from tieout import api
 from tieout.errors import UnsupportedError
+from tieout.model.move_status import MoveStatus
 from tieout.model.requests import TableRequest
 
 MARIADB = """CREATE TABLE wide (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, n SMALLINT UNSIGNED NOT NULL DEFAULT 7,
@@ -54,6 +56,36 @@ def test_wider_types_are_followed_while_the_table_is(moving: Moving) -> None:
     moving.source.execute("ALTER TABLE wide MODIFY name VARCHAR(99)")
     with pytest.raises(UnsupportedError, match=r"varchar\(99\) may not hold every value of varchar\(100\)"):
         asked.run()
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres"], indirect=True)
+@pytest.mark.parametrize("copied", [False, True], ids=["first run", "later run"])
+def test_a_counter_beyond_a_type_that_is_about_to_widen(moving: Moving, copied: bool) -> None:
+    """The source's number is read before its log says that the column holds it."""
+    moving.source.execute(MARIADB)
+    moving.source.execute(f"INSERT INTO wide {ROW}")
+    asked = moving.asking("wide")
+    if copied:
+        asked.run()
+        moving.source.execute(f"INSERT INTO wide {ROW}")
+    states: list[str] = []
+
+    def listen(status: MoveStatus) -> None:
+        """Changes the table once the end of the log is known up to which the mover catches up."""
+        states.append(status.state)
+        if not copied and states == ["copying"]:
+            moving.source.execute(f"INSERT INTO wide {ROW}")
+        if status.changes and "widened" not in states:
+            states.append("widened")
+            for statement in AT_ONCE:
+                moving.source.execute(statement)
+
+    api.run_move(asked.request, spark=asked.spark, meta=asked.meta, until_caught_up=True, listener=listen)
+    assert "widened" in states
+    assert reasons(asked) == [None]
+    assert arrived(moving, "wide")
+    moving.target.execute("INSERT INTO wide (n, at) VALUES (1, now())")
+    assert moving.target.rows("SELECT max(id) FROM wide") == [(5_000_000_001,)]
 
 
 @pytest.mark.parametrize("moving", ["mariadb-postgres"], indirect=True)
