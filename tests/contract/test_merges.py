@@ -195,7 +195,7 @@ def test_its_users_see_how_current_a_table_is(database, target, transfer, fence,
     target.progress.plan_batch(fence, LAST, BETWEEN)
     target.record(fence, Merge((), LAST, BETWEEN, {}, None))
     assert shown() == ("following", "14", "t7", 0), "rows of the batch that was begun first may be there"
-    target.progress.rebase(fence, BETWEEN, ELSEWHERE, chunks=True, batch_end=FAR_ELSEWHERE)
+    target.progress.rebase(fence, BETWEEN, ELSEWHERE, batch_end=FAR_ELSEWHERE, chunks=True)
     assert shown() == ("following", "14", "t7", 0), "in another log, too"
     target.record(fence, Merge((), ELSEWHERE, FAR_ELSEWHERE, {}, None))
     assert shown() == ("following", "26", "t7", 1)

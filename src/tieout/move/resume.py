@@ -49,8 +49,10 @@ class Resume:
         ahead = [position for position in held if not (start.is_same_log(position) and start.reaches(position))]
         self._prove_lanes()
         found = self._log.resume(start, ahead)
+        # What may have been applied of that batch has to be in the log, too.
+        end = None if known.batch_end is None else self._log.resume(known.batch_end)
         if found == start:
-            return start, known.batch_end
+            return start, end
         is_other = not start.is_same_log(found)
         if is_other and ahead:
             raise LogLostError(
@@ -58,10 +60,7 @@ class Resume:
                 "they contain",
                 "drop the task, empty its tables and start over",
             )
-        end = known.batch_end
-        if end is not None:  # what was applied of that batch has to be in the log, too
-            end = self._log.resume(end) if is_other else end.of_log(found.log)
-        self.target.progress.rebase(self.fence, start, found, chunks=is_other, batch_end=end)
+        self.target.progress.rebase(self.fence, start, found, batch_end=end, chunks=is_other)
         if self.delivery is Delivery.AT_MOST_ONCE:
             self.moves.keep_batch(self.status.job_id, self.task, found.text, found.text)
         self.status.remarks.append(f"the source was restarted or replaced: its log continues after {found}")

@@ -9,9 +9,12 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.integration.failover.own_servers import until
 from tieout import api
-from tieout.errors import UsageError
+from tieout.connectors.sql.target import SqlTarget
+from tieout.errors import UnsupportedError, UsageError
 from tieout.meta import Wanted
 from tieout.model.documents import move_status_document
 from tieout.model.moves import Delivery
@@ -93,6 +96,20 @@ class Task:
             == sorted(self.target.rows(DATABASE, f"SELECT id, n FROM {table}"))
             for table in tables
         )
+
+
+def begin_a_batch(task: Task) -> None:
+    """A mover that ends when it has applied a batch, before it stores the position (at-least-once)."""
+
+    def fail(*arguments: object, **more: object) -> None:
+        raise UnsupportedError("not stored")
+
+    before = task.arrived()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SqlTarget, "record", fail)
+        with pytest.raises(UnsupportedError, match="not stored"):
+            task.run()
+    assert task.arrived() != before
 
 
 @contextmanager

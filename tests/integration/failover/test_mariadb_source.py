@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ import pytest
 
 from tests.integration.failover import own_servers as own
 from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
-from tests.integration.failover.tasks import DATABASE, Task
+from tests.integration.failover.tasks import DATABASE, Task, begin_a_batch
 from tests.servers.mariadb import MariaDB
 from tests.variants import later
+from tieout.model.moves import Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,6 +71,45 @@ def test_a_promoted_replica_that_lacks_something(task: Task, primary: MariaDB) -
         is_lost(other, "it ends at")
         other.write(range(30, 60))
         is_lost(other, "never exactly")
+
+
+@pytest.mark.parametrize("received", [True, False])
+def test_a_promoted_replica_after_a_batch_of_which_the_position_is_not_stored(
+    task: Task, primary: MariaDB, received: bool
+) -> None:
+    """Its rows may be in the target (at-least-once), so the replica has to have them, too."""
+    task = replace(task, delivery=Delivery.AT_LEAST_ONCE)
+    task.run()
+    with own.mariadb_replica(primary) as replica:
+        own.wait_for_replica(primary, replica)
+        if not received:
+            replica.execute(None, "STOP SLAVE")
+        task.write(range(10, 20))
+        begin_a_batch(task)
+        if received:
+            own.wait_for_replica(primary, replica)
+        own.promote_mariadb(replica)
+        other = task.reading_from(replica)
+        other.write(range(20, 30))
+        if not received:
+            is_lost(other)
+            return
+        other.run()
+        keyed, bare = other.arrived()
+        assert keyed == list(range(30))
+        assert bare == sorted([*range(30), *range(10, 20)]), "the batch comes twice, and no other row"
+
+
+def test_an_earlier_copy_after_a_batch_of_which_the_position_is_not_stored(task: Task, primary: MariaDB) -> None:
+    """It has all up to the position that is stored."""
+    task = replace(task, delivery=Delivery.AT_LEAST_ONCE)
+    task.run()
+    kept = own.copy(primary)
+    task.write(range(10, 20))
+    begin_a_batch(task)
+    own.put_back(primary, kept)
+    task.write(range(30, 60))
+    is_lost(task)
 
 
 @case(SOURCE, "RESET MASTER", Outcome.LOST, "files of the same names are different files, and GTIDs are reused")

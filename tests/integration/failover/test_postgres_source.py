@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ import pytest
 
 from tests.integration.failover import own_servers as own
 from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
-from tests.integration.failover.tasks import DATABASE, Task
+from tests.integration.failover.tasks import DATABASE, Task, begin_a_batch
 from tests.servers.postgres import Postgres
 from tests.variants import later
+from tieout.model.moves import Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,6 +95,32 @@ def test_a_restart(task: Task, primary: Postgres, how: signal.Signals) -> None:
     own.restart(primary, how)
     task.write(range(20, 30))
     goes_on(task)
+
+
+def test_a_restart_after_a_batch_of_which_the_position_is_not_stored(task: Task, primary: Postgres) -> None:
+    task = replace(task, delivery=Delivery.AT_LEAST_ONCE)
+    task.write(range(20, 30))
+    begin_a_batch(task)
+    own.restart(primary, signal.SIGKILL)
+    task.run()
+    keyed, bare = task.arrived()
+    assert keyed == list(range(30))
+    assert bare == sorted([*range(30), *range(20, 30)]), "the batch comes twice, and no other row"
+    found = task.target.rows(DATABASE, "SELECT DISTINCT consistent FROM tieout_table_versions")
+    assert [int(consistent) for (consistent,) in found] == [1]
+
+
+def test_an_earlier_copy_after_a_batch_of_which_the_position_is_not_stored(task: Task, primary: Postgres) -> None:
+    """It has all up to the position that is stored."""
+    task = replace(task, delivery=Delivery.AT_LEAST_ONCE)
+    kept = own.copy(primary)
+    task.write(range(20, 70))
+    begin_a_batch(task)
+    before = end(primary)
+    own.put_back(primary, kept)
+    task.write(range(100, 200))
+    passes(primary, before)
+    is_lost(task, "does not contain the last transaction that was applied")
 
 
 @case(SOURCE, "a standby without the slot is promoted", Outcome.LOST, "no slot retained its log for the task")

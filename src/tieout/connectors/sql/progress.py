@@ -176,24 +176,22 @@ class ProgressTables:
         return position
 
     def rebase(
-        self, fence: Fence, before: Position, now: Position, *, chunks: bool, batch_end: Position | None = None
+        self, fence: Fence, before: Position, now: Position, *, batch_end: Position | None, chunks: bool
     ) -> None:
-        """Records that the source has another log now, in which `now` is the same point as `before`.
+        """Records that the source has another log now, in which `now` is the same point as `before`, and a batch that
+        was begun ends at `batch_end`.
 
-        `chunks`: positions in the earlier log mean nothing any more; all copied rows are from before `now`, and a batch
-        that was begun ends at `batch_end` in this log.
+        `chunks`: positions in the earlier log mean nothing any more; all copied rows are from before `now`.
         """
         with self.together(fence):
             self._move(
                 fence.task,
                 before,
                 "began = CASE WHEN applied IS NULL THEN %s ELSE began END, "
-                "applied = CASE WHEN applied IS NULL THEN NULL ELSE %s END",
-                [now.text, now.text],
+                "applied = CASE WHEN applied IS NULL THEN NULL ELSE %s END, batch_end = %s",
+                [now.text, now.text, None if batch_end is None else batch_end.text],
             )
             if chunks:
-                where = f"UPDATE {self.table('progress')} SET batch_end = %s WHERE task = %s"
-                self.session.execute(where, [None if batch_end is None else batch_end.text, fence.task])
                 self.session.execute(
                     f"UPDATE {self.table('chunks')} SET held = %s, snapshot = NULL "
                     "WHERE task = %s AND held IS NOT NULL",
