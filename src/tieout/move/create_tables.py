@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from pyspark.sql import SparkSession
@@ -44,6 +44,8 @@ class TableCreator:
     target: Target
     fence: Fence
     same_engine: bool
+    _names: dict[tuple[str, str], TableName] = field(init=False, default_factory=dict)
+    """The tables of indexes that are about to be created, by schema and name."""
 
     def create_missing(
         self, routes: Sequence[Route], tables: Mapping[TableName, Table], session: Session | None = None
@@ -117,8 +119,14 @@ class TableCreator:
 
     def _missing_parts(self, transfer: Transfer, parts: Sequence[Part]) -> tuple[str, ...]:
         """The statements without those that an earlier mover has run."""
-        built = self.target.built(transfer.target.name)
-        return tuple(part.statement for part in parts if part.name not in built.indexes | built.constraints)
+        table = transfer.target.name
+        built = self.target.built(table)
+        named = list(parts)
+        if built.elsewhere is not None:
+            claimed = {name for (schema, name), by in self._names.items() if schema == table.schema and by != table}
+            named = [part.named_for(table) if part.name in built.elsewhere | claimed else part for part in parts]
+            self._names.update({(table.schema, part.name): table for part in named})
+        return tuple(part.statement for part in named if part.name not in built.indexes | built.constraints)
 
     def refer_again(self, transfers: Sequence[Transfer]) -> list[tuple[Transfer, ForeignKey, str | None]]:
         """Adds the foreign keys that `finish` had to leave out; returns them, with the reason where it has to again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.integration.moving.pairs import PAIRS, Moving, remarks_of
 from tests.integration.moving.structures import CHANGES, MARIADB, POSTGRES, TABLES, described
 from tieout.connectors.postgres.move.loader import SCHEMA
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
+from tieout.model.requests import TableRequest
 from tieout.model.results import Verdict
 
 if TYPE_CHECKING:
@@ -329,3 +331,25 @@ def test_a_table_that_could_not_be_made_is_made_the_next_time(moving: Moving) ->
     moving.target.execute(function)
     asked.run()
     assert moving.target.rows("SELECT * FROM item") == [(1, 5)]
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres", "postgres-postgres", "mariadb-mariadb"], indirect=True)
+def test_indexes_of_two_tables_that_come_from_one(moving: Moving) -> None:
+    """On PostgreSQL, the tables of a schema share the names of their indexes."""
+    moving.source.execute("CREATE TABLE t (id INT PRIMARY KEY, n INT, word VARCHAR(9) UNIQUE)")
+    moving.source.execute("CREATE INDEX by_n ON t (n)")
+    moving.source.execute("INSERT INTO t VALUES (1, 2, 'a')")
+    moving.asking("t").run()
+    again = replace(moving.request, task=f"{moving.request.task}-b", tables=(TableRequest("t", "other"),))
+    again_moving = replace(moving, request=again)
+    try:
+        assert remarks_of(again_moving.run()) == []
+        assert moving.target.rows("SELECT * FROM other") == [(1, 2, "a")]
+        with pytest.raises(Exception, match=r"(?i)duplicate"):
+            moving.target.execute("INSERT INTO other VALUES (2, 2, 'a')")
+        with pytest.raises(Exception, match=r"(?i)duplicate"):
+            moving.target.execute("INSERT INTO other VALUES (1, 2, 'b')")
+        moving.drop()
+        _is_not_made_again(again_moving, ("other",))
+    finally:
+        again_moving.drop()

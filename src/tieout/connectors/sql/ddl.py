@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2s
 
 from tieout.connectors.sql.session import SqlSession
 from tieout.model.tables import Column, TableName
@@ -22,6 +23,7 @@ SCHEMA = "\0schema\0"
 PARENT = "\0parent\0"
 """Placeholders in a statement: the target's table, its schema, and the table that a foreign key refers to."""
 _TEXT, _END = "\0text\0", "\0end\0"
+_NO_WORD = re.compile(r"\W")
 _IN_TEXT = re.compile(f"{_TEXT}(.*?){_END}", re.DOTALL)
 
 
@@ -32,12 +34,24 @@ def as_text(words: str) -> str:
     return f"{_TEXT}{words}{_END}"
 
 
+def _quoted(name: str, mark: str) -> str:
+    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A statement, and the name of the index or constraint that it creates. One without a name can be run twice."""
 
     name: str
     statement: str
+
+    def named_for(self, table: TableName) -> Part:
+        """The part with a name that no other table's has: a schema may get tables of one name, or one table twice."""
+        name = (
+            f"{_NO_WORD.sub('_', self.name)[:12]}_{blake2s(f'{table}.{self.name}'.encode(), digest_size=6).hexdigest()}"
+        )
+        own = next(quoted for mark in '"`' if (quoted := _quoted(self.name, mark)) in self.statement)
+        return Part(name, self.statement.replace(own, _quoted(name, own[0]), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +68,15 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The names of the indexes and constraints that a table has: an index and a foreign key may share one."""
+    """The names of the indexes and constraints that a table has: an index and a foreign key may share one.
+
+    `elsewhere`: names that an index of it can't have, since something else in its schema has them; None if each table
+    has names of its own.
+    """
 
     indexes: frozenset[str]
     constraints: frozenset[str]
+    elsewhere: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

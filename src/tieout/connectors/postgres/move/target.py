@@ -88,6 +88,10 @@ WHERE (i.indisunique OR i.indisexclusion) AND k.place <= i.indnkeyatts
   AND i.indrelid IN (SELECT %s::regclass UNION SELECT relid FROM pg_partition_tree(%s::regclass))
 GROUP BY c.relname, i.indexrelid"""
 _CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"
+# Whatever is a relation: indexes, tables and sequences share their names.
+_ELSEWHERE = """
+SELECT c.relname FROM pg_class t JOIN pg_class c ON c.relnamespace = t.relnamespace
+LEFT JOIN pg_index i ON i.indexrelid = c.oid WHERE t.oid = %s::regclass AND i.indrelid IS DISTINCT FROM t.oid"""
 
 
 _MAY_READ = f"GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC; GRANT SELECT ON {{view}} TO PUBLIC"
@@ -144,8 +148,8 @@ class PostgresTarget(SqlTarget):
 
     def built(self, table: TableName) -> Built:
         wanted = [self.session.table(table)]
-        indexes, constraints = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS))
-        return Built(frozenset(name for (name,) in indexes), frozenset(name for (name,) in constraints))
+        found = (self.session.rows(statement, wanted) for statement in (_INDEXES, _CONSTRAINTS, _ELSEWHERE))
+        return Built(*(frozenset(name for (name,) in names) for names in found))
 
     def unique_indexes(self, table: TableName) -> dict[str, list[str]]:
         name = self.session.table(table)

@@ -68,7 +68,8 @@ class SQLiteTarget(SqlTarget):
 
     def built(self, table: TableName) -> Built:
         found = self.session.rows("SELECT name FROM pragma_index_list(%s)", [table.name])
-        return Built(frozenset(name for (name,) in found), frozenset())
+        others = self.session.rows("SELECT name FROM sqlite_master WHERE tbl_name <> %s", [table.name])
+        return Built(frozenset(name for (name,) in found), frozenset(), frozenset(name for (name,) in others))
 
     def problems(self, destinations: Sequence[Destination]) -> list[Problem]:
         found = []
