@@ -147,7 +147,8 @@ def _value(column: Column, variable: str) -> str | None:
         return f"UNHEX(SUBSTR({variable}, 3))"
     if column.type.name is TypeName.OPAQUE:
         # A text that Spark computed is none of the bytes that the server itself writes: it refuses the text.
-        return f"COALESCE(IF(LEFT({variable}, 2) = X'5C78', UNHEX(SUBSTR({variable}, 3)), NULL), CAST({variable} AS BINARY))"
+        octets = f"IF(LEFT({variable}, 2) = X'5C78', UNHEX(SUBSTR({variable}, 3)), NULL)"
+        return f"COALESCE({octets}, CAST({variable} AS BINARY))"
     if column.type.name is TypeName.BITS:
         return f"CAST(CONV({variable}, 2, 10) AS UNSIGNED)"
     return None
