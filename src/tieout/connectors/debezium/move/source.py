@@ -11,8 +11,9 @@ from tieout.connectors.debezium import quoting
 from tieout.connectors.debezium.feed.catalog import Catalog, FeedTable, catalog_of
 from tieout.connectors.debezium.feed.log import DebeziumLog, added_value, log_of
 from tieout.connectors.debezium.move.chunks import BEGINNING, DebeziumChunkSource
+from tieout.connectors.protocols.finish import DatabaseObject, Definition
 from tieout.connectors.protocols.move import TypeChanges
-from tieout.connectors.sql.ddl import Structure, Wiring
+from tieout.connectors.sql.ddl import Reference, Structure, Wiring
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency
 from tieout.model.positions import Position
@@ -96,6 +97,9 @@ class DebeziumSource:
     def whole_rows(self, table: Table) -> str | None:
         return None
 
+    def catalog(self) -> FeedCatalog:
+        return FeedCatalog()
+
     def begin_log(self, task: str, tables: Sequence[TableName]) -> Position:
         return BEGINNING
 
@@ -107,6 +111,28 @@ class DebeziumSource:
 
     def drop_task(self, task: str) -> None:
         """Nothing was left here."""
+
+
+class FeedCatalog:
+    """What events say of their database besides rows and columns: nothing."""
+
+    def objects(self, schemas: Sequence[str], tables: Sequence[TableName]) -> list[DatabaseObject]:
+        return []
+
+    def definitions(self, table: Table) -> list[Definition]:
+        return []
+
+    def references(self, table: Table) -> list[Reference]:
+        return []
+
+    def following(self, table: Table) -> dict[str, int]:
+        return {}
+
+    def blind_spots(self) -> list[str]:
+        return ["events do not tell what else their database has: indexes, constraints, views, routines, grants"]
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def _number(value: object) -> str | None:
