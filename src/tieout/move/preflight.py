@@ -98,7 +98,8 @@ class MovePreflight:
 
     def _target_level(self, way: _Way) -> TargetLevel:
         """What the target is found to be for a table, weakened by the task."""
-        return weaker(self.target.level_of(way.destination.there), self.request.target_level)
+        level = weaker(self.target.level_of(way.destination.there), self.request.target_level)
+        return levels_upto(level, keyed=bool(way.table.key))[-1]
 
     def examine_all(self) -> tuple[list[Problem], MoveForecast]:
         problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]

@@ -347,17 +347,19 @@ def test_a_key_of_another_table_is_not_validated_and_said_to_be_so(two_postgres:
     assert key["message"].startswith("not validated")
 
 
-def test_a_counter_that_is_used_up(mariadb_to_postgres: Moving) -> None:
-    mariadb_to_postgres.source.execute("CREATE TABLE t (id int PRIMARY KEY AUTO_INCREMENT)")
-    mariadb_to_postgres.source.execute("INSERT INTO t VALUES (40000)")
-    mariadb_to_postgres.target.execute("CREATE SEQUENCE numbers MAXVALUE 32767")
-    mariadb_to_postgres.target.execute("CREATE TABLE t (id int PRIMARY KEY DEFAULT nextval('numbers'))")
+@pytest.mark.parametrize(("number", "sequence"), [("40000", "MAXVALUE 32767"), ("9223372036854775900", "")])
+def test_a_counter_that_is_used_up(mariadb_to_postgres: Moving, number: str, sequence: str) -> None:
     moving = mariadb_to_postgres
-    status = api.run_move(moving.request, spark=moving.spark, meta=moving.meta, finish=True)
-    assert status.finish is not None
-    (counter,) = status.finish.counters
-    assert "beyond the end of the sequence" in str(counter.problem)
-    assert status.exit_code == 1
+    moving.source.execute("CREATE TABLE t (id bigint unsigned PRIMARY KEY AUTO_INCREMENT)")
+    moving.source.execute(f"INSERT INTO t VALUES ({number})")
+    moving.target.execute(f"CREATE SEQUENCE numbers {sequence}")
+    moving.target.execute("CREATE TABLE t (id numeric(20) PRIMARY KEY DEFAULT nextval('numbers'))")
+    for _ in range(2):
+        status = api.run_move(moving.request, spark=moving.spark, meta=moving.meta, finish=True)
+        assert status.finish is not None
+        (counter,) = status.finish.counters
+        assert "beyond the end of the sequence" in str(counter.problem)
+        assert status.exit_code == 1
 
 
 @EVERY_WAY

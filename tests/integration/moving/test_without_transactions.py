@@ -10,6 +10,7 @@ import pytest
 from tests.integration.moving.ahead import Ahead, between, notes, prevents
 from tests.integration.moving.pairs import Moving
 from tieout.errors import TieoutError, UnsupportedError
+from tieout.model.moves import Delivery
 
 TO_MARIADB = pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
 LARGE = "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 1000) AS n)"
@@ -80,3 +81,15 @@ def test_a_preflight_says_which_rows_the_log_has_to_have(ahead: Ahead) -> None:
     assert (note.table, note.fix) == ("public.files", "ALTER TABLE public.files REPLICA IDENTITY FULL")
     ahead.source.execute("ALTER TABLE files REPLICA IDENTITY FULL")
     assert "leaves out" not in notes(ahead.look("files"))
+
+
+@between("mariadb-mariadb")
+def test_a_table_without_a_key_has_no_level_of_keys(ahead: Ahead) -> None:
+    for table in ("keyed", "keyless"):
+        key = " PRIMARY KEY" if table == "keyed" else ""
+        ahead.source.execute(f"CREATE TABLE {table} (id INT{key})")
+        ahead.target.execute(f"CREATE TABLE {table} (id INT{key}) ENGINE = Aria")
+    for delivery in (Delivery.AT_LEAST_ONCE, Delivery.EXACTLY_ONCE):
+        forecast = ahead.look("keyed", "keyless", delivery=delivery).move
+        assert forecast is not None
+        assert [str(table.target_level) for table in forecast.tables] == ["unique-key", "primitive"]

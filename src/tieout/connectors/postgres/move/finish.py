@@ -335,9 +335,9 @@ def _following(current: int, wanted: int | None, used: int | None, increment: in
 def _set(sequence: str, number: int, increment: int, *, called: bool) -> str:
     """Sets a sequence, but never back: somebody may have used it since it was read."""
     further = "<" if increment > 0 else ">"
-    following = f"CASE WHEN is_called THEN last_value + {increment:d} ELSE last_value END"
+    following = f"CASE WHEN is_called THEN last_value::numeric + {increment:d} ELSE last_value END"
     goal = number + increment if called else number
     return (
         f"SELECT setval({quoting.text(sequence)}, {number:d}, {str(called).lower()}) FROM {sequence} "
-        f"WHERE ({following})::numeric {further} {goal:d}"
+        f"WHERE {following} {further} {goal:d}"
     )
