@@ -272,7 +272,10 @@ def _chosen(request: TableRequest, source: Table) -> list[Column]:
 
     left_out = named(request.exclude_columns)
     wanted = named(source.column_names if request.columns is None else request.columns)
-    return [column for column in source.columns if column.name in wanted - left_out]
+    found = [column for column in source.columns if column.name in wanted - left_out]
+    if not found and not request.expressions:
+        raise UsageError(f"no column of {source.name} is chosen", "check `columns` and `exclude_columns`")
+    return found
 
 
 def _renamed(source: Table, computed: Sequence[tuple[Column, str]]) -> list[tuple[Column, Column]]:

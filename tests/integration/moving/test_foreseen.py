@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.moving.ahead import Ahead, between, notes, only, prevents, weak_user
-from tests.integration.moving.pairs import PAIRS, Moving
+from tests.integration.moving.pairs import ACROSS, PAIRS, Moving
 from tieout import api
 from tieout.cli.main import main
 from tieout.config.urls import parse_url
@@ -433,3 +433,14 @@ def test_columns_that_are_called_like_those_of_a_stage(ahead: Ahead) -> None:
         side.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, _tieout_kind INT, _tieout_copies INT)")
     found = ahead.look("made", "there")
     only(prevents(found), "made._tieout_kind: Tieout's staging", "which exists: _tieout_kind: Tieout's staging")
+
+
+@between(*ACROSS)
+def test_what_no_table_can_be_called_and_a_table_without_columns(ahead: Ahead) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+    schema = ahead.target.name if ahead.target.server.scheme == "mysql" else "public"
+    found = prevents(ahead.look(TableRequest("t", f"{schema}.{'x' * 80}")))
+    only(found, "names of at most 6")
+    only(prevents(ahead.look(TableRequest("t", columns=()))), "no column of")
+    only(prevents(ahead.look(TableRequest("t", exclude_columns=("id",)))), "no column of")
+    _nothing_was_made(ahead)

@@ -28,6 +28,7 @@ from tieout.model.tables import Table
 # GRANT SELECT, INSERT (`a`, `b`) ON `shop`.* TO …; a role that is granted has no ON.
 _GRANT = re.compile(r"GRANT (?P<rights>.+?) ON (?P<schema>\*|`(?:[^`]|``)+`)\.(?P<table>\*|`(?:[^`]|``)+`) TO ")
 _ALL = "ALL PRIVILEGES"
+_NAME_LENGTH = 64
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,9 @@ def target_problems(session: MySQLSession, own: str, destinations: Sequence[Dest
     for destination in destinations:
         if destination.there is not None:
             found += _of_table(session, destination)
+        elif len(destination.name.name) > _NAME_LENGTH:
+            message = f"MariaDB and MySQL allow names of at most {_NAME_LENGTH} characters"
+            found.append(_prevents(message, "choose a shorter `to`", str(destination.name)))
     return found
 
 

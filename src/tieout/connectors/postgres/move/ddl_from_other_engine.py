@@ -25,6 +25,7 @@ from tieout.model.tables import Column, Index, Table
 from tieout.model.types import LogicalType, TypeName
 
 NAME_BYTES = 63
+TOO_LONG = f"PostgreSQL allows names of at most {NAME_BYTES} bytes"
 """PostgreSQL silently truncates longer names."""
 
 _TAKEN = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
@@ -91,8 +92,8 @@ def _misnamed(table: Table) -> list[UnsupportedColumn]:
         for name in _TAKEN
     ]
     found = [column for column in found if column.column in table.column_names]
-    long = [name for name in (table.name.name, *table.column_names) if len(name.encode()) > NAME_BYTES]
-    return found + [UnsupportedColumn(name, f"PostgreSQL allows names of at most {NAME_BYTES} bytes") for name in long]
+    long = [name for name in table.column_names if len(name.encode()) > NAME_BYTES]
+    return found + [UnsupportedColumn(name, TOO_LONG) for name in long]
 
 
 _COUNTED = ("smallint", "integer", "bigint")

@@ -7,6 +7,7 @@ from typing import Any
 
 from tieout.connectors.postgres import quoting
 from tieout.connectors.postgres.errors import START_OVER
+from tieout.connectors.postgres.move.ddl_from_other_engine import NAME_BYTES, TOO_LONG
 from tieout.connectors.postgres.move.loader import SCHEMA
 from tieout.connectors.postgres.wal.publication import identities, unfit
 from tieout.connectors.protocols.move import Destination
@@ -154,6 +155,9 @@ def target_problems(session: SqlSession, destinations: Sequence[Destination]) ->
         found.append(_prevents(f"user {user} may not use the schema {SCHEMA}, which holds the progress of moves", fix))
     found += _schemas(session, user, destinations)
     for destination in destinations:
+        if destination.there is None and len(destination.name.name.encode()) > NAME_BYTES:
+            # The server would create it under a shorter name.
+            found.append(_prevents(TOO_LONG, "choose a shorter `to`", str(destination.name)))
         found += _of_table(session, user, asleep, destination)
     return found
 
