@@ -13,7 +13,7 @@ LOCKED = ErrorMeaning(BusyError, "another session holds a lock", busy=True, cont
 
 
 def test_only_readers_are_told_to_resume() -> None:
-    assert LOST.for_reader("db").hint == "the connection was lost; run again with --resume"
+    assert LOST.for_reader("db").hint == "the connection was lost; run it again (tieout verify: with --resume)"
     assert LOST.for_mover("db").hint == "the connection was lost"
 
 

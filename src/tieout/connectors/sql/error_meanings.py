@@ -16,7 +16,7 @@ from tieout.errors import (
     WriteError,
 )
 
-_RESUME = "run again with --resume"
+_RESUME = "run it again (tieout verify: with --resume)"
 _READ_ONLY = "the server does not accept changes"
 
 
@@ -24,7 +24,7 @@ _READ_ONLY = "the server does not accept changes"
 class ErrorMeaning:
     """One error of a server: which of our errors it is, what the user can do, and what each flow does about it.
 
-    `resumable`: the hint tells a reader to run again with --resume; a mover does that by itself. `busy`: a mover's next
+    `resumable`: the hint tells a reader to run it again; a mover retries by itself. `busy`: a mover's next
     try may succeed: a lock, a cancelled statement, a server without memory. `contention`: another transaction was in
     the way, so a repair starts its own transaction again. It is independent of `busy`: SQLite's "locked" is contention
     to a repair, and unreachable to a mover. `read_only`: the server accepts no changes. `collides`: another row has the
