@@ -22,7 +22,8 @@ from tieout.model.results import VerificationResult
 from tieout.repair.from_differences import apply_repair, plan_repair, repair_statements, undo_repair
 from tieout.verification.compare import compare_rows
 from tieout.verification.localise import shape_of
-from tieout.verification.plan import TablePlan, plan_tables
+from tieout.verification.plan import TablePlan
+from tieout.verification.plan_tables import plan_tables
 from tieout.verification.rows import read_rows
 
 if TYPE_CHECKING:

@@ -32,7 +32,8 @@ from tieout.model.results import Strategy
 from tieout.model.tables import Column
 from tieout.verification.compare import compare_rows
 from tieout.verification.localise import shape_of
-from tieout.verification.plan import TablePlan, plan_tables
+from tieout.verification.plan import TablePlan
+from tieout.verification.plan_tables import plan_tables
 from tieout.verification.rows import read_rows
 from tieout.verification.work import DigestRange
 

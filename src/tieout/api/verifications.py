@@ -125,7 +125,7 @@ def _connections(url: EndpointUrl) -> int:
 def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:
     """What would be compared, how and why. Reads catalogs, no rows; starts Spark only for tables it alone can read."""
     from tieout.tasks.endpoints import open_any
-    from tieout.verification.plan import plan_tables
+    from tieout.verification.plan_tables import plan_tables
     from tieout.verification.preflight import forecast_of
 
     urls = parse_url(request.source), parse_url(request.target)

@@ -21,7 +21,7 @@ from tieout.verification.bucket_rows import CompareBuckets
 from tieout.verification.frames import native_digests, native_suspects, rows_of
 from tieout.verification.judge import now, table_results, verification_result
 from tieout.verification.localise import Localised, Rechecking, shape_of
-from tieout.verification.plan import PlannedTable, plan_pair
+from tieout.verification.plan import PairPlanner, PlannedTable
 from tieout.verification.table_state import TableRun, start_run
 
 _SCHEMA = "frame"
@@ -61,7 +61,8 @@ def _planned(
         endpoints.append(FrameEndpoint(EndpointUrl("spark"), spark, _SCHEMA, reader))
     source, target = endpoints
     tables = source.describe([_NAMES[0]])[0], target.describe([_NAMES[1]])[0]
-    return plan_pair(source, target, NamePair(*_NAMES, request), tables, options, secrets.randbits(62))
+    planner = PairPlanner(source, target, options, secrets.randbits(62))
+    return planner.plan(NamePair(*_NAMES, request), tables)
 
 
 def _digest(spark: SparkSession, run: TableRun) -> None:

@@ -21,7 +21,8 @@ from tieout.runtime.dispatch import slots, slots_of_sides
 from tieout.runtime.job import running
 from tieout.verification.digest_stage import CountStage, DigestStage
 from tieout.verification.judge import now, table_results, verification_result
-from tieout.verification.plan import PlannedTable, left_out, plan_tables, schemas_left_out
+from tieout.verification.plan import PlannedTable
+from tieout.verification.plan_tables import left_out, plan_tables, schemas_left_out
 from tieout.verification.resume import check_same_plan, pair_names, plan_document
 from tieout.verification.row_stage import RowStage
 from tieout.verification.table_state import Ledger, TableRun, start_run

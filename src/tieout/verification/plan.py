@@ -1,11 +1,8 @@
-"""Plans a verification: decides from two catalogs and a request what to read of each table on each side, how to hash
-it, and how to divide the work.
-"""
+"""Plans the verification of a pair of tables: what to read on each side, how to hash it, how to divide the work."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,18 +10,17 @@ from typing import TYPE_CHECKING
 from tieout.canonical.bucket_digests import bucket_count
 from tieout.connectors.protocols.endpoint import Capabilities, Endpoint, HashSpec, Reader, Scan, ScanColumn
 from tieout.connectors.spark_only_reader import SessionOnly
-from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UnsupportedError, UsageError
 from tieout.model.canonical_kinds import Tolerance
 from tieout.model.redaction import Redaction
-from tieout.model.requests import Meaning, TableRequest, VerifyOptions, VerifyRequest
+from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Column, Table, TableName
-from tieout.tasks.table_matching import NamePair, Names, is_pattern, names_of, pair_tables
+from tieout.tasks.table_matching import NamePair, is_pattern
 from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas, in_names_of_source
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 
 @dataclass(frozen=True)
@@ -203,61 +199,6 @@ _SHOWN = 3
 """Tables that are named of those that are merged."""
 
 
-def plan_tables(
-    source: Endpoint,
-    target: Endpoint,
-    request: VerifyRequest,
-    seed: int | None = None,
-    session: Callable[[], SparkSession] | None = None,
-) -> list[PlannedTable]:
-    """Plans all tables of a request. Reads catalogs, no rows.
-
-    `session` is called if a task has Spark SQL. Without one, nobody looks at it, and tables that need its types have no
-    plan.
-    """
-    if request.meaning is not Meaning.ENGINE:
-        from tieout.verification.task_plan import TaskPlanner  # they need each other
-
-        return TaskPlanner(source, target, request, session, seed).plan()
-    left, right = _names(source, target, request)
-    pairs = pair_tables(left.without_own(), right.without_own(), request.tables)
-    sources = described(source, [pair.source for pair in pairs if pair.source and pair.target])
-    targets = described(target, [pair.target for pair in pairs if pair.source and pair.target])
-    refuse_unknown_columns(pairs, sources, targets)
-    spec_seed = secrets.randbits(62) if seed is None else seed
-    redaction = Redaction() if request.options.redact_values else None
-    planned = []
-    for pair in pairs:
-        if pair.source is None or pair.target is None:
-            planned.append(PlannedTable(pair))
-            continue
-        left_table, right_table = sources[pair.source], targets[pair.target]
-        if isinstance(left_table, Table) and isinstance(right_table, Table):
-            tables = left_table, right_table
-            planned.append(plan_pair(source, target, pair, tables, request.options, spec_seed, redaction))
-        else:
-            reason = next(t for t in (left_table, right_table) if isinstance(t, TieoutError))
-            planned.append(PlannedTable(pair, failure=str(reason)))
-    return planned
-
-
-def left_out(source: Endpoint, target: Endpoint, request: VerifyRequest) -> list[TableName]:
-    """Tables that are not compared, because their names are reserved for Tieout."""
-    return sorted({name for side in _names(source, target, request) for name in side.tables if is_own(name)})
-
-
-def schemas_left_out(source: Endpoint, request: VerifyRequest) -> list[str]:
-    """Schemas of the source with tables that nobody chose to leave out: neither the URL nor the request names any."""
-    if source.names_schema or request.tables:
-        return []
-    others = [schema for schema in source.schemas() if schema != source.default_schema()]
-    return sorted({table.schema for table in source.tables(others)}) if others else []
-
-
-def _names(source: Endpoint, target: Endpoint, request: VerifyRequest) -> tuple[Names, Names]:
-    return names_of(source, request.tables, of_target=False), names_of(target, request.tables, of_target=True)
-
-
 def described(endpoint: Endpoint, names: Sequence[TableName]) -> dict[TableName, Table | TieoutError]:
     """The tables, or the error of one (a damaged file, a table dropped just now). The others go on."""
     try:
@@ -295,76 +236,76 @@ def _described_alone(endpoint: Endpoint, name: TableName) -> Table | TieoutError
         return error
 
 
-def plan_pair(
-    source: Endpoint,
-    target: Endpoint,
-    pair: NamePair,
-    tables: tuple[Table, Table],
-    options: VerifyOptions,
-    seed: int,
-    redaction: Redaction | None = None,
-) -> PlannedTable:
-    """Plans one pair. Raises UsageError if the request names a column that neither side has."""
-    request = in_names_of_source(pair.request, *tables)
-    try:
-        comparison = compare_schemas(*tables, request, options, partial(_computed, source, target, tables, request))
-    except (AccessError, MissingObjectError, ReadError) as error:
-        return PlannedTable(pair, failure=str(error))
-    where = (request.source_where or request.where, request.target_where or request.where)
-    return plan_compared(source, target, pair, tables, comparison, where, options, seed, redaction)
-
-
 NOTHING_IN_COMMON = "the two tables have no comparable column in common"
 
 
-def plan_compared(  # noqa: PLR0913, PLR0917
-    source: Endpoint,
-    target: Endpoint,
-    pair: NamePair,
-    tables: tuple[Table, Table],
-    comparison: SchemaComparison,
-    where: tuple[str | None, str | None],
-    options: VerifyOptions,
-    seed: int,
-    redaction: Redaction | None = None,
-) -> PlannedTable:
-    """Plans one pair whose columns are known. `where` is each engine's own SQL."""
-    if not comparison.pairs:
-        return PlannedTable(pair, comparison, failure=NOTHING_IN_COMMON)
-    left, right, aligned = scans(*tables, comparison, where)
-    try:
-        choice = _choice(source, target, comparison, options, aligned)
-    except UnsupportedError as error:
-        return PlannedTable(pair, comparison, failure=str(error))
-    strategy = choice.strategy
-    estimates = [t.estimated_rows for t in tables if t.estimated_rows is not None]
-    plan = TablePlan(
-        name=str(pair.source),
-        source=Side(source.reader(), left),
-        target=Side(target.reader(), right),
-        columns=tuple(p.source.name for p in comparison.pairs),
-        key=comparison.key,
-        aligned=aligned,
-        strategy=strategy,
-        hash=_hash_spec(strategy, options.hash_bits if aligned else 128, seed),
-        buckets=0 if aligned else bucket_count(max(estimates, default=None)),
-        as_sent=strategy is Strategy.PULL and aligned and send_alike(source, target, comparison.pairs),
-        redaction=redaction,
-    )
-    how = ("rows are hashed as sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
-    reasons = (*choice.reasons, *how, alignment(comparison, aligned))
-    return PlannedTable(pair, comparison, plan, Explanation(strategy, "ranges" if aligned else "buckets", reasons))
+@dataclass(frozen=True)
+class PairPlanner:
+    """Plans pairs of tables of two endpoints. `seed` is of the hashes that servers compute."""
 
+    source: Endpoint
+    target: Endpoint
+    options: VerifyOptions
+    seed: int
 
-def _computed(
-    source: Endpoint, target: Endpoint, tables: tuple[Table, Table], request: TableRequest, left: Column, right: Column
-) -> tuple[Column, Column]:
-    """The columns with the types that the request's expressions give them: no value is cut to the column's type."""
-    ours, theirs = request.expressions.get(left.name, (None, None))
-    return (
-        source.computed(tables[0], left, ours) if ours else left,
-        target.computed(tables[1], right, theirs) if theirs else right,
-    )
+    @property
+    def redaction(self) -> Redaction | None:
+        return Redaction() if self.options.redact_values else None
+
+    def plan(self, pair: NamePair, tables: tuple[Table, Table]) -> PlannedTable:
+        """Raises UsageError if the request names a column that neither side has."""
+        request = in_names_of_source(pair.request, *tables)
+        try:
+            comparison = compare_schemas(*tables, request, self.options, partial(self._computed, tables, request))
+        except (AccessError, MissingObjectError, ReadError) as error:
+            return PlannedTable(pair, failure=str(error))
+        where = (request.source_where or request.where, request.target_where or request.where)
+        return self.compared(pair, tables, comparison, where)
+
+    def compared(
+        self,
+        pair: NamePair,
+        tables: tuple[Table, Table],
+        comparison: SchemaComparison,
+        where: tuple[str | None, str | None],
+    ) -> PlannedTable:
+        """Plans one pair whose columns are known. `where` is each engine's own SQL."""
+        if not comparison.pairs:
+            return PlannedTable(pair, comparison, failure=NOTHING_IN_COMMON)
+        source, target, options = self.source, self.target, self.options
+        left, right, aligned = scans(*tables, comparison, where)
+        try:
+            choice = _choice(source, target, comparison, options, aligned)
+        except UnsupportedError as error:
+            return PlannedTable(pair, comparison, failure=str(error))
+        strategy = choice.strategy
+        estimates = [t.estimated_rows for t in tables if t.estimated_rows is not None]
+        plan = TablePlan(
+            name=str(pair.source),
+            source=Side(source.reader(), left),
+            target=Side(target.reader(), right),
+            columns=tuple(p.source.name for p in comparison.pairs),
+            key=comparison.key,
+            aligned=aligned,
+            strategy=strategy,
+            hash=_hash_spec(strategy, options.hash_bits if aligned else 128, self.seed),
+            buckets=0 if aligned else bucket_count(max(estimates, default=None)),
+            as_sent=strategy is Strategy.PULL and aligned and send_alike(source, target, comparison.pairs),
+            redaction=self.redaction,
+        )
+        how = ("rows are hashed as sent: both servers send the same bytes for the same row",) if plan.as_sent else ()
+        reasons = (*choice.reasons, *how, alignment(comparison, aligned))
+        return PlannedTable(pair, comparison, plan, Explanation(strategy, "ranges" if aligned else "buckets", reasons))
+
+    def _computed(
+        self, tables: tuple[Table, Table], request: TableRequest, left: Column, right: Column
+    ) -> tuple[Column, Column]:
+        """The columns with the types that the request's expressions give them: no value is cut to the column's type."""
+        ours, theirs = request.expressions.get(left.name, (None, None))
+        return (
+            self.source.computed(tables[0], left, ours) if ours else left,
+            self.target.computed(tables[1], right, theirs) if theirs else right,
+        )
 
 
 def _choice(

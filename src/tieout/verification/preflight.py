@@ -25,9 +25,10 @@ from tieout.tasks.endpoints import open_any
 from tieout.tasks.expressions import refuse_alike_shards, refuse_wrong_expressions
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
+from tieout.verification.moved_task_plan import move_request
 from tieout.verification.parts import can_look_up, parts_of
-from tieout.verification.plan import PlannedTable, Side, TablePlan, plan_pair, plan_tables
-from tieout.verification.task_plan import move_request
+from tieout.verification.plan import PairPlanner, PlannedTable, Side, TablePlan
+from tieout.verification.plan_tables import plan_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -192,7 +193,7 @@ def _planned(
         return PlannedTable(pair)
     try:
         tables = source.describe([pair.source])[0], target.describe([pair.target])[0]
-        return plan_pair(source, target, pair, tables, request.options, seed=0)
+        return PairPlanner(source, target, request.options, seed=0).plan(pair, tables)
     except TieoutError as error:
         problems.append(as_problem(error, Severity.PREVENTS, table=str(pair.source)))
         return None

@@ -11,7 +11,8 @@ from tieout.model.keys import EVERYTHING
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.verification.compare import compare_rows
 from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck, shape_of
-from tieout.verification.plan import TablePlan, plan_tables
+from tieout.verification.plan import TablePlan
+from tieout.verification.plan_tables import plan_tables
 from tieout.verification.rows import read_rows
 
 WRITTEN = (None, None)

@@ -24,7 +24,7 @@ from tieout.connectors.registry import open_endpoint
 from tieout.errors import UnsupportedError
 from tieout.model.requests import MoveRequest, VerifyRequest
 from tieout.spark import executor_work
-from tieout.verification.plan import plan_tables
+from tieout.verification.plan_tables import plan_tables
 from tieout.verification.preflight import look_ahead
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from tieout.model.tables import Column, Table
 from tieout.model.truncated import is_whole
 from tieout.repair.rows import Found, look_up
 from tieout.verification.parts import parts_of
-from tieout.verification.plan import PlannedTable, TablePlan, plan_tables
+from tieout.verification.plan import PlannedTable, TablePlan
+from tieout.verification.plan_tables import plan_tables
 from tieout.verification.rows import look_up_rows
 
 _SPELT = {

@@ -1,12 +1,14 @@
-"""What was typed beside a task about columns: by which names, and what of it a table has."""
+"""What was typed beside a task: which of its tables and columns it means, and what of it a table has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
+from tieout.errors import TieoutError, UsageError
 from tieout.model.requests import Narrowing, TableRequest
-from tieout.model.tables import Table
+from tieout.model.tables import Table, TableName
 from tieout.tasks.routing import Matched, Route
 from tieout.tasks.transforms import renamed_column
 
@@ -38,6 +40,32 @@ def narrowed(request: TableRequest, typed: TableRequest) -> TableRequest:
         tolerance={**request.tolerance, **typed.tolerance},
         expressions={**request.expressions, **typed.expressions},
     )
+
+
+LEFT_OUT = "the task leaves it out, so that nothing of it is compared"
+
+
+def is_matched(names: Sequence[TableName], patterns: Sequence[str]) -> bool:
+    """Whether one of these names of a table was typed, with its schema or without."""
+    return any(
+        fnmatchcase(str(name) if "." in pattern else name.name, pattern) or pattern in (str(name), name.name)
+        for name in names
+        for pattern in patterns
+    )
+
+
+def is_left_out(narrowing: Narrowing, names: Sequence[TableName]) -> bool:
+    return is_matched(names, narrowing.exclude)
+
+
+def refuse_unknown_typed_columns(narrowing: Narrowing, tables: Sequence[Table | TieoutError]) -> None:
+    """Raises UsageError for a typed column that no table has."""
+    known = {name for table in tables if isinstance(table, Table) for name in table.column_names}
+    folded = {name.casefold() for name in known}
+    typed = *(narrowing.columns or ()), *narrowing.exclude_columns, *(narrowing.key or ()), *narrowing.tolerance
+    for name in typed:
+        if known and name.casefold() not in folded:
+            raise UsageError(f"no table of the task has a column {name}", f"they have {', '.join(sorted(known))}")
 
 
 @dataclass(frozen=True, slots=True)

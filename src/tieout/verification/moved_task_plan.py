@@ -1,0 +1,279 @@
+"""Plans the verification of a task that is moved: what its target should hold of each table, by the task's own routes.
+
+They say in which columns and by which key, so a mover, a preflight and a verification agree. Tables without conditions,
+expressions and partners are compared as those of two endpoints are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tieout.connectors.protocols.endpoint import ScanColumn
+from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UsageError
+from tieout.model.canonical_kinds import Incomparable, common_kind
+from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
+from tieout.model.results import SchemaFinding, UnverifiedColumn
+from tieout.model.tables import Column, Table, TableName
+from tieout.tasks.routing import Matched, Route, identifying, match_columns, routes_and_rest, uncomputable
+from tieout.tasks.table_matching import NamePair
+from tieout.tasks.transforms import condition_of, renamed_column
+from tieout.verification.columns import ColumnPair, SchemaComparison, differences_of, only_on, parsed_tolerance
+from tieout.verification.holding import unknown_reading
+from tieout.verification.narrowing import LEFT_OUT, TypedColumns, is_left_out, is_matched, refuse_unknown_typed_columns
+from tieout.verification.plan import NOTHING_IN_COMMON, PairPlanner, PlannedTable, described
+from tieout.verification.transformed_plan import Content, TransformedPlanner, Unverifiable, against_computing
+
+Described = Mapping[TableName, Table | TieoutError]
+
+
+@dataclass
+class MovedTaskPlanner:
+    """Plans the tables of a task that is moved."""
+
+    pairs: PairPlanner
+    request: VerifyRequest
+    transformed: TransformedPlanner
+
+    def plan(self) -> list[PlannedTable]:
+        found, rest = routes_and_rest(self.pairs.source, self.pairs.target, move_request(self.request))
+        groups: dict[TableName, list[Route]] = {}
+        for route in found:
+            groups.setdefault(route.target, []).append(route)
+        chosen = [group for group in groups.values() if self._is_chosen(group)]
+        self._refuse_unknown_tables([*(name for group in groups.values() for name in _names(group)), *_targets(rest)])
+        rest = [pair for pair in rest if self._leaves_in(_targets([pair]))]
+        sources = described(self.pairs.source, [route.source for group in chosen for route in group if route.exists])
+        targets = described(self.pairs.target, [group[0].target for group in chosen if group[0].exists])
+        refuse_unknown_typed_columns(self.request.narrowing, [*sources.values(), *targets.values()])
+        planned = [table for group in chosen for table in self._moved(group, sources, targets)]
+        return [*planned, *(PlannedTable(pair) for pair in rest)]
+
+    def _refuse_unknown_tables(self, names: Sequence[TableName]) -> None:
+        """Raises UsageError for a typed table that the task does not have."""
+        for typed in self.request.narrowing.tables:
+            if not is_matched(names, [typed]):
+                known = dict.fromkeys(entry.source for entry in self.request.tables)
+                raise UsageError(f"the task has no table {typed}", f"it has {', '.join(known) or 'other tables'}")
+
+    def _is_chosen(self, group: Sequence[Route]) -> bool:
+        """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
+        excluded = [route.source for route in group if is_left_out(self.request.narrowing, [route.source])]
+        if excluded and len(excluded) < len(group):
+            raise UsageError(
+                f"{excluded[0]} can't be left out alone: its rows are in {group[0].target} with those of other tables",
+                "leave out all of them, or none",
+            )
+        return not excluded and self._is_named(_names(group))
+
+    def _leaves_in(self, names: Sequence[TableName]) -> bool:
+        return self._is_named(names) and not is_left_out(self.request.narrowing, names)
+
+    def _is_named(self, names: Sequence[TableName]) -> bool:
+        typed = self.request.narrowing.tables
+        return not typed or is_matched(names, typed)
+
+    def _moved(self, group: Sequence[Route], sources: Described, targets: Described) -> list[PlannedTable]:
+        """A route, or several whose rows are merged."""
+        first = group[0]
+        if not first.exists:
+            return [PlannedTable(NamePair(route.source, None, route.request)) for route in group]
+        merged = tuple(route.source for route in group) if len(group) > 1 else ()
+        pair = NamePair(first.source, first.target, first.request)
+        tables: list[Table] = []
+        for found in (targets[first.target], *(sources[route.source] for route in group)):
+            if isinstance(found, TieoutError):
+                return [PlannedTable(pair, failure=str(found), merged=merged)]
+            tables.append(found)
+        target, *ours = tables
+        if not merged and not _changes_rows(first.request):
+            return [self._as_it_is(pair, (ours[0], target))]
+        try:
+            planned = self._transferred(pair, list(zip(group, ours, strict=True)), target)
+        except (Unverifiable, AccessError, MissingObjectError, ReadError) as error:
+            planned = PlannedTable(pair, failure=str(error))
+        return [replace(planned, merged=merged)]
+
+    def _as_it_is(self, pair: NamePair, tables: tuple[Table, Table]) -> PlannedTable:
+        """A table whose rows all go over as they are, with what was typed."""
+        narrowing = self.request.narrowing
+        request = replace(
+            pair.request,
+            source_where=narrowing.source_where,
+            target_where=narrowing.target_where,
+            key=narrowing.key or pair.request.key,
+            columns=narrowing.columns,
+            exclude_columns=narrowing.exclude_columns,
+            tolerance={**pair.request.tolerance, **narrowing.tolerance},
+            expressions={},
+        )
+        return self.pairs.plan(replace(pair, request=request), tables)
+
+    def _transferred(self, pair: NamePair, routed: Sequence[tuple[Route, Table]], target: Table) -> PlannedTable:
+        try:
+            _refuse_disagreeing([route for route, _ in routed])
+            matches = [match_columns(route.request, table, target) for route, table in routed]
+            problems = [each for route, table in routed for each in uncomputable(route.request, table, target)]
+        except UsageError as error:
+            # A table that a mover has stopped may have lost the column: the others are compared all the same.
+            raise Unverifiable(str(error)) from None
+        if problems:
+            raise Unverifiable(f"{routed[0][1].name} to {target.name}: {'; '.join(dict.fromkeys(problems))}")
+        comparison = self._compared_columns(routed, matches, target)
+        if not comparison.pairs:
+            return PlannedTable(pair, comparison, failure=NOTHING_IN_COMMON)
+        narrowing = self.request.narrowing
+        (route, table), *others = routed
+        conditions = [condition_of(route.request) for route, _ in routed]
+        target_where = route.request.target_where
+        if not others and not matches[0].computed and conditions == [None] and target_where is None:
+            where = narrowing.source_where, narrowing.target_where
+            planned = self.pairs.compared(pair, (table, target), comparison, where)
+            return replace(planned, unfilled=frozenset(target.column_names) - matches[0].filled)
+        contents = [
+            self._content(table, matched, comparison, condition)
+            for (_, table), matched, condition in zip(routed, matches, conditions, strict=True)
+        ]
+        theirs = Content(
+            target,
+            {place: ScanColumn(each.target, each.kind) for place, each in enumerate(comparison.pairs)},
+            {},
+            target_where,
+            narrowing.target_where,
+        )
+        return self.transformed.plan(pair, comparison, (contents, [theirs]), is_merge=bool(others))
+
+    def _content(self, table: Table, matched: Matched, comparison: SchemaComparison, condition: str | None) -> Content:
+        plain = {found.name: column for column, found in matched.pairs}
+        expressions = {column.name: expression for column, expression in matched.computed}
+        places = list(enumerate(comparison.pairs))
+        return Content(
+            table,
+            {n: ScanColumn(plain[each.target.name], each.kind) for n, each in places if each.target.name in plain},
+            {n: (each.target, expressions[each.target.name]) for n, each in places if each.target.name in expressions},
+            condition,
+            self.request.narrowing.source_where,
+        )
+
+    def _compared_columns(
+        self, routed: Sequence[tuple[Route, Table]], matches: Sequence[Matched], target: Table
+    ) -> SchemaComparison:
+        """The target's columns that the task fills, in the form in which they are compared."""
+        request = routed[0][0].request
+        typed = TypedColumns.of(self.request.narrowing, routed, matches, target)
+        asked = self.request.narrowing.key or request.key
+        key = asked or tuple(identifying(routed[0][1], target, matches[0]))
+        wanted = typed.wanted(key)
+        tolerances = typed.by_column({**request.tolerance, **self.request.narrowing.tolerance})
+        findings: list[SchemaFinding] = []
+        unverified: list[UnverifiedColumn] = []
+        pairs: list[ColumnPair] = []
+        for table, matched in zip((table for _, table in routed), matches, strict=True):
+            of = f" of {table.name}" if len(routed) > 1 else ""
+            findings += [
+                SchemaFinding("column", f"is only on the source{of} ({each.type.native})", each.name, breaks=True)
+                for each in matched.missing
+                if each.name in wanted
+            ]
+        for column in target.columns:
+            if column.name not in wanted:
+                continue
+            if not any(column.name in matched.filled for matched in matches):
+                findings.append(self._unfilled(request, column))
+                continue
+            lacking = [t.name for (_, t), m in zip(routed, matches, strict=True) if column.name not in m.filled]
+            tolerance = tolerances.get(column.name)
+            found = f"{lacking[0]} does not fill it" if lacking else self._pair(column, routed, matches, tolerance)
+            if isinstance(found, str):
+                unverified.append(UnverifiedColumn(column.name, found))
+                continue
+            pairs.append(found)
+            if found.source_expression is None and len(routed) == 1:
+                findings += differences_of(found.source, found.target)
+        told = {each.target.name for each in pairs} | {each.column for each in unverified}
+        told |= {each.column for each in findings if each.breaks and each.column is not None}
+        unverified += [UnverifiedColumn(name, LEFT_OUT) for name in typed.untold(told)]
+        named = {each.target.name: place for place, each in enumerate(pairs)}
+        places = [next((named[each] for each in typed.chosen(name) if each in named), None) for name in key]
+        if asked is None and any(place is None for place in places):
+            places = []
+        if None in places:
+            missing = key[places.index(None)]
+            raise UsageError(f"{target.name} has no comparable column {missing} for the key", "check --key")
+        return SchemaComparison(
+            tuple(pairs), tuple(p for p in places if p is not None), tuple(findings), tuple(unverified)
+        )
+
+    @staticmethod
+    def _unfilled(request: TableRequest, column: Column) -> SchemaFinding:
+        """A column that the task leaves to the target. It is a difference if the task chooses no columns."""
+        if request.columns is None and not request.exclude_columns:
+            return only_on("target", column)
+        return SchemaFinding("column", "is not compared: the task does not fill it", column.name)
+
+    def _pair(
+        self,
+        column: Column,
+        routed: Sequence[tuple[Route, Table]],
+        matches: Sequence[Matched],
+        tolerance: str | None,
+    ) -> ColumnPair | str:
+        """How the rows of all sources compare in a column of the target, or why they can't."""
+        allowed = None if tolerance is None else parsed_tolerance(column.name, tolerance)
+        found: list[ColumnPair] = []
+        for (_, table), matched in zip(routed, matches, strict=True):
+            expression = next((text for each, text in matched.computed if each == column), None)
+            if expression is None:
+                source = next(each for each, there in matched.pairs if there == column)
+            else:
+                source = Column(column.name, column.type)
+                if reason := against_computing(column, expression) or self._unknown_reading(table, column, expression):
+                    return reason
+            exact = self.request.options.exact_scale and expression is None
+            kind = common_kind(source.type, column.type, exact_scale=exact, tolerance=allowed)
+            if isinstance(kind, Incomparable):
+                return kind.reason
+            found.append(ColumnPair(source, column, kind, expression))
+        if len({each.kind for each in found}) > 1:
+            return (
+                f"the merged tables have it in different types: {', '.join(sorted({str(each.kind) for each in found}))}"
+            )
+        return found[0]
+
+    def _unknown_reading(self, table: Table, column: Column, text: str) -> str | None:
+        """Why nobody knows what the target's column holds of a computed value, unless the target itself says it."""
+        if self.transformed.holder is not None or self.transformed.session is None:
+            return None
+        name = renamed_column(text, table)
+        found = self.transformed.computed_by_spark(table, column, text) if name is None else table.column(name)
+        return unknown_reading(found.type, column.type)
+
+
+def move_request(request: VerifyRequest) -> MoveRequest:
+    """The request to a mover that a verification is about, as far as routes depend on it."""
+    # A mover refuses a key: it has its own. Here it only says how to match rows.
+    tables = tuple(replace(table, key=None) for table in request.tables)
+    return MoveRequest(request.task or "", request.source, request.target, tables)
+
+
+def _changes_rows(request: TableRequest) -> bool:
+    """Whether the target should hold anything but the source's rows as they are."""
+    chosen = request.columns is not None or request.exclude_columns or request.expressions
+    return bool(chosen or condition_of(request) or request.target_where)
+
+
+def _refuse_disagreeing(merged: Sequence[Route]) -> None:
+    """UsageError if entries of the task say different things about rows that they merge."""
+    first, *others = merged
+    for what in ("tolerance", "target_where", "key"):
+        other = next((each for each in others if getattr(each.request, what) != getattr(first.request, what)), None)
+        if other is not None:
+            raise UsageError(f"{first.source} and {other.source} go to one table, each with another {what}")
+
+
+def _names(group: Sequence[Route]) -> list[TableName]:
+    return [*(route.source for route in group), group[0].target]
+
+
+def _targets(pairs: Sequence[NamePair]) -> list[TableName]:
+    return [pair.target for pair in pairs if pair.target is not None]
