@@ -59,12 +59,12 @@ def transfer(database, endpoint):
 def fence(target, transfer):
     """Of a task with one chunk that is not copied yet."""
     taken = target.progress.take(f"contract_{next(_NUMBERS)}", "a test")
-    target.progress.plan_chunks(taken, [Chunk(transfer.source.name, 0, EVERYTHING)])
+    target.chunks.plan(taken, [Chunk(transfer.source.name, 0, EVERYTHING)])
     return taken
 
 
 def chunk_of(target, fence, transfer):
-    (chunk,) = target.progress.chunks(fence.task, [transfer.source.name])
+    (chunk,) = target.chunks.of(fence.task, [transfer.source.name])
     return chunk
 
 
@@ -163,7 +163,7 @@ def test_tables_that_join_others_of_the_same_target_are_handed_over(target, tran
     progress.stop_table(joining, other, "a reason")
     assert progress.tables_into(name) == {(fence.task, str(transfer.source.name)), (joining.task, str(other))}
     for _ in range(2):
-        progress.hand_over(fence, joining)
+        target.restarts.hand_over(fence, joining)
         assert progress.read(joining.task) is None
         assert progress.versions(fence.task) == {str(name): Version("9", 9)}
         assert progress.planned_columns(fence.task).keys() == {str(transfer.source.name), str(other)}
@@ -176,13 +176,13 @@ def test_a_table_that_is_copied_again_is_forgotten_until_it_joins(target, transf
     progress, source = target.progress, transfer.source.name
     progress.plan_columns(fence, source, ["id"], transfer.target.name)
     progress.stop_table(fence, source, "a reason")
-    progress.forget_table(fence, str(source), transfer.target.name)
+    target.restarts.forget_table(fence, str(source), transfer.target.name)
     assert (progress.planned_columns(fence.task), progress.stopped(fence.task)) == ({}, {})
-    assert progress.chunks(fence.task, [source]) == []
+    assert target.chunks.of(fence.task, [source]) == []
     assert progress.forgotten(fence.task) == {str(source)}
     joining = progress.take(f"{fence.task}+joining", "a test")
     progress.plan_columns(joining, source, ["id", "v"], transfer.target.name)
-    progress.hand_over(fence, joining)
+    target.restarts.hand_over(fence, joining)
     assert progress.planned_columns(fence.task) == {str(source): ("id", "v")}
     assert progress.forgotten(fence.task) == set()
 

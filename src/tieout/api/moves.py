@@ -179,7 +179,7 @@ def restart_table(request: MoveRequest, table: str, meta: str = DEFAULT_URL) -> 
             raise UsageError(f"{route.source} is being copied already", f"see: tieout status {request.task}")
         if (reason := Restarts(request, (source, there), target).refused(str(route.source), found)) is not None:
             raise UsageError(reason, f"drop the task and start over: tieout task drop {request.task}")
-        target.progress.request_restart(request.task, str(route.source))
+        target.restarts.request(request.task, str(route.source))
         running = store.jobs.list(limit=1, state=JobState.RUNNING, task=request.task, kind=JobKind.MOVE)
     return RestartedTable(request.task, str(route.source), str(route.target), bool(running))
 

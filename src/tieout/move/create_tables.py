@@ -111,7 +111,7 @@ class TableCreator:
 
     def _refuse_lost(self, missing: Sequence[Route]) -> None:
         """Refuses to create a table again whose rows were copied before: it would stay empty."""
-        chunks = self.target.progress.chunks(self.fence.task, [route.source for route in missing])
+        chunks = self.target.chunks.of(self.fence.task, [route.source for route in missing])
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         for route in missing:
             if route.source in copied:

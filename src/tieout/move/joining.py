@@ -90,7 +90,7 @@ class Joining:
                 joining.plan(lambda: spark)
             self._catch_up(spark, joining)
         reach("before-joining")
-        main.retried(lambda: main.target.progress.hand_over(main.fence, fence))
+        main.retried(lambda: main.target.restarts.hand_over(main.fence, fence))
         reach("after-joining")
         main.status.remarks += status.remarks
         self.clean()
@@ -159,7 +159,7 @@ class Joining:
             assert table is not None
             progress.stop_table(main.fence, table, f"{name}: {reason}" if reason == AWAY else reason)
         main.retried(lambda: main.target.make_stages(fence, ()))  # which drops those of its movers
-        main.retried(lambda: progress.hand_over(main.fence, fence))
+        main.retried(lambda: main.target.restarts.hand_over(main.fence, fence))
         main.retried(lambda: main.source.drop_task(self._task))
 
 

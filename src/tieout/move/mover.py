@@ -88,7 +88,7 @@ class Mover:
         try:
             found = routes(*self.tables.endpoints, self.tables.request)
             with closing(self.open_target()) as target:  # the merger has the mover's own connection
-                asked = target.progress.restarts(task)
+                asked = target.restarts.requested(task)
                 known = target.progress.planned_columns(task).keys() | target.progress.stopped(task).keys()
         except UsageError as error:
             self._remark(f"no table can join the task: {error}")

@@ -142,7 +142,7 @@ class Planner:
         if not stopped:
             return []
         found = {str(route.source): route for route in self._routes()}
-        chunks = progress.chunks(task, [route.source for name, route in found.items() if name in stopped])
+        chunks = self.creator.target.chunks.of(task, [route.source for name, route in found.items() if name in stopped])
         return [
             StoppedTable(
                 name,

@@ -189,7 +189,7 @@ class MovePreflight:
         if not self.target.is_prepared():
             return set(), set(), set()
         tasks = (self.request.task, joining_task(self.request.task))
-        chunks = [chunk for task in tasks for chunk in self.target.progress.chunks(task, tables)]
+        chunks = [chunk for task in tasks for chunk in self.target.chunks.of(task, tables)]
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         return {chunk.table for chunk in chunks}, copied, set(self.target.progress.stopped(self.request.task))
 

@@ -29,7 +29,7 @@ class Restarts:
         A table that joins the task is being copied again already.
         """
         progress, task = self.target.progress, self.request.task
-        asked = progress.restarts(task)
+        asked = self.target.restarts.requested(task)
         if not asked:
             return []
         found, joining = routes(*self.endpoints, self.request), progress.planned_columns(joining_task(task))
@@ -38,7 +38,7 @@ class Restarts:
             reason = None if name in joining else self.refused(name, found)
             if name in joining or reason is not None:
                 remarks += [reason] if reason is not None else []
-                progress.cancel_restart(fence, name)
+                self.target.restarts.cancel(fence, name)
                 continue
             route = next(each for each in found if str(each.source) == name)
             self._forget(fence, route)
@@ -80,21 +80,21 @@ class Restarts:
     def _has_written(self, route: Route) -> bool:
         """Whether the task has copied anything of the table, or created its target: else the rows there are others'."""
         progress, task = self.target.progress, self.request.task
-        return bool(progress.chunks(task, [route.source])) or str(route.source) in progress.made(task)
+        return bool(self.target.chunks.of(task, [route.source])) or str(route.source) in progress.made(task)
 
     def _forget(self, fence: Fence, route: Route) -> None:
-        progress, wrote = self.target.progress, self._has_written(route)
+        wrote = self._has_written(route)
         if wrote:
-            progress.start_over(fence, route.source)
+            self.target.restarts.begin(fence, route.source)
             if route.exists:
                 self._empty(fence, route)
             reach("restart-emptied")
-        progress.forget_table(fence, str(route.source), route.target if wrote else None)
+        self.target.restarts.forget_table(fence, str(route.source), route.target if wrote else None)
 
     def _empty(self, fence: Fence, route: Route) -> None:
         """A table that the task created is dropped: the source's may be defined otherwise by now."""
         made = str(route.source) in self.target.progress.made(fence.task)
-        copied = self.target.progress.chunks(fence.task, [route.source])
+        copied = self.target.chunks.of(fence.task, [route.source])
         if not copied and self.target.tables_with_rows([route.target]):
             return
         if made:

@@ -44,7 +44,7 @@ class Resume:
         assert start is not None
         if self.delivery is Delivery.AT_MOST_ONCE:
             start = self._after_lost_batch(start)
-        chunks = self.target.progress.chunks(self.task, tables)
+        chunks = self.target.chunks.of(self.task, tables)
         held = [chunk.held.settled or chunk.held.position for chunk in chunks if chunk.held is not None]
         ahead = [position for position in held if not (start.is_same_log(position) and start.reaches(position))]
         self._prove_lanes()

@@ -153,7 +153,7 @@ class TableMover:
 
     def highest_chunk(self) -> Position | None:
         """From here on the tables show whole transactions; None without tables."""
-        chunks = self.target.progress.chunks(self.request.task, self._names)
+        chunks = self.target.chunks.of(self.request.task, self._names)
         return _highest(chunks) if chunks else None
 
     @property
@@ -178,7 +178,7 @@ class TableMover:
         if self.source.type_changes is TypeChanges.UNSEEN:
             return
         stored = progress.planned_types(task)
-        copied = {chunk.table for chunk in progress.chunks(task, self._names) if chunk.held is not None}
+        copied = {chunk.table for chunk in self.target.chunks.of(task, self._names) if chunk.held is not None}
         new = [name for name in self._names if str(name) not in stored and name not in copied]
         for table in self.endpoints[0].describe(new) if new else ():
             progress.plan_types(self.fence, table.name, table.columns)
@@ -188,14 +188,14 @@ class TableMover:
         ]
 
     def _chunks(self) -> list[Chunk]:
-        known = self.target.progress.chunks(self.request.task, self._names)
+        known = self.target.chunks.of(self.request.task, self._names)
         planned = {chunk.table for chunk in known}
         for transfer in self.transfers:
             if transfer.source.name not in planned:
                 one = not is_transactional(self.target.level_of(transfer.target))
                 chunks = plan_chunks(self.endpoints[0], transfer, self.request.options.chunk_rows, one=one)
-                self.target.progress.plan_chunks(self.fence, chunks)
-        return self.target.progress.chunks(self.request.task, self._names)
+                self.target.chunks.plan(self.fence, chunks)
+        return self.target.chunks.of(self.request.task, self._names)
 
     def _refuse_if_all_stopped(self) -> None:
         """UnsupportedError if earlier movers have stopped every table."""
@@ -523,13 +523,13 @@ class TableMover:
 
     def _watch_targets(self) -> None:
         """Stops tables whose rows are older than the progress: they were restored without it."""
-        chunks = self.target.progress.chunks(self.request.task, self._names)
+        chunks = self.target.chunks.of(self.request.task, self._names)
         for table, reason in self.target.restored_tables(self.fence, self.transfers, chunks).items():
             (transfer,) = (each for each in self.transfers if each.source.name == table)
             self._stop_table(transfer, f"{reason}: it was restored or created again without the progress of the task")
 
     def _overlaps(self) -> dict[TableName, SnapshotOverlap]:
-        chunks = self.target.progress.chunks(self.request.task, self._names)
+        chunks = self.target.chunks.of(self.request.task, self._names)
         found = {}
         for transfer in self.transfers:
             own = [chunk for chunk in chunks if chunk.table == transfer.source.name]

@@ -35,7 +35,7 @@ class Pieces:
 
     def copy(self) -> None:
         """All its rows, as one chunk."""
-        (chunk,) = self.target.progress.chunks(self.fence.task, [self.transfer.source.name])
+        (chunk,) = self.target.chunks.of(self.fence.task, [self.transfer.source.name])
         reader, loader = self.source.chunk_source(), self.target.loader()
         list(CopyChunk(reader, loader, self.fence, self.transfer, chunk, self.same_engine).run())
 
@@ -86,7 +86,7 @@ def pieces(moving: Moving) -> Iterator[Pieces]:
         transfer = transfer_of(
             route.request, table, there, same_engine=same_engine, logs_generated_columns=source.logs_generated_columns
         )
-        to.progress.plan_chunks(fence, [Chunk(route.source, 0, EVERYTHING)])
+        to.chunks.plan(fence, [Chunk(route.source, 0, EVERYTHING)])
         began = to.progress.begin_at(fence, lambda: source.begin_log(request.task, [route.source]))
         yield Pieces(source, to, fence, transfer, same_engine, began)
         to.progress.release(fence)

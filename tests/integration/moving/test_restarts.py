@@ -12,7 +12,7 @@ from tests.integration.moving.test_joining import ACROSS, at_places, following, 
 from tests.integration.moving.test_joining import status as status_of
 from tests.integration.moving.test_work_on_the_way import asking
 from tieout import api
-from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.restart_progress import RestartTable
 from tieout.errors import UsageError
 from tieout.model.requests import TableRequest
 
@@ -109,14 +109,14 @@ def test_a_second_request_before_the_table_joins(moving: Moving, monkeypatch: py
         moving.source.execute(f"INSERT INTO {table} VALUES (1), (2), (3)")
     asked = moving.asking("first", "second")
     asked.run()
-    forget = ProgressTables.forget_table
+    forget = RestartTable.forget_table
 
-    def twice(progress: ProgressTables, fence: Fence, source: str, target: TableName | None) -> None:
-        forget(progress, fence, source, target)
+    def twice(table: RestartTable, fence: Fence, source: str, target: TableName | None) -> None:
+        forget(table, fence, source, target)
         api.restart_table(asked.request, "second", asked.meta)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ProgressTables, "forget_table", twice)
+        patched.setattr(RestartTable, "forget_table", twice)
         at_places(patched, interrupting("joining-copied"))
         api.restart_table(asked.request, "second", asked.meta)
         with pytest.raises(KeyboardInterrupt):

@@ -220,7 +220,7 @@ def test_a_table_that_is_rebuilt_while_a_chunk_is_read(moving: Moving) -> None:
     moving.source.execute(TABLE)
     fill(moving.source, range(100))
     with pieces(moving.asking("t")) as one, moving.source.connect() as other, other.cursor() as cursor:
-        (chunk,) = one.target.progress.chunks(one.fence.task, [one.transfer.source.name])
+        (chunk,) = one.target.chunks.of(one.fence.task, [one.transfer.source.name])
         reader, loader = one.source.chunk_source(), one.target.loader()
         work = CopyChunk(reader, loader, one.fence, one.transfer, chunk, one.same_engine)
         outcomes = []

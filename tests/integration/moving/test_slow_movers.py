@@ -43,7 +43,7 @@ def test_a_copy_that_rests_longer_than_a_server_waits(moving: Moving) -> None:
     moving.source.executemany("INSERT INTO t VALUES (%s, REPEAT('x', %s))", [(n, MEGABYTES << 20) for n in range(ROWS)])
     mariadb = moving.source if moving.source.server.scheme == "mysql" else moving.target
     with impatient(mariadb), pieces(moving.asking("t")) as one:
-        (chunk,) = one.target.progress.chunks(one.fence.task, [one.transfer.source.name])
+        (chunk,) = one.target.chunks.of(one.fence.task, [one.transfer.source.name])
         work = CopyChunk(
             one.source.chunk_source(), one.target.loader(), one.fence, one.transfer, chunk, one.same_engine
         )

@@ -39,7 +39,7 @@ def test_it_leaves_stages_and_progress_alone(accounts: Moving) -> None:
         with pytest.raises(FencedError):
             old.target.progress.plan_columns(old.fence, name, ["nonsense"], name)
         with pytest.raises(FencedError):
-            old.target.progress.plan_chunks(old.fence, [Chunk(name, 1, EVERYTHING)])
+            old.target.chunks.plan(old.fence, [Chunk(name, 1, EVERYTHING)])
         with pytest.raises(FencedError):
             old.target.progress.make(old.fence, TableName("non", "sense"), name)
         with pytest.raises(FencedError):

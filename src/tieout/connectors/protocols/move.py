@@ -16,9 +16,11 @@ import pyarrow as pa
 from tieout.connectors.protocols.change_log import ChangeLog, Retyped
 from tieout.connectors.protocols.endpoint import Scan, ScanColumn
 from tieout.connectors.protocols.finish import Catalog, TargetFinish
+from tieout.connectors.sql.chunk_progress import ChunkTable
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.lane_progress import LaneTable
 from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.restart_progress import RestartTable
 from tieout.connectors.sql.selection import Selection
 from tieout.errors import MissingObjectError, UnreachableError, WriteError
 from tieout.model.canonical_kinds import Form, Kind, common_kind
@@ -316,6 +318,8 @@ class Target(Protocol):
     """
 
     progress: ProgressTables
+    chunks: ChunkTable
+    restarts: RestartTable
     lanes: LaneTable
     writers: int | None
 

@@ -14,8 +14,7 @@ from tieout.connectors.sql.stored_types import types_of, types_text
 from tieout.connectors.sql.table_versions import drop_view
 from tieout.errors import FencedError, UnreachableError
 from tieout.failpoints import reach
-from tieout.model.keys import Key, KeyRange
-from tieout.model.moves import Chunk, Fence, Held, Version
+from tieout.model.moves import Fence, Version
 from tieout.model.positions import Position
 from tieout.model.tables import Column, TableName
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from tieout.connectors.protocols.move import Merge
 
 
-_FORGOTTEN: tuple[str, ...] = ()
+FORGOTTEN: tuple[str, ...] = ()
 """The columns of a table that the task has had, and that is to join it again: no table is planned without columns."""
 
 
@@ -341,13 +340,13 @@ class ProgressTables:
 
     def planned_columns(self, task: str) -> dict[str, tuple[str, ...]]:
         """The columns of the source tables that the task has."""
-        return {name: columns for name, columns in self._columns(task).items() if columns != _FORGOTTEN}
+        return {name: columns for name, columns in self.columns(task).items() if columns != FORGOTTEN}
 
     def forgotten(self, task: str) -> set[str]:
         """The source tables that were forgotten because they are to be copied again, and have not joined yet."""
-        return {name for name, columns in self._columns(task).items() if columns == _FORGOTTEN}
+        return {name for name, columns in self.columns(task).items() if columns == FORGOTTEN}
 
-    def _columns(self, task: str) -> dict[str, tuple[str, ...]]:
+    def columns(self, task: str) -> dict[str, tuple[str, ...]]:
         rows = self.session.rows(f"SELECT source_table, planned FROM {self.table('columns')} WHERE task = %s", [task])
         return {str(name): tuple(json.loads(columns)) for name, columns in rows}
 
@@ -371,149 +370,6 @@ class ProgressTables:
         rows = self.session.rows(f"SELECT source_table, reason FROM {self.table('stopped')} WHERE task = %s", [task])
         return {str(name): str(reason) for name, reason in rows}
 
-    # ------------------------------------------------------------------------------------------ the chunks
-
-    def plan_chunks(self, fence: Fence, chunks: Sequence[Chunk]) -> None:
-        """Plans all chunks or none: a table with some planned chunks would seem to have no others."""
-        with self.together(fence):
-            planned = self.chunks(fence.task, [chunk.table for chunk in chunks[:1]])
-            for number, chunk in enumerate(() if planned else chunks):
-                self.session.execute(
-                    f"INSERT INTO {self.table('chunks')} (task, source_table, ordinal, low_key, high_key, row_count) "
-                    "VALUES (%s, %s, %s, %s, %s, 0)",
-                    [
-                        fence.task,
-                        str(chunk.table),
-                        chunk.ordinal,
-                        _key_text(chunk.keys.low),
-                        _key_text(chunk.keys.high),
-                    ],
-                )
-                if number == 0:
-                    reach("while-planning")
-
-    def copied(self, fence: Fence, chunk: Chunk) -> int | None:
-        """The number of rows of a chunk that was copied already; None: this transaction is the one to copy it."""
-        rows = self.session.rows(
-            f"SELECT held, row_count FROM {self.table('chunks')} "
-            "WHERE task = %s AND source_table = %s AND ordinal = %s FOR UPDATE",
-            [fence.task, str(chunk.table), chunk.ordinal],
-        )
-        return None if rows[0][0] is None else int(rows[0][1])
-
-    def finish_chunk(self, fence: Fence, chunk: Chunk, held: Held, rows: int) -> None:
-        self.session.execute(
-            f"UPDATE {self.table('chunks')} SET held = %s, snapshot = %s, row_count = %s "
-            "WHERE task = %s AND source_table = %s AND ordinal = %s",
-            [held.position.text, _view(held), rows, fence.task, str(chunk.table), chunk.ordinal],
-        )
-
-    def chunks(self, task: str, tables: Sequence[TableName]) -> list[Chunk]:
-        """The chunks of these tables, in order."""
-        names = {str(table): table for table in tables}
-        rows = self.session.rows(
-            f"SELECT source_table, ordinal, low_key, high_key, held, snapshot, row_count FROM {self.table('chunks')} "
-            "WHERE task = %s ORDER BY source_table, ordinal",
-            [task],
-        )
-        return [
-            Chunk(
-                names[name],
-                int(ordinal),
-                KeyRange(_key(low), _key(high)),
-                None if held is None else _held(held, snapshot),
-                int(count),
-            )
-            for name, ordinal, low, high, held, snapshot, count in rows
-            if name in names
-        ]
-
-    # ---------------------------------------------------------------------------- tables that come and start over
-
-    def request_restart(self, task: str, source: str) -> None:
-        """Asks the task's mover, now or later, to copy a table of the source again."""
-        if source not in self.restarts(task):
-            self.session.execute(f"INSERT INTO {self.table('restarts')} VALUES (%s, %s)", [task, source])
-
-    def restarts(self, task: str) -> set[str]:
-        """The source tables that are to be copied again."""
-        rows = self.session.rows(f"SELECT source_table FROM {self.table('restarts')} WHERE task = %s", [task])
-        return {str(name) for (name,) in rows}
-
-    def cancel_restart(self, fence: Fence, source: str) -> None:
-        with self.together(fence):
-            self.session.execute(
-                f"DELETE FROM {self.table('restarts')} WHERE task = %s AND source_table = %s", [fence.task, source]
-            )
-
-    def start_over(self, fence: Fence, source: TableName) -> None:
-        """Records that a table is about to be emptied: it is at no position of the log any more."""
-        with self.together(fence):
-            self.session.execute(
-                f"UPDATE {self.table('columns')} SET follows = 0 WHERE task = %s AND source_table = %s",
-                [fence.task, str(source)],
-            )
-
-    def forget_table(self, fence: Fence, source: str, target: TableName | None) -> None:
-        """Forgets a table of the source and what was asked for it, as if the task had never had it. `target`: the table
-        that was emptied for it, if one was.
-
-        A table that the task has had is listed as one that does not follow, until it joins again.
-        """
-        with self.together(fence):
-            for table in ("chunks", "stopped", "tables", "restarts"):
-                self.session.execute(
-                    f"DELETE FROM {self.table(table)} WHERE task = %s AND source_table = %s", [fence.task, source]
-                )
-            self.session.execute(
-                f"UPDATE {self.table('columns')} SET planned = %s, follows = 0, types = NULL "
-                "WHERE task = %s AND source_table = %s",
-                [json.dumps(_FORGOTTEN), fence.task, source],
-            )
-            for table in ("last_rows", "versions", "not_found") if target is not None else ():
-                self.session.execute(
-                    f"DELETE FROM {self.table(table)} WHERE task = %s AND target_table = %s", [fence.task, str(target)]
-                )
-
-    def hand_over(self, fence: Fence, joining: Fence) -> None:
-        """Gives the tables of a task to another one, and forgets the first. They are at the position of the other, or
-        stopped.
-        """
-        with self.together(fence):
-            self.check(joining)
-            self._make_way(fence.task, joining.task)
-            for table in ("chunks", "columns", "stopped", "tables", "last_rows", "versions", "not_found"):
-                self.session.execute(
-                    f"UPDATE {self.table(table)} SET task = %s WHERE task = %s", [fence.task, joining.task]
-                )
-            for table in ("lanes", "restarts", "progress", "fence"):
-                self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [joining.task])
-
-    def _make_way(self, task: str, joining: str) -> None:
-        """Deletes one of two rows where both tasks have one, of which the first will have both. Of a target table that
-        has rows of both it keeps the later change, and forgets what each has written last: that is half of it.
-        """
-        known, coming = self.versions(task), self.versions(joining)
-        for name in known.keys() & coming.keys():
-            self._delete(task if known[name].at <= coming[name].at else joining, "versions", "target_table", name)
-        for name in self._names(task, "last_rows", "target_table") & self._names(joining, "last_rows", "target_table"):
-            self._delete(joining, "last_rows", "target_table", name)
-            self.session.execute(
-                f"UPDATE {self.table('last_rows')} SET applied = %s WHERE task = %s AND target_table = %s",
-                ["{}", task, name],
-            )
-        for name in self.forgotten(task) & self._columns(joining).keys():
-            self._delete(task, "columns", "source_table", name)
-        for name in self.stopped(task).keys() & self.stopped(joining).keys():
-            self._delete(joining, "stopped", "source_table", name)
-
-    def _names(self, task: str, table: str, column: str) -> set[str]:
-        rows = self.session.rows(f"SELECT {column} FROM {self.table(table)} WHERE task = %s", [task])
-        return {str(name) for (name,) in rows}
-
-    def _delete(self, task: str, table: str, column: str, name: str) -> None:
-        self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s AND {column} = %s", [task, name])
-
     def forget(self, task: str) -> bool:
         """Removes the task. Returns True if it was the last one, and then the tables are gone, too."""
         for table in PROGRESS:
@@ -535,52 +391,3 @@ def moved_on(task: str, after: Position) -> UnreachableError:
 
 def _position(text: str | None) -> Position | None:
     return None if text is None else Position(text)
-
-
-def _key(text: str | None) -> Key | None:
-    return None if text is None else tuple(json.loads(text))
-
-
-def _key_text(key: Key | None) -> str | None:
-    return None if key is None else json.dumps(key)
-
-
-_SETTLED = "settled"
-
-
-def _view(held: Held) -> str | None:
-    """The snapshot of a chunk's rows, as the table stores it beside the position."""
-    return held.snapshot if held.settled is None else f"{_SETTLED} {held.settled.text}"
-
-
-def _held(position: str, view: str | None) -> Held:
-    if view is not None and view.startswith(f"{_SETTLED} "):
-        return Held(Position(position), settled=Position(view.removeprefix(f"{_SETTLED} ")))
-    return Held(Position(position), view)
-
-
-def write_chunk(
-    progress: ProgressTables,
-    lock: str,
-    fence: Fence,
-    chunk: Chunk,
-    held: Held,
-    load: Callable[[], int],
-    commit: Callable[[], None],
-) -> int:
-    """Copies a chunk and returns the rows written. `lock` is the SQL that lets many sessions read the fence at once.
-
-    FencedError if another mover has taken over.
-    """
-    progress.session.begin()
-    progress.check(fence, lock)
-    done = progress.copied(fence, chunk)
-    if done is not None:
-        return done  # the answer to an earlier try was lost
-    reach("chunk-before-load")
-    rows = load()
-    progress.finish_chunk(fence, chunk, held, rows)
-    reach("chunk-before-commit")
-    commit()
-    reach("chunk-after-commit")
-    return rows

@@ -22,11 +22,13 @@ from tieout.connectors.protocols.move import (
     StageTable,
     missing_stage_is_transient,
 )
+from tieout.connectors.sql.chunk_progress import ChunkTable
 from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import STAGE
 from tieout.connectors.sql.lane_progress import LaneTable
 from tieout.connectors.sql.last_rows import LastRows
 from tieout.connectors.sql.progress import ProgressTables
+from tieout.connectors.sql.restart_progress import RestartTable
 from tieout.connectors.sql.rows_not_found import RowsNotFound
 from tieout.connectors.sql.session import SqlSession
 from tieout.errors import AccessError, UnreachableError, WriteError
@@ -74,6 +76,8 @@ class SqlTarget(ABC):
     def _open(self) -> None:
         self.session = self._connect()
         self.progress = ProgressTables(self.session, self.schema, self._clock, self._turn)
+        self.chunks = ChunkTable(self.progress)
+        self.restarts = RestartTable(self.progress)
         self.lanes = LaneTable(self.progress)
         self._last_rows = self.last_rows()
         self._not_found = RowsNotFound(self.session, self.progress)

@@ -13,8 +13,9 @@ from tieout.connectors.mysql import literals, quoting
 from tieout.connectors.mysql.protocol.commands import load_local, write_rows
 from tieout.connectors.mysql.session import WRITING_MODE, MySQLSession
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, missing_stage_is_transient
+from tieout.connectors.sql.chunk_progress import ChunkTable
 from tieout.connectors.sql.ddl import spelled
-from tieout.connectors.sql.progress import ProgressTables, write_chunk
+from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.session import Purpose
 from tieout.errors import UnsupportedError, WriteError
 from tieout.model.keys import EVERYTHING
@@ -46,11 +47,10 @@ class MySQLLoader:
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         with closing(MySQLSession(self.url, Purpose.MOVE)) as session:
-            progress = ProgressTables(session, self.url.database or "", CLOCK)
+            chunks = ChunkTable(ProgressTables(session, self.url.database or "", CLOCK))
             # With unique_checks: without them, MariaDB fills an empty table in a way that hangs for ever when somebody
             # reads it meanwhile (10.11), and is no faster.
-            return write_chunk(
-                progress,
+            return chunks.write(
                 "LOCK IN SHARE MODE",
                 fence,
                 chunk,

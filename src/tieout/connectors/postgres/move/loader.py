@@ -13,8 +13,9 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.postgres.errors import DOES_NOT_FIT, first_line
 from tieout.connectors.postgres.session import PostgresSession, mover_session
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, missing_stage_is_transient
+from tieout.connectors.sql.chunk_progress import ChunkTable
 from tieout.connectors.sql.ddl import spelled
-from tieout.connectors.sql.progress import ProgressTables, write_chunk
+from tieout.connectors.sql.progress import ProgressTables
 from tieout.errors import WriteError
 from tieout.model.moves import Chunk, Fence, Held, Transfer
 from tieout.model.server_words import are_hidden
@@ -40,9 +41,8 @@ class PostgresLoader:
 
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         with closing(mover_session(self.url)) as session:
-            progress = ProgressTables(session, SCHEMA, CLOCK)
-            return write_chunk(
-                progress,
+            chunks = ChunkTable(ProgressTables(session, SCHEMA, CLOCK))
+            return chunks.write(
                 "FOR SHARE",
                 fence,
                 chunk,

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable, missing_stage_is_transient
+from tieout.connectors.sql.chunk_progress import ChunkTable
 from tieout.connectors.sql.ddl import spelled
-from tieout.connectors.sql.progress import ProgressTables, write_chunk
+from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.session import SqlSession
 from tieout.connectors.sqlite import quoting
 from tieout.connectors.sqlite.move.ddl_same_engine import NAME
@@ -44,10 +45,9 @@ class SQLiteLoader:
     def load_chunk(self, fence: Fence, transfer: Transfer, chunk: Chunk, held: Held, lines: Iterable[bytes]) -> int:
         lines = _read_ahead(lines)
         with closing(mover_session(self.url)) as session:
-            progress = ProgressTables(session, SCHEMA, CLOCK)
+            chunks = ChunkTable(ProgressTables(session, SCHEMA, CLOCK))
             refuse_triggers(session, transfer.target.name)
-            return write_chunk(
-                progress,
+            return chunks.write(
                 "",
                 fence,
                 chunk,
