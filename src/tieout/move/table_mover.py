@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from tieout.connectors.protocols.change_log import ChangeLog, Retyped
+from tieout.connectors.protocols.change_log import ChangeLog
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.connectors.protocols.move import ChangesRefused, Source, StageTable, Target, TypeCatalog, TypeChanges
-from tieout.errors import TieoutError, UnreachableError, UnsupportedError, WriteError
+from tieout.connectors.protocols.move import ChangesRefused, Source, StageTable, Target, TypeChanges
+from tieout.errors import TieoutError, UnsupportedError, WriteError
 from tieout.failpoints import reach
 from tieout.meta.positions import Moves
 from tieout.model.levels import Levels, is_transactional
@@ -23,6 +23,7 @@ from tieout.model.positions import Position
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.model.types import TypeName
+from tieout.move.changed_tables import ChangedTables
 from tieout.move.create_tables import Session, TableCreator
 from tieout.move.finish import Finishing
 from tieout.move.follow import Follower, LogBatches
@@ -31,13 +32,12 @@ from tieout.move.merger import Merger
 from tieout.move.plan import Planner
 from tieout.move.resume import START_OVER, Resume
 from tieout.move.retry import Retry
-from tieout.move.schema_changes import Adapter, TableProblem, TableProblemFound
+from tieout.move.schema_changes import TableProblem, TableProblemFound
 from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.staging import StagedLogBatch
 from tieout.move.status import StatusKeeper
 from tieout.move.transformed_rows import run_transformed
-from tieout.move.widened_columns import Incompatible, with_columns
 from tieout.runtime.control import HoldingControl
 from tieout.runtime.dispatch import rate_of_a_task, slots
 from tieout.runtime.throttle import Throttle
@@ -82,8 +82,6 @@ class TableMover:
     transfers: list[Transfer] = field(init=False, default_factory=list)
     late: frozenset[TableName] = field(init=False, default=frozenset())
     """Tables that were created after the task began, or are copied again."""
-    _proving: set[TableName] = field(init=False, default_factory=set)
-    """Tables whose types have changed, and whose rows are about to be compared."""
     _lag_read_at: float = field(init=False, default=0.0)
     _retention_read_at: float = field(init=False, default=0.0)
 
@@ -91,7 +89,8 @@ class TableMover:
         self._resume = Resume(
             self.request.task, self.levels.delivery, self.source, self.target, self.fence, self.moves, self.status
         )
-        self.creator = TableCreator(self.source, self.target, self.fence, self._same_engine)
+        self._changed = ChangedTables(self)
+        self.creator = TableCreator(self.source, self.target, self.fence, self.same_engine)
 
     def plan(self, session: Session) -> None:
         """Finds the tables, creates those that are missing, and begins their log. Can be called again.
@@ -131,7 +130,7 @@ class TableMover:
 
     def catch_up(self, spark: SparkSession) -> None:
         """Applies everything that is in the log at this moment."""
-        self.follow(spark, self.retried(self._log.now))
+        self.follow(spark, self.retried(self.log.now))
 
     def finish(self, *, counters: bool = True) -> None:
         """Adds constraints, and marks the tables as following: they are at one position. `counters`: lets those of the
@@ -148,7 +147,7 @@ class TableMover:
 
     def next_ends(self, upto: Position) -> Position:
         """Some batches after the position that is reached, but not beyond `upto`."""
-        ends = self.retried(lambda: self._log.ends(self.reached(), self.request.options.batch_bytes, _SOME_BATCHES))
+        ends = self.retried(lambda: self.log.ends(self.reached(), self.request.options.batch_bytes, _SOME_BATCHES))
         return upto if not ends or ends[-1].reaches(upto) else ends[-1]
 
     def highest_chunk(self) -> Position | None:
@@ -157,7 +156,7 @@ class TableMover:
         return _highest(chunks) if chunks else None
 
     @property
-    def _log(self) -> ChangeLog:
+    def log(self) -> ChangeLog:
         return self.source.log(self.request.task)
 
     @property
@@ -252,7 +251,7 @@ class TableMover:
         reader, loader = self.source.chunk_source(), self.target.loader()
         rate = rate_of_a_task(spark, self.request.options.max_rows_per_second)
         work = [
-            CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self._same_engine, rate)
+            CopyChunk(reader, loader, self.fence, by_name[chunk.table], chunk, self.same_engine, rate)
             for chunk in chunks
             if chunk.held is None
         ][:most]
@@ -272,7 +271,7 @@ class TableMover:
             is_last = len(self.transfers) == 1 and self.only is None
             if is_last or not isinstance(error, WriteError | UnsupportedError | ExpressionFailure):
                 return False
-            self._stop_table(piece.transfer, str(error))
+            self.stop_table(piece.transfer, str(error))
             return True
 
         for run, wanted in ((run_plain, False), (run_transformed, True)):
@@ -280,7 +279,7 @@ class TableMover:
             copy_chunks(spark, pieces, run, copied, failed)
 
     @property
-    def _same_engine(self) -> bool:
+    def same_engine(self) -> bool:
         return self.endpoints[0].capabilities.family == self.endpoints[1].capabilities.family
 
     def follow(self, spark: SparkSession, goal: Position | None, *, exact: bool = False) -> bool:
@@ -298,14 +297,14 @@ class TableMover:
                 if goal is not None and not start.is_same_log(goal):
                     if exact:
                         return False
-                    goal = self._log.now()
+                    goal = self.log.now()
                 # Up to an exact position, a batch is applied in part: the rest of it is another batch.
                 problem = self._followed(spark, start, None if exact else batch_end, goal)
                 if problem is None:
                     return True
-                self._adapt_or_stop_table(spark, problem)
+                self._changed.adapt_or_stop(spark, problem)
             except TieoutError as error:
-                if isinstance(error, WriteError) and self._takes_more_now(spark):
+                if isinstance(error, WriteError) and self._changed.take_more_now(spark):
                     continue
                 if not self._stops_refused(error):
                     retry.wait(error)
@@ -316,7 +315,7 @@ class TableMover:
             each for each in self.transfers if isinstance(error, ChangesRefused) and each.source.name == error.table
         ]
         for transfer in found:
-            self._stop_table(transfer, str(error))
+            self.stop_table(transfer, str(error))
         return bool(found)
 
     def _followed(
@@ -373,7 +372,7 @@ class TableMover:
         """A follower for the block, which has ended all of its merges when the block ends. `batch`: the last one."""
         options = self.request.options
         batches = LogBatches(
-            self._log,
+            self.log,
             start,
             options.batch_bytes,
             options.poll_seconds,
@@ -381,7 +380,7 @@ class TableMover:
             self.target.loader(),
             self._overlaps(),
             plan.shares,
-            self._same_engine,
+            self.same_engine,
             stages,
         )
         merger = Merger(
@@ -401,110 +400,7 @@ class TableMover:
         finally:
             merger.close()
 
-    def _adapt_or_stop_table(self, spark: SparkSession, problem: TableProblem) -> None:
-        """Follows columns from the position where they were added or widened; any other problem stops its table."""
-        if problem.exact and not self.follow(spark, problem.before, exact=True):
-            return  # the source has another log, which reports it at another position
-        found = [transfer for transfer in self.transfers if transfer.source.name == problem.table]
-        if not found:
-            return  # another problem has stopped it on the way
-        (transfer,), reason = found, problem.reason
-        try:
-            if problem.columns is not None:
-                self._adapt(transfer, self._adapter.adapted(transfer, problem))
-                return
-            if not problem.exact and self._is_widened(spark, transfer):
-                return
-        except Incompatible as error:
-            reason = f"{problem.reason}: {error}"
-        found = [each for each in self.transfers if each.source.name == problem.table]
-        if not found:
-            return
-        (transfer,) = found
-        self._stop_table(transfer, reason)
-
-    def _require_equal(self, transfer: Transfer, retyped: Retyped, catalog: TypeCatalog) -> None:
-        try:
-            with catalog.rewritten(transfer, retyped.columns, same_engine=self._same_engine) as lines:
-                unequal = self.target.unequal_rows(self.fence, transfer, lines)
-        except UnsupportedError as error:
-            raise Incompatible(str(error)) from None
-        if unequal:
-            raise Incompatible(f"{unequal:,} of its rows got other values with it")
-
-    @property
-    def _adapter(self) -> Adapter:
-        return Adapter(self.source, self.target, self.fence, self.endpoints, self._same_engine)
-
-    def _is_widened(self, spark: SparkSession, transfer: Transfer) -> bool:
-        """Whether the source's catalog says that columns hold more by now, and the target does so, too, from now on.
-
-        Incompatible if rows may have other values. The target may be widened earlier than the log says: no row changes.
-        """
-        name = transfer.source.name
-        catalog = self.source.type_catalog(self.request.task)
-        if catalog is None or name in self._proving:
-            return False
-        found = self._log.coverage([name])
-        retyped = found.retyped.get(name)
-        if retyped is None and name in found.reasons:
-            return False
-        try:
-            widened = self._adapter.by_catalog(transfer, retyped)
-        finally:
-            if self._log.coverage([name]).retyped.get(name) != retyped:
-                raise UnreachableError(f"{name} is being altered", "the mover looks at it again")
-        if widened is None and retyped is None:
-            return False
-        new = widened or transfer
-        if widened is not None and retyped is not None and retyped.rewritten:
-            new = self._proven(spark, transfer, widened, retyped, catalog)
-        if retyped is not None:
-            catalog.accept(name, retyped)
-            reach("types-accepted")
-        current = next(each for each in self.transfers if each.source.name == name)
-        self._adapt(current, new)
-        return True
-
-    def _proven(
-        self, spark: SparkSession, transfer: Transfer, widened: Transfer, retyped: Retyped, catalog: TypeCatalog
-    ) -> Transfer:
-        """The widened transfer, after the target has reached the change. Incompatible if the change gave rows other
-        values: nothing in the log shows that.
-        """
-        name = transfer.source.name
-        self._proving.add(name)
-        try:
-            self.transfers = [widened if each is transfer else each for each in self.transfers]
-            self.target.mark_altered(self.fence, [widened])
-            self.follow(spark, self._log.now())
-            current = next((each for each in self.transfers if each.source.name == name), None)
-            if current is None:
-                raise Incompatible("it was stopped")
-            self._require_equal(current, retyped, catalog)
-            return current
-        finally:
-            self._proving.discard(name)
-
-    def _adapt(self, transfer: Transfer, adapted: Transfer) -> None:
-        """Goes on with another transfer of a table. Others may go to the same target."""
-        beside = [t for t in self.transfers if t is not transfer and t.target.name == adapted.target.name]
-        new = {id(other): with_columns(other, {}, adapted.target) for other in beside} | {id(transfer): adapted}
-        self.transfers = [new.get(id(each), each) for each in self.transfers]
-        source = adapted.source
-        self.target.progress.plan_columns(self.fence, source.name, source.column_names, adapted.target.name)
-        if adapted.typed:
-            known = [column for column in source.columns if column.name in adapted.typed]
-            self.target.progress.plan_types(self.fence, source.name, known)
-        self.target.mark_altered(self.fence, [adapted])
-
-    def _takes_more_now(self, spark: SparkSession) -> bool:
-        """Whether a value did not fit because the source takes more by now; the target does so, too, from now on."""
-        with suppress(Incompatible):
-            return any(self._is_widened(spark, transfer) for transfer in tuple(self.transfers))
-        return False
-
-    def _stop_table(self, transfer: Transfer, reason: str) -> None:
+    def stop_table(self, transfer: Transfer, reason: str) -> None:
         self.target.progress.stop_table(self.fence, transfer.source.name, reason)
         self.transfers.remove(transfer)
         self.status.stopped(transfer.source.name, reason)
@@ -526,7 +422,7 @@ class TableMover:
         chunks = self.target.chunks.of(self.request.task, self._names)
         for table, reason in self.target.restored_tables(self.fence, self.transfers, chunks).items():
             (transfer,) = (each for each in self.transfers if each.source.name == table)
-            self._stop_table(transfer, f"{reason}: it was restored or created again without the progress of the task")
+            self.stop_table(transfer, f"{reason}: it was restored or created again without the progress of the task")
 
     def _overlaps(self) -> dict[TableName, SnapshotOverlap]:
         chunks = self.target.chunks.of(self.request.task, self._names)
@@ -545,7 +441,7 @@ class TableMover:
             if time.monotonic() - self._retention_read_at > _RETENTION_SECONDS:
                 self._read_retention()
             with suppress(TieoutError):  # the next batch reports what is wrong with the source
-                self.status.set_lag(self._log.lag(applied))
+                self.status.set_lag(self.log.lag(applied))
                 self._watch(applied)
                 self.show(self.status)
                 if self.changed():
@@ -560,9 +456,9 @@ class TableMover:
 
     def _watch(self, applied: Position) -> None:
         """TableProblemFound if a table has changed in a way that its log does not report."""
-        found = self._log.coverage(self._names)
+        found = self.log.coverage(self._names)
         for table, reason in found.reasons.items():
-            if not (table in found.retyped and table in self._proving):
+            if not (table in found.retyped and table in self._changed.proving):
                 raise TableProblemFound(TableProblem(table, f"{table}: {reason}", applied))
         self.status.remarks += [remark for remark in found.remarks if remark not in self.status.remarks]
 
