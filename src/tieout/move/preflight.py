@@ -25,7 +25,7 @@ from tieout.model.levels import (
     promise_of,
     weaker,
 )
-from tieout.model.moves import Delivery, Fence, Transfer, joining_task
+from tieout.model.moves import JOINING, Delivery, Fence, Transfer, joining_task
 from tieout.model.preflight import MoveForecast, MoveTableForecast, Preflight, Problem, Severity, TableState
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
@@ -72,7 +72,7 @@ class MovePreflight:
         """Returns the levels that the task is moved with. UnsupportedError lists all problems, as a preflight does.
         Errors of the request keep their own type.
         """
-        _refuse_strangers(*self.endpoints)
+        self._refuse_unfit()
         self._prove_feed()
         ways = self._ways(routes(*self.endpoints, self.request))
         levels = self._levels(ways)
@@ -83,6 +83,15 @@ class MovePreflight:
             words = [f"{_with_table(problem)}{f' ({problem.fix})' if problem.fix else ''}" for problem in found]
             raise UnsupportedError("; ".join(words), f"list them with: tieout preflight {self.request.task}")
         return levels
+
+    def _refuse_unfit(self) -> None:
+        """Raises for a task of which no table can be moved."""
+        if JOINING in self.request.task:
+            raise UsageError(
+                f"a task can't be named {self.request.task}: names with {JOINING} are those of tables that join a task",
+                "give it another name",
+            )
+        _refuse_strangers(*self.endpoints)
 
     def _prove_feed(self) -> None:
         """LogLostError if a feed lost what was read of it: nothing else has its tables, and they would seem dropped."""
@@ -124,7 +133,7 @@ class MovePreflight:
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
         """The routes of all entries that are right; a wrong entry does not hide problems of the others."""
         try:
-            _refuse_strangers(*self.endpoints)
+            self._refuse_unfit()
         except TieoutError as error:
             problems.append(as_problem(error, Severity.PREVENTS))
             return []

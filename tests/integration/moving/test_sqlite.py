@@ -21,7 +21,7 @@ from tests.servers.sqlite import SqliteDatabase
 from tests.variants import later
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint
-from tieout.errors import UnsupportedError
+from tieout.errors import UnsupportedError, UsageError
 from tieout.model.requests import MoveRequest, VerifyRequest
 from tieout.spark import executor_work
 from tieout.verification.plan_tables import plan_tables
@@ -237,6 +237,14 @@ def test_sqlite_is_moved_to_sqlite_alone(moving: Moving, pg_db: Any) -> None:
     for source, target in ((moving.source.url, pg_db.url), (pg_db.url, moving.target.url)):
         with pytest.raises(UnsupportedError, match="move sqlite to sqlite"):
             replace(moving, request=MoveRequest("strange", source, target)).run()
+
+
+def test_no_task_has_the_name_of_tables_that_join_another(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    joining = replace(moving, request=replace(moving.request, task="shop+joining"))
+    with pytest.raises(UsageError, match="give it another name"):
+        joining.run()
+    assert moving.target.rows("SELECT name FROM sqlite_master") == []
 
 
 def test_a_row_that_the_target_lacks_is_kept_with_its_key(moving: Moving) -> None:
