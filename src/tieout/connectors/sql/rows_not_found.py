@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tieout.connectors.protocols.move import STAGE_COLUMNS, StageTable
@@ -66,14 +66,12 @@ class RowsNotFound:
         )
 
     def _count(self, task: str, each: RowNotFound) -> None:
-        """Adds to the number of a table's rows whose keys are not stored."""
-        changed = self.session.execute(
-            f"UPDATE {self._table} SET row_count = row_count + %s, log_position = %s "
-            "WHERE task = %s AND target_table = %s AND kind IS NULL",
-            [each.rows, each.position, task, each.table],
-        )
-        if not changed:
-            self._insert(task, each)
+        """Adds to the number of a table's rows whose keys are not stored. Two lanes may each have begun to count."""
+        where, of_table = "WHERE task = %s AND target_table = %s AND kind IS NULL", [task, each.table]
+        known = self.session.rows(f"SELECT row_count FROM {self._table} {where}", of_table)
+        if known:
+            self.session.execute(f"DELETE FROM {self._table} {where}", of_table)
+        self._insert(task, replace(each, rows=each.rows + sum(int(rows) for (rows,) in known)))
 
     def stored(self, task: str) -> list[RowNotFound]:
         rows = self.session.rows(
