@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import closing
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -12,7 +13,7 @@ from tests.contract.reading import described, scan_of, texts
 from tieout.config.urls import parse_url
 from tieout.connectors.protocols.move import Destination
 from tieout.connectors.registry import open_endpoint, open_source, open_target
-from tieout.errors import EndpointError, FencedError
+from tieout.errors import EndpointError, FencedError, UnreachableError
 from tieout.model.keys import EVERYTHING
 from tieout.model.moves import Chunk, Held, Transfer, Version
 from tieout.model.positions import Position
@@ -170,6 +171,33 @@ def test_tables_that_join_others_of_the_same_target_are_handed_over(target, tran
         assert progress.stopped(fence.task) == {str(other): "a reason"}
         assert target.restored_tables(fence, [transfer], []) == {}
         joining = progress.take(joining.task, "a test")
+
+
+def test_a_hand_over_whose_answer_was_lost_is_done(target, fence, monkeypatch):
+    joining, commit = target.progress.take(f"{fence.task}+joining", "a test"), target.session.commit
+
+    def lost():
+        commit()
+        raise UnreachableError("the connection is lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(target.session, "commit", lost)
+        with pytest.raises(UnreachableError):
+            target.restarts.hand_over(fence, joining)
+    target.restarts.hand_over(fence, joining)
+    assert target.progress.read(joining.task) is None
+
+
+def test_a_view_of_somebody_else_over_ours_prevents_nothing(database, target, transfer, fence):
+    view = target.session.table(replace(transfer.target.name, schema=target.schema, name="tieout_table_versions"))
+    database.execute(f"CREATE VIEW report_{transfer.target.name.name} AS SELECT * FROM {view}")
+    for (task,) in target.session.rows(f"SELECT task FROM {target.progress.table('fence')}"):
+        if task != fence.task:
+            target.progress.forget(task)
+    target.drop_task(fence)
+    assert not target.is_prepared() or target.progress.read(fence.task) is None
+    target.prepare()
+    assert target.progress.read(fence.task) is None
 
 
 def test_a_table_that_is_copied_again_is_forgotten_until_it_joins(target, transfer, fence):

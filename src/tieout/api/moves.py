@@ -196,7 +196,9 @@ def drop_move(request: MoveRequest, meta: str = DEFAULT_URL) -> DroppedTask:
         target.prepare()
         fences = [take_task(target, name) for name in (request.task, joining_task(request.task))]
         for fence in reversed(fences):  # the tables that join go first: they are the task's until it is gone
-            target.drop_task(fence)
-            open_source(parse_url(request.source)).drop_task(fence.task)
+            with ExitStack() as left:
+                # Also if the target fails: the source keeps its log for the task.
+                left.callback(open_source(parse_url(request.source)).drop_task, fence.task)
+                target.drop_task(fence)
         store.moves.forget(request.task)
     return DroppedTask(request.task)

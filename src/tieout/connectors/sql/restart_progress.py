@@ -72,6 +72,8 @@ class RestartTable:
         stopped.
         """
         with self.progress.together(fence):
+            if self.progress.read(joining.task) is None:
+                return  # the answer to an earlier try was lost
             self.progress.check(joining)
             self._make_way(fence.task, joining.task)
             for table in ("chunks", "columns", "stopped", "tables", "last_rows", "versions", "not_found"):
