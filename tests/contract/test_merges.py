@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
+from threading import Event
 
 import pytest
 
@@ -151,6 +152,45 @@ def test_a_lane_that_is_still_merging_holds_no_progress_back(url, target, transf
     assert target.progress.read(fence.task).applied == NEXT
 
 
+def test_a_lane_that_commits_late_keeps_its_progress(url, target, transfer, fence, staged):
+    """Its answer was lost: a mover that goes on waits for the transaction before it looks where the lanes are."""
+    if target.writers == 1:
+        pytest.xfail("nobody else writes while a lane merges")
+    lane = Lane((str(transfer.target.name),))
+    merge = staged((1, 11, UPDATE, 0))
+    at_commit, goes_on = Event(), Event()
+    with closing(open_target(url)) as slow, ThreadPoolExecutor(2) as pool:
+        commit = slow.session.commit
+
+        def late():
+            at_commit.set()
+            assert goes_on.wait(20)
+            commit()
+
+        slow.session.commit = late
+        merged = pool.submit(slow.merge, fence, merge, with_progress=True, steps=[LaneStep(lane, 1, None, BEGAN)])
+        assert at_commit.wait(20)
+        kept = pool.submit(target.lanes.keep_ahead, fence)
+        assert not wait([kept], 1).done
+        goes_on.set()
+        merged.result(20)
+        assert [each.applied for each in kept.result(20)] == [NEXT]
+    assert [each.applied for each in target.lanes.ahead(fence.task)] == [NEXT]
+
+
+def test_lanes_that_are_where_the_task_is_are_forgotten(target, transfer, fence, staged):
+    lanes = [Lane((str(transfer.target.name),), share, 2) for share in range(2)]
+    merge = staged((1, 11, UPDATE, 0), (2, 22, UPDATE, 1), shares=2)
+    for lane in lanes:
+        target.merge(fence, merge, with_progress=False, steps=[LaneStep(lane, 1, None, BEGAN)])
+    target.record_lanes(fence, merge, [LaneStep(lanes[0], 1, None, BEGAN)])
+    assert [(each.lane.share, each.applied) for each in target.lanes.keep_ahead(fence)] == [(0, NEXT)]
+    target.record(fence, Merge((), BEGAN, NEXT), batch=1)
+    assert target.lanes.keep_ahead(fence) == []
+    assert target.session.rows(f"SELECT 1 FROM {target.progress.table('lanes')} WHERE task = %s", [fence.task]) == []
+    assert target.lanes.last_batch(fence.task) == 1
+
+
 def test_one_who_lost_the_task_merges_nothing(endpoint, target, transfer, fence, staged):
     merge = staged((1, 11, UPDATE, 0))
     target.progress.take(fence.task, "another")
@@ -199,5 +239,7 @@ def test_its_users_see_how_current_a_table_is(database, target, transfer, fence,
     assert shown() == ("following", "14", "t7", 0), "in another log, too"
     target.record(fence, Merge((), ELSEWHERE, FAR_ELSEWHERE, {}, None))
     assert shown() == ("following", "26", "t7", 1)
+    target.progress.mark_inexact(fence)
+    assert shown() == ("following", "26", "t7", 0), "changes were lost, or may have come twice"
     target.progress.stop_table(fence, transfer.source.name, "a test")
     assert shown() == ("stopped", None, "t7", 0)

@@ -107,7 +107,7 @@ def promise_of(
         return Promise(level, refused=f"the target does not support {delivery}: {_WITHOUT[target]}")
     if consistency not in consistencies_of(source, [target]):
         return Promise(level, refused=f"the target does not support consistency {consistency}: {_SPLIT[target]}")
-    return Promise(level, _killed(delivery, level), _SEEN[consistency] if is_transactional(target) else _IN_PARTS)
+    return Promise(level, _killed(delivery, level), _seen(delivery, consistency, target, level))
 
 
 _WITHOUT = {
@@ -125,6 +125,14 @@ def _level_of(delivery: Delivery, target: TargetLevel, *, keyed: bool) -> Target
     if delivery is Delivery.AT_LEAST_ONCE:
         return weaker(target, TargetLevel.UNIQUE_KEY if keyed else TargetLevel.PRIMITIVE)
     return weaker(target, TargetLevel.TRANSACTION if delivery is Delivery.EXACTLY_ONCE else TargetLevel.LOGICAL_CLOCK)
+
+
+def _seen(delivery: Delivery, consistency: Consistency, target: TargetLevel, level: TargetLevel) -> str:
+    if not is_transactional(target):
+        return _IN_PARTS
+    if delivery is Delivery.AT_MOST_ONCE:
+        return f"{_SEEN[consistency]}, without the changes that were lost"
+    return f"{_SEEN[consistency]}, except for duplicates" if level is TargetLevel.PRIMITIVE else _SEEN[consistency]
 
 
 def _killed(delivery: Delivery, level: TargetLevel) -> str:

@@ -92,9 +92,7 @@ class Follower:
         """Applies one batch up to there: an earlier mover may have applied it, or was about to, or some of its lanes
         have.
         """
-        # With the other deliveries, what was applied is known.
-        again = self.merger.delivery is Delivery.AT_LEAST_ONCE
-        self.merger.submit(self._staged_up_to(self.batches.start, upto), again=again)
+        self.merger.submit(self._staged_up_to(self.batches.start, upto))
         self.merger.wait()
 
     def catch_up(self, goal: Position, stop: Callable[[], None]) -> None:

@@ -23,6 +23,7 @@ from tieout.errors import (
 from tieout.failpoints import reach
 from tieout.model.levels import Levels
 from tieout.model.moves import Consistency, Delivery, joining_task
+from tieout.model.positions import Position
 from tieout.model.tables import TableName
 from tieout.move.plan import AWAY
 from tieout.move.preflight import MovePreflight
@@ -119,12 +120,20 @@ class Joining:
         while True:
             goal = main.reached()
             with _of_those_that_join():
-                if not joining.reached().reaches(goal):
+                here = joining.reached()
+                if not here.is_same_log(goal):
+                    joining.follow(spark, goal)  # the source has another log: up to the end of that one
+                elif not here.reaches(goal):
                     joining.follow(spark, joining.next_ends(goal))
                 highest, here = joining.highest_chunk(), joining.reached()
-            if here.is_same_place(goal) and (highest is None or here.reaches(highest)):
+            if self._are_together(here, goal) and (highest is None or here.reaches(highest)):
                 return
             self._others_catch_up(spark)
+
+    def _are_together(self, here: Position, goal: Position) -> bool:
+        """A lane that is ahead would skip what the tables that join have still to merge of its target."""
+        main = self.tables
+        return here.is_same_place(goal) and not main.retried(lambda: main.target.lanes.ahead(main.request.task))
 
     def _others_catch_up(self, spark: SparkSession) -> None:
         with suppress(AllStopped):  # then their log goes on for those that join

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tieout.connectors.protocols.move import StagedChanges
 from tieout.model.moves import Consistency, Lane, LaneProgress, Transfer
@@ -36,6 +37,11 @@ class LanePlan:
     lanes: tuple[Lane, ...] = ()
     shares: Mapping[TableName, int] = field(default_factory=dict)
     starts: Mapping[str, LaneStart] = field(default_factory=dict)
+
+    @cached_property
+    def divided(self) -> frozenset[str]:
+        """The target tables whose keys are divided into shares."""
+        return frozenset(table for lane in self.lanes if lane.share is not None for table in lane.tables)
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Condition, local
 
 import stamina
@@ -55,8 +56,10 @@ class Merger:
     """Merges for one task, whose fence this mover has. `submit` and `wait` belong to one thread.
 
     `target` is used by the merger alone until `close`; `open_target` opens one more for each connection of the lanes.
-    `keep_first` stores a batch before the target has it (at-most-once). `merged` gets each batch that all lanes have
-    merged, with the changes whose rows the target lacked; `woken` is called whenever something has happened.
+    `begun`: where a batch ends that an earlier mover may have merged, or a part of it, without recording that. `batch`:
+    the number of the last one. `keep_first` stores a batch before the target has it (at-most-once). `merged` gets each
+    batch that all lanes have merged, with the changes whose rows the target lacked; `woken` is called whenever
+    something has happened.
     """
 
     target: Target
@@ -66,6 +69,7 @@ class Merger:
     plan: LanePlan
     connections: int
     start: Position
+    begun: Position | None
     batch: int
     keep_first: Callable[[Position, Position], None]
     merged: Callable[[StagedLogBatch, list[RowNotFound]], None]
@@ -79,6 +83,7 @@ class Merger:
         self._changed = Condition()
         self._flying: list[_Batch] = []
         self._running = 0
+        self._closing = False
         self._last: dict[str, _Step] = {}
         self._starts: dict[str, LaneStart] = dict(self.plan.starts)
         self._own = local()
@@ -93,16 +98,14 @@ class Merger:
         """With other deliveries a batch may be applied again, or be lost, and that should be one batch."""
         return _IN_FLIGHT if self.plan.lanes and self.delivery is Delivery.EXACTLY_ONCE else 1
 
-    def submit(self, staged: StagedLogBatch, *, again: bool = False) -> None:
-        """Begins to merge a batch, once there is room for one more. Raises what went wrong with an earlier one.
-
-        `again`: an earlier mover may have merged it.
-        """
+    def submit(self, staged: StagedLogBatch) -> None:
+        """Begins to merge a batch, once there is room for one more. Raises what went wrong with an earlier one."""
         with self._changed:
             self._changed.wait_for(lambda: self.error or len(self._flying) < self.most_in_flight)
             self.raise_error()
             upto = staged.upto.with_commit_of(self._submitted)
             committed = staged.newest.at if staged.newest is not None else None
+            again = self.begun is not None and not self._submitted.reaches(self.begun)
             merge = Merge(staged.changes, self._submitted, upto, staged.versions, committed, again)
             self.batch += 1
             batch = _Batch(self.batch, staged, merge)
@@ -122,6 +125,7 @@ class Merger:
 
     def close(self) -> None:
         """Waits for what runs, begins nothing else, and closes the connections of the lanes. Never raises."""
+        self._closing = True
         with self._changed:
             self._changed.wait_for(lambda: not self._running and (self.error or not self._flying))
         for pool in (self._first, self._lanes):
@@ -157,6 +161,8 @@ class Merger:
         if not self._together:
             self.target.progress.plan_batch(self.fence, merge.after, merge.upto)
             reach("after-batch-planned")
+        # Once: several connections merge from the same stage, and a merge may be tried again.
+        merge = batch.merge = replace(merge, changes=[self.target.settle(changes) for changes in merge.changes])
         if not self.plan.lanes:
             tries = _TRIES if self.delivery is Delivery.AT_MOST_ONCE else 1
             batch.not_found += self._applied(tries, self.target, merge)
@@ -165,9 +171,7 @@ class Merger:
                 self._store(merge)
             self._end(batch)
             return
-        # Once, before several connections merge from the same stage.
-        settled = [self.target.settle(changes) for changes in merge.changes]
-        parts = [(lanes, own) for lanes, own in self.plan.steps(settled) if not self._is_merged(lanes, batch)]
+        parts = [(lanes, own) for lanes, own in self.plan.steps(merge.changes) if not self._is_merged(lanes, batch)]
         steps = [_Step(batch, lanes, own) for lanes, own in parts]
         with self._changed:
             batch.left = len(steps)
@@ -202,12 +206,16 @@ class Merger:
         assert self._lanes is not None
         merge, steps = step.batch.merge, [self._lane_step(lane, step.batch) for lane in step.lanes]
         part = replace(merge, changes=step.changes)
-        not_found = self._applied(_TRIES, self._own_target(), part, steps)
+        target = self._own_target()
+        not_found = self._applied(_TRIES, target, part, steps)
+        if not self._together:
+            # If another lane's rows are refused, those of this one are not to come again.
+            reach("lane-without-progress")
+            self._retrying(_TRIES)(self._gives_way, target.record_lanes, self.fence, part, steps)
         reach("after-lane")
         with self._changed:
-            if self._together:
-                for lane in step.lanes:
-                    self._starts[lane.name] = LaneStart(merge.upto, step.batch.number)
+            for lane in step.lanes:
+                self._starts[lane.name] = LaneStart(merge.upto, step.batch.number)
             step.done = True
             step.batch.not_found += not_found
             assert step.batch.left is not None
@@ -221,13 +229,18 @@ class Merger:
 
     def _applied(self, tries: int, target: Target, merge: Merge, steps: Sequence[LaneStep] = ()) -> list[RowNotFound]:
         """Merges. With at-most-once the batch would not be read again: without the changes that are refused, then."""
+        if merge.again and any(each.rows and not each.stage.transfer.key for each in merge.changes):
+            target.progress.mark_inexact(self.fence)
+        merged = partial(target.merge, with_progress=self._together, steps=steps)
         while True:
             try:
-                return _retried(tries, target, self.fence, merge, with_progress=self._together, steps=steps)
+                return self._retrying(tries)(self._gives_way, merged, self.fence, merge)
             except ChangesRefused as refused:
-                if self.delivery is not Delivery.AT_MOST_ONCE:
+                if self.delivery is not Delivery.AT_MOST_ONCE or refused.table is None:
                     raise
-                self._refused = self._refused or refused
+                # First, so that no mover follows the table without these changes.
+                target.progress.stop_table(self.fence, refused.table, str(refused))
+                self._refused = refused
                 merge = replace(
                     merge, changes=[each for each in merge.changes if each.stage.transfer.source.name != refused.table]
                 )
@@ -250,14 +263,12 @@ class Merger:
         while (done := self._first_done()) is not None:
             merge = done.merge
             # What a table's own lane has stored with its rows may be newer by now.
-            late = not self._together
-            divided = {table for lane in self.plan.lanes if lane.share is not None for table in lane.tables}
-            versions = {name: each for name, each in merge.versions.items() if late or str(name) in divided}
+            versions = {name: each for name, each in merge.versions.items() if str(name) in self.plan.divided}
             self._store(Merge((), merge.after, merge.upto, versions, merge.committed), batch=done.number)
             self._end(done)
 
     def _store(self, merge: Merge, *, batch: int | None = None) -> None:
-        _retrying(_TRIES)(BusyError, self.target.record, self.fence, merge, batch=batch)
+        self._retrying(_TRIES)(self._gives_way, self.target.record, self.fence, merge, batch=batch)
 
     def _first_done(self) -> _Batch | None:
         with self._changed:
@@ -274,15 +285,14 @@ class Merger:
         if self._refused is not None:
             raise self._refused
 
+    @staticmethod
+    def _retrying(tries: int) -> stamina.RetryingCaller:
+        return stamina.RetryingCaller(attempts=tries, timeout=None, wait_max=5.0)
 
-def _retried(
-    tries: int, target: Target, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()
-) -> list[RowNotFound]:
-    """Tries again what gave way to another transaction. Without lanes only at-most-once does, which would not read the
-    batch again and so lose what was rolled back; others start again where the target is.
-    """
-    return _retrying(tries)(BusyError, target.merge, fence, merge, with_progress=with_progress, steps=steps)
+    def _gives_way(self, error: Exception) -> bool:
+        """Whether to try again what gave way to another transaction. A mover that ends does not wait for locks, except
+        with at-most-once: the batch is not read again, so what was rolled back would be lost.
 
-
-def _retrying(tries: int) -> stamina.RetryingCaller:
-    return stamina.RetryingCaller(attempts=tries, timeout=None, wait_max=5.0)
+        Without lanes only at-most-once tries again here: others start again where the target is.
+        """
+        return isinstance(error, BusyError) and (not self._closing or self.delivery is Delivery.AT_MOST_ONCE)

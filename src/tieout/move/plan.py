@@ -71,9 +71,11 @@ class Planner:
         found = [route for route, _ in pairs]
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
         self.creator.create_missing(found, {table.name: table for _, table in pairs}, self.session)
+        unknown = progress.without_target(task)
         for route, table in pairs:
-            if str(table.name) not in planned:
-                progress.plan_columns(self.fence, table.name, table.column_names, route.target)
+            name = str(table.name)
+            if name not in planned or name in unknown:
+                progress.plan_columns(self.fence, table.name, planned.get(name, table.column_names), route.target)
         return self._fitted(pairs)
 
     def _refuse_alike(self, routed: Sequence[Route], planned: Collection[str]) -> None:

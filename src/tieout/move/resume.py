@@ -70,10 +70,7 @@ class Resume:
         """Finds the positions of lanes that are ahead in the log that the source has now. LogLostError if they are not
         proven to be in it.
         """
-        ahead = self.target.lanes.ahead(self.task)
-        if ahead:
-            self.target.lanes.keep(self.fence, ahead)
-        for each in ahead:
+        for each in self.target.lanes.keep_ahead(self.fence):
             now = self._log.resume(each.applied)
             if now != each.applied:
                 self.target.lanes.rebase(self.fence, each.lane, now)
@@ -94,8 +91,9 @@ class Resume:
                 "run the task with at-least-once, or drop it and start over",
             )
         self.status.remarks.append(f"changes from {start} to {upto} may be lost: at-most-once")
+        self.target.progress.mark_inexact(self.fence)
         self.target.record(self.fence, Merge((), start, upto))
-        self.target.lanes.keep(self.fence, self.target.lanes.ahead(self.task))
+        self.target.lanes.keep_ahead(self.fence)
         return upto
 
     def keep_batch(self, after: Position, upto: Position) -> None:

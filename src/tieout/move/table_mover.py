@@ -18,7 +18,7 @@ from tieout.failpoints import reach
 from tieout.meta.positions import Moves
 from tieout.model.levels import Levels, is_transactional
 from tieout.model.move_status import RowNotFound
-from tieout.model.moves import Chunk, Consistency, Fence, Transfer
+from tieout.model.moves import Chunk, Consistency, Delivery, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
@@ -291,23 +291,40 @@ class TableMover:
         retry = Retry(self.target, self.status, self.control, self.show)
         while True:
             try:
-                start, batch_end = self._start()
+                self._leave_out_stopped()
+                start, begun = self._start()
                 self._watch_targets()
                 retry.reached(start)
                 if goal is not None and not start.is_same_log(goal):
                     if exact:
                         return False
                     goal = self.log.now()
-                # Up to an exact position, a batch is applied in part: the rest of it is another batch.
-                problem = self._followed(spark, start, None if exact else batch_end, goal)
+                problem = self._followed(spark, start, begun, goal, exact=exact)
                 if problem is None:
                     return True
                 self._changed.adapt_or_stop(spark, problem)
             except TieoutError as error:
-                if isinstance(error, WriteError) and self._changed.take_more_now(spark):
-                    continue
-                if not self._stops_refused(error):
-                    retry.wait(error)
+                try:
+                    is_overcome = self._overcomes(spark, error)
+                except TieoutError as another:
+                    retry.wait(another)
+                else:
+                    if not is_overcome:
+                        retry.wait(error)
+
+    def _leave_out_stopped(self) -> None:
+        """Leaves out tables that a merger has stopped: it merged a batch without their changes (at-most-once)."""
+        stopped = self.target.progress.stopped(self.request.task)
+        for transfer in [each for each in self.transfers if str(each.source.name) in stopped]:
+            self.stop_table(transfer, stopped[str(transfer.source.name)])
+
+    def _overcomes(self, spark: SparkSession, error: TieoutError) -> bool:
+        """Whether the target takes more by now, or the table is stopped whose changes it refuses."""
+        # With at-most-once, changes that were refused are lost already, whatever the target takes by now.
+        is_lost = self.levels.delivery is Delivery.AT_MOST_ONCE and isinstance(error, ChangesRefused)
+        if isinstance(error, WriteError) and not is_lost and self._changed.take_more_now(spark):
+            return True
+        return self._stops_refused(error)
 
     def _stops_refused(self, error: TieoutError) -> bool:
         """Stops the table whose changes the target refuses: nothing of them is applied. False if it is none of ours."""
@@ -319,21 +336,23 @@ class TableMover:
         return bool(found)
 
     def _followed(
-        self, spark: SparkSession, start: Position, batch_end: Position | None, goal: Position | None
+        self, spark: SparkSession, start: Position, begun: Position | None, goal: Position | None, *, exact: bool
     ) -> TableProblem | None:
-        """Returns the problem of a table that kept it from the goal, if any. `batch_end`: of a batch to apply again."""
+        """Returns the problem of a table that kept it from the goal, if any. `begun`: as in Merger."""
         stages = self.target.make_stages(self.fence, self.transfers)
         try:
             self._watch(start)
-            start = self._level_lanes(spark, start, stages)
-            batch = self.target.lanes.join(self.fence)
+            start = self._level_lanes(spark, start, stages, begun)
+            batch = self.target.lanes.last_batch(self.request.task)
             plan = self._lane_plan()
-            if batch_end is not None and not start.reaches(batch_end):
-                with self._following(spark, start, stages, plan, batch) as follower:
-                    follower.replay(batch_end)
+            # Up to an exact position, a batch is applied in part: the rest of it is another batch.
+            if not exact and begun is not None and not start.reaches(begun):
+                with self._following(spark, start, stages, plan, begun, batch) as follower:
+                    follower.replay(begun)
                 start = follower.merger.applied
-                batch = self.target.lanes.join(self.fence)
-            with self._following(spark, start, stages, plan, batch) as follower:
+                self.target.lanes.keep_ahead(self.fence)
+                batch = self.target.lanes.last_batch(self.request.task)
+            with self._following(spark, start, stages, plan, begun, batch) as follower:
                 if goal is None:
                     follower.run(self._check_between_batches)
                 else:
@@ -350,24 +369,31 @@ class TableMover:
     def _connections(self, wanted: int) -> int:
         return wanted if self.target.writers is None else min(wanted, self.target.writers)
 
-    def _level_lanes(self, spark: SparkSession, start: Position, stages: dict[TableName, StageTable]) -> Position:
+    def _level_lanes(
+        self, spark: SparkSession, start: Position, stages: dict[TableName, StageTable], begun: Position | None
+    ) -> Position:
         """Takes lanes that an earlier mover left behind to where the others are. Returns that position.
 
         They merge what the lanes ahead have merged, in the same steps, and those merge nothing twice.
         """
-        while ahead := self.target.lanes.ahead(self.request.task):
-            # Those that it has taken there meanwhile begin as those do that were there.
-            self.target.lanes.keep(self.fence, ahead)
+        # Those that it has taken there meanwhile begin as those do that were there.
+        while ahead := self.target.lanes.keep_ahead(self.fence):
             nearest = min(ahead, key=lambda each: each.batch)
             plan = LanePlan.as_stored(self.transfers, ahead)
-            with self._following(spark, start, stages, plan, nearest.batch - 1) as follower:
+            with self._following(spark, start, stages, plan, begun, nearest.batch - 1) as follower:
                 follower.replay(nearest.applied)
             start = follower.merger.applied
         return start
 
     @contextmanager
     def _following(
-        self, spark: SparkSession, start: Position, stages: dict[TableName, StageTable], plan: LanePlan, batch: int
+        self,
+        spark: SparkSession,
+        start: Position,
+        stages: dict[TableName, StageTable],
+        plan: LanePlan,
+        begun: Position | None,
+        batch: int,
     ) -> Iterator[Follower]:
         """A follower for the block, which has ended all of its merges when the block ends. `batch`: the last one."""
         options = self.request.options
@@ -391,6 +417,7 @@ class TableMover:
             plan,
             self._connections(options.merge_connections),
             start,
+            begun,
             batch,
             self._resume.keep_batch,
             self._applied,

@@ -17,7 +17,7 @@ from tieout.connectors.sql.target import SqlTarget
 from tieout.errors import UnsupportedError, UsageError
 from tieout.meta import Wanted
 from tieout.model.documents import move_status_document
-from tieout.model.moves import Delivery
+from tieout.model.moves import Consistency, Delivery
 from tieout.model.requests import MoveOptions, MoveRequest, TableRequest
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Task:
     spark: SparkSession
     directory: Path
     delivery: Delivery = Delivery.EXACTLY_ONCE
+    consistency: Consistency = Consistency.TRANSACTION
 
     @property
     def request(self) -> MoveRequest:
@@ -47,6 +48,7 @@ class Task:
             self.target.url(DATABASE),
             tables=(TableRequest("keyed"), TableRequest("bare")),
             delivery=self.delivery,
+            consistency=self.consistency,
             options=MoveOptions(),
         )
 

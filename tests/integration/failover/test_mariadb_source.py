@@ -12,10 +12,10 @@ import pytest
 
 from tests.integration.failover import own_servers as own
 from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
-from tests.integration.failover.tasks import DATABASE, Task, begin_a_batch
+from tests.integration.failover.tasks import DATABASE, Task, begin_a_batch, following
 from tests.servers.mariadb import MariaDB
 from tests.variants import later
-from tieout.model.moves import Delivery
+from tieout.model.moves import Consistency, Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +56,26 @@ def test_a_promoted_replica(task: Task, primary: MariaDB) -> None:
         # Once more, from the position that was taken over.
         replica.execute(None, "FLUSH BINARY LOGS")
         other.write(range(50, 60))
+        goes_on(other)
+
+
+def test_a_promoted_replica_without_the_log_of_a_quiet_table(task: Task, primary: MariaDB) -> None:
+    """Its lane was where the task is, long ago: nobody has to find that place again."""
+    task = replace(task, consistency=Consistency.TABLE)
+    with own.mariadb_replica(primary) as replica:
+        with following(task):
+            task.write(range(10, 20))
+            own.until(task.is_equal)
+            own.wait_for_replica(primary, replica)
+            replica.execute(None, "FLUSH BINARY LOGS")
+            primary.execute(DATABASE, "INSERT INTO bare VALUES (20, 20)")
+            own.until(task.is_equal)
+        own.wait_for_replica(primary, replica)
+        ((last, *_),) = replica.rows(None, "SHOW MASTER STATUS")
+        replica.execute(None, f"PURGE BINARY LOGS TO '{last}'")
+        own.promote_mariadb(replica)
+        other = task.reading_from(replica)
+        other.write(range(30, 40))
         goes_on(other)
 
 

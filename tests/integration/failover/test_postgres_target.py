@@ -14,7 +14,8 @@ from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
 from tests.integration.failover.lost_answers import cut_while_committing
 from tests.integration.failover.tasks import DATABASE, Task, following
 from tests.servers.postgres import Postgres
-from tieout.model.moves import Delivery
+from tests.servers.proxy import Proxy
+from tieout.model.moves import Consistency, Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,3 +144,39 @@ def test_an_answer_that_is_lost(task: Task, target: Postgres) -> None:
         cut.now(lambda: count() == 1, lambda: count() == 2)
         target.execute(None, "ALTER SYSTEM RESET synchronous_standby_names")
         target.execute(None, "SELECT pg_reload_conf()")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("consistency", [Consistency.TRANSACTION, Consistency.TABLE])
+def test_a_lane_that_commits_after_its_answer_was_lost(task: Task, target: Postgres, consistency: Consistency) -> None:
+    """The mover is back before the server commits: it waits for the lane, and merges nothing of it again."""
+    proxy = Proxy(target.host, target.port)
+    far = replace(task, target=replace(target, port=proxy.port), consistency=consistency)
+    committing = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND query = 'COMMIT'"
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%tieout_fence%'"
+    try:
+        with following(far):
+            task.write([10])
+            own.until(task.is_equal)
+            target.execute(DATABASE, HANGING)
+            with target.connect(DATABASE) as connection, connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_lock(4711)")
+                task.write([11])
+                own.until(lambda: target.rows(DATABASE, committing))
+                proxy.cut()
+                own.until(lambda: target.rows(DATABASE, waiting))
+                cursor.execute("SELECT pg_advisory_unlock(4711)")
+            own.until(lambda: len(task.arrived()[0]) == 12 and len(task.arrived()[1]) >= 12)
+        target.execute(DATABASE, "DROP TRIGGER hangs ON public.bare")
+        goes_on(task)
+    finally:
+        proxy.close()
+
+
+HANGING = """
+CREATE FUNCTION hangs() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER hangs AFTER INSERT ON public.bare DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION hangs();
+ALTER TABLE public.bare ENABLE ALWAYS TRIGGER hangs"""
+"""Lets a transaction that wrote to `bare` wait when it commits."""

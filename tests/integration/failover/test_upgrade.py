@@ -55,6 +55,10 @@ def test_it_is_upgraded_where_the_log_proves_it(task: Task) -> None:
     ((applied,),) = task.target.rows(DATABASE, "SELECT applied FROM _tieout.tieout_progress")
     assert "#" in applied
     goes_on(task)
+    names = task.target.rows(
+        DATABASE, "SELECT source_table, target_table FROM _tieout.tieout_table_versions ORDER BY source_table"
+    )
+    assert names == [("shop.bare", "public.bare"), ("shop.keyed", "public.keyed")]
 
 
 def test_an_upgrade_that_was_interrupted_goes_on(task: Task) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -46,3 +46,62 @@ def test_a_rule_that_only_the_target_has(moving: Moving, delivery: Delivery, con
     moving.source.execute("INSERT INTO other VALUES (4, 4)")
     asked.run()
     assert asked.rows("other")[0] == asked.rows("other")[1]
+
+
+@pytest.mark.parametrize("consistency", [Consistency.TRANSACTION, Consistency.TABLE])
+def test_two_tables_at_once(moving: Moving, consistency: Consistency) -> None:
+    """With at-most-once, the changes of both are lost: neither is followed without them."""
+    names = ("one", "two", "other")
+    for table in names:
+        moving.source.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, n INT NOT NULL)")
+        rule = "" if table == "other" else ", CHECK (n < 100)"
+        moving.target.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, n INT NOT NULL{rule})")
+        moving.source.execute(f"INSERT INTO {table} VALUES (1, 1)")
+    asked = moving.asking(*names, delivery=Delivery.AT_MOST_ONCE)
+    asked = replace(asked, request=replace(asked.request, consistency=consistency))
+    asked.run()
+    for table in names:
+        moving.source.execute(f"UPDATE {table} SET n = 500 WHERE id = 1")
+    status = asked.run()
+    assert [bool(table["stopped"]) for table in by_name(status)] == [True, False, True]
+    assert asked.rows("other")[0] == asked.rows("other")[1]
+
+
+def by_name(status: dict[str, Any]) -> list[dict[str, Any]]:
+    return sorted(status["tables"], key=lambda table: str(table["source"]))
+
+
+@pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+def test_at_most_once_follows_no_wider_column_when_its_changes_are_lost(moving: Moving) -> None:
+    for table in ("strict", "other"):
+        moving.source.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, n INT NOT NULL)")
+        moving.source.execute(f"INSERT INTO {table} VALUES (1, 1)")
+    asked = moving.asking("strict", "other", delivery=Delivery.AT_MOST_ONCE)
+    asked.run()
+    moving.source.execute("ALTER TABLE strict ALTER n DROP NOT NULL")
+    moving.source.execute("INSERT INTO strict VALUES (2, NULL)")
+    moving.source.execute("INSERT INTO other VALUES (2, 2)")
+    status = asked.run()
+    stopped = [bool(table["stopped"]) for table in by_name(status)]
+    assert stopped == [False, True] or asked.rows("strict")[0] == asked.rows("strict")[1]
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres"], indirect=True)
+@pytest.mark.parametrize("consistency", [Consistency.TABLE, later(Consistency.TRANSACTION)])
+def test_no_rows_without_a_key_are_doubled_by_what_is_refused_elsewhere(
+    moving: Moving, consistency: Consistency
+) -> None:
+    """With at-least-once: nobody was killed."""
+    for database, rule in ((moving.source, ""), (moving.target, ", CHECK (n < 100)")):
+        database.execute(f"CREATE TABLE strict (id INT PRIMARY KEY, n INT NOT NULL{rule})")
+        database.execute("CREATE TABLE bare (n INT NOT NULL)")
+    moving.source.execute("INSERT INTO strict VALUES (1, 1)")
+    moving.source.execute("INSERT INTO bare VALUES (1)")
+    asked = moving.asking("strict", "bare", delivery=Delivery.AT_LEAST_ONCE)
+    asked = replace(asked, request=replace(asked.request, consistency=consistency))
+    asked.run()
+    moving.source.execute("INSERT INTO bare VALUES (2)")
+    moving.source.execute("UPDATE strict SET n = 500")
+    status = asked.run()
+    assert [bool(table["stopped"]) for table in by_name(status)] == [False, True]
+    assert sorted(asked.rows("bare")[1]) == [(1,), (2,)]

@@ -11,7 +11,9 @@ from tests.integration.moving.pairs import ACROSS, Moving
 from tests.variants import later
 from tieout import api
 from tieout.connectors.sql import rows_not_found
-from tieout.model.moves import Consistency
+from tieout.connectors.sql.target import SqlTarget
+from tieout.errors import UnsupportedError
+from tieout.model.moves import Consistency, Delivery
 
 WAYS = pytest.mark.parametrize("moving", [ACROSS[0], *(later(way) for way in ACROSS[1:])], indirect=True)
 
@@ -90,3 +92,23 @@ def test_a_row_without_a_key_is_counted(moving: Moving) -> None:
     expected = {("t", "delete", (), 2)}
     assert found(asked.run()) == expected
     assert found(asked.run()) == expected
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres"], indirect=True)
+def test_what_another_delivery_may_have_applied_was_there(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of at-least-once whose position was not stored is applied again, by whichever delivery comes next."""
+    asked = begun(moving, 3)
+    asked = replace(asked, request=replace(asked.request, delivery=Delivery.AT_LEAST_ONCE))
+    asked.run()
+    moving.source.execute("DELETE FROM t WHERE a = 1")
+    with monkeypatch.context() as patched:
+        patched.setattr(SqlTarget, "record", _fails)
+        with pytest.raises(UnsupportedError, match="not stored"):
+            asked.run()
+    exactly = replace(asked, request=replace(asked.request, delivery=Delivery.EXACTLY_ONCE))
+    assert found(exactly.run()) == set()
+    assert exactly.rows("t")[0] == exactly.rows("t")[1]
+
+
+def _fails(*arguments: object, **more: object) -> None:
+    raise UnsupportedError("not stored")

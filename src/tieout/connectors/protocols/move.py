@@ -379,7 +379,7 @@ class Target(Protocol):
     def settle(self, changes: StagedChanges) -> StagedChanges:
         """Leaves one row of each key in a stage, the last one, and returns the changes that are left.
 
-        Does nothing if no key is staged twice. Call it before several lanes merge from the stage.
+        Does nothing if no key is staged twice. Call it once for each stage, before the first merge from it.
         """
 
     def merge_beside_others(self) -> None:
@@ -388,7 +388,7 @@ class Target(Protocol):
     def merge(
         self, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()
     ) -> list[RowNotFound]:
-        """Applies the staged changes in one transaction, together with the progress if `with_progress`.
+        """Applies staged changes, after `settle`, in one transaction; together with the progress if `with_progress`.
 
         With `steps`, only those lanes: of one that is a share, only its rows. Other lanes may merge at the same time.
         Returns the changes whose rows the target did not have, and stores them. UnreachableError, and nothing is
@@ -397,6 +397,9 @@ class Target(Protocol):
 
     def record(self, fence: Fence, merge: Merge, *, batch: int | None = None) -> None:
         """Records the progress of a merge on its own. `batch`: its number, if lanes have merged it."""
+
+    def record_lanes(self, fence: Fence, merge: Merge, steps: Sequence[LaneStep]) -> None:
+        """Records the progress of lanes on its own."""
 
     def rows_not_found(self, task: str) -> list[RowNotFound]:
         """Returns what all merges of the task have stored about rows that they did not find."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -84,25 +83,24 @@ class LaneTable:
             each for each in found if low is None or not (low.is_same_log(each.applied) and low.reaches(each.applied))
         ]
 
-    def keep(self, fence: Fence, ahead: Sequence[LaneProgress]) -> None:
-        """Forgets all lanes but these."""
-        names = {each.lane.name for each in ahead}
+    def keep_ahead(self, fence: Fence) -> list[LaneProgress]:
+        """Forgets the lanes that are where the task is, and returns the others.
+
+        The lock waits for merges whose answers were lost: they may still be committed.
+        """
         with self.progress.together(fence):
-            rows = self._session.rows(f"SELECT lane FROM {self._table} WHERE task = %s", [fence.task])
-            for (name,) in rows:
+            found = self.ahead(fence.task)
+            names = {each.lane.name for each in found}
+            for (name,) in self._session.rows(f"SELECT lane FROM {self._table} WHERE task = %s", [fence.task]):
                 if name not in names:
                     self._session.execute(
                         f"DELETE FROM {self._table} WHERE task = %s AND lane = %s", [fence.task, name]
                     )
+        return found
 
-    def join(self, fence: Fence) -> int:
-        """Forgets all lanes: they are where the task is. Returns the number of the last batch that lanes merged."""
-        if self._session.rows(f"SELECT 1 FROM {self._table} WHERE task = %s LIMIT 1", [fence.task]):
-            with self.progress.together(fence):
-                self._session.execute(f"DELETE FROM {self._table} WHERE task = %s", [fence.task])
-        ((batch,),) = self._session.rows(
-            f"SELECT batch FROM {self.progress.table('progress')} WHERE task = %s", [fence.task]
-        )
+    def last_batch(self, task: str) -> int:
+        """The number of the last batch that all lanes have merged."""
+        ((batch,),) = self._session.rows(f"SELECT batch FROM {self.progress.table('progress')} WHERE task = %s", [task])
         return int(batch)
 
     def rebase(self, fence: Fence, lane: Lane, now: Position) -> None:

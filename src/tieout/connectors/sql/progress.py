@@ -205,6 +205,13 @@ class ProgressTables:
         with self.together(fence):
             self._move(fence.task, after, "batch_end = %s", [self._end_beyond(fence.task, end) or end.text])
 
+    def mark_inexact(self, fence: Fence) -> None:
+        """Records that changes of the task were lost, or may have been applied twice: from now on, nobody knows whether
+        its tables show a state that the source had.
+        """
+        with self.together(fence):
+            self.session.execute(f"UPDATE {self.table('progress')} SET inexact = 1 WHERE task = %s", [fence.task])
+
     def _end_beyond(self, task: str, position: Position) -> str | None:
         """Where a batch ends that was begun, if that is not reached at this position: some of its rows may be there."""
         rows = self.session.rows(f"SELECT batch_end FROM {self.table('progress')} WHERE task = %s", [task])
@@ -350,6 +357,13 @@ class ProgressTables:
         rows = self.session.rows(f"SELECT source_table, planned FROM {self.table('columns')} WHERE task = %s", [task])
         return {str(name): tuple(json.loads(columns)) for name, columns in rows}
 
+    def without_target(self, task: str) -> set[str]:
+        """The source tables of which nobody has stored where they go: movers of an earlier version planned them."""
+        rows = self.session.rows(
+            f"SELECT source_table FROM {self.table('columns')} WHERE task = %s AND target_table IS NULL", [task]
+        )
+        return {str(name) for (name,) in rows}
+
     def tables_into(self, target: TableName) -> set[tuple[str, str]]:
         """The tasks and source tables whose rows go to a table of the target, or once went there."""
         rows = self.session.rows(
@@ -371,15 +385,17 @@ class ProgressTables:
         return {str(name): str(reason) for name, reason in rows}
 
     def forget(self, task: str) -> bool:
-        """Removes the task. Returns True if it was the last one, and then the tables are gone, too."""
+        """Removes the task. Returns True if it was the last one, and then the tables are gone, too, unless a view of
+        somebody else reads ours.
+        """
         for table in PROGRESS:
             self.session.execute(f"DELETE FROM {self.table(table)} WHERE task = %s", [task])
         ((others,),) = self.session.rows(f"SELECT COUNT(*) FROM {self.table('fence')}")
-        if not others:
-            drop_view(self.session, self.schema)
-            for table in (*PROGRESS, VERSION):
-                self.session.execute(f"DROP TABLE {self.table(table)}")
-        return not others
+        if others or not drop_view(self.session, self.schema):
+            return False
+        for table in (*PROGRESS, VERSION):
+            self.session.execute(f"DROP TABLE {self.table(table)}")
+        return True
 
 
 def moved_on(task: str, after: Position) -> UnreachableError:

@@ -20,6 +20,7 @@ _ADDED = {
         "shown": "{long_text}",
         "committed": "BIGINT",
         "batch": "BIGINT NOT NULL DEFAULT 0",
+        "inexact": "INT NOT NULL DEFAULT 0",
     },
     "columns": {"target_table": "{long_text}", "follows": "INT NOT NULL DEFAULT 0", "types": "{long_text}"},
 }
@@ -41,7 +42,8 @@ def create_tables(progress: ProgressTables, text: str, long_text: str, there: Co
         (
             "progress",
             f"{name}, heard BIGINT NOT NULL, began {long_text}, applied {long_text}, batch_end {long_text}, "
-            f"shown {long_text}, committed BIGINT, batch BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (task)",
+            f"shown {long_text}, committed BIGINT, batch BIGINT NOT NULL DEFAULT 0, "
+            "inexact INT NOT NULL DEFAULT 0, PRIMARY KEY (task)",
         ),
         ("restarts", f"{name}, source_table {text} NOT NULL, PRIMARY KEY (task, source_table)"),
         (

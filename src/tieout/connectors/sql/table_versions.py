@@ -29,8 +29,15 @@ def create_view(session: SqlSession, schema: str, instant: Callable[[str], str],
             session.execute(grants.format(view=view))
 
 
-def drop_view(session: SqlSession, schema: str) -> None:
-    session.execute(f"DROP VIEW IF EXISTS {session.table(TableName(schema, TABLE_VERSIONS))}")
+def drop_view(session: SqlSession, schema: str) -> bool:
+    """Returns whether the view is gone. PostgreSQL keeps it while a view of somebody else reads it."""
+    try:
+        session.execute(f"DROP VIEW IF EXISTS {session.table(TableName(schema, TABLE_VERSIONS))}")
+    except EndpointError as error:
+        if error.transient:
+            raise
+        return False
+    return True
 
 
 def _exists(session: SqlSession, view: str) -> bool:
@@ -70,8 +77,8 @@ def _query(session: SqlSession, schema: str, instant: Callable[[str], str]) -> s
         "WHEN c.follows = 1 THEN 'following' ELSE 'copying' END AS state, "
         f"{at('shown')} AS log_position, {instant(at('committed'))} AS as_of, "
         f"v.transaction_id AS changed_by, {instant('v.committed')} AS changed_at, "
-        f"CASE WHEN {follows} AND p.batch_end IS NULL AND NOT EXISTS ({behind}) AND NOT EXISTS ({ahead}) "
-        "THEN 1 ELSE 0 END AS consistent "
+        f"CASE WHEN {follows} AND p.inexact = 0 AND p.batch_end IS NULL "
+        f"AND NOT EXISTS ({behind}) AND NOT EXISTS ({ahead}) THEN 1 ELSE 0 END AS consistent "
         f"FROM {table('columns')} c JOIN {table('progress')} p ON p.task = c.task "
         f"LEFT JOIN {table('stopped')} s ON s.task = c.task AND s.source_table = c.source_table "
         f"LEFT JOIN {table('lanes')} l ON l.task = c.task AND l.lane = c.target_table "

@@ -125,14 +125,13 @@ class SqlTarget(ABC):
         self, fence: Fence, merge: Merge, *, with_progress: bool, steps: Sequence[LaneStep] = ()
     ) -> list[RowNotFound]:
         share = steps[0].lane.share if len(steps) == 1 else None
-        settled = [self.settle(changes) for changes in merge.changes]
         with self.progress.together(fence, self.shared_lock if steps else "FOR UPDATE"):
-            for changes in settled:
+            for changes in merge.changes:
                 self._require_staged(changes, share)
-            found = [row for changes in settled for row in self._applied(changes, share, merge)]
+            found = [row for changes in merge.changes for row in self._applied(changes, share, merge)]
             self._not_found.keep(fence.task, found)
             if self._last_rows:
-                for changes in (each for each in settled if each.of(share).rows or each.emptied):
+                for changes in (each for each in merge.changes if each.of(share).rows or each.emptied):
                     self._last_rows.keep(fence.task, changes, STAYS, of_share(share))
             # Last, because the mover's heartbeat writes to the same row of the progress.
             self._move_on(fence.task, merge, steps, with_progress=with_progress)
@@ -260,6 +259,11 @@ class SqlTarget(ABC):
         # Lanes that merge later batches hold the fence: nobody else writes this row but the mover's heartbeat.
         with self.progress.together(fence, "FOR UPDATE" if batch is None else self.shared_lock):
             self.progress.advance(fence.task, merge, batch=batch)
+
+    def record_lanes(self, fence: Fence, merge: Merge, steps: Sequence[LaneStep]) -> None:
+        with self.progress.together(fence, self.shared_lock):
+            for step in steps:
+                self.lanes.advance(fence.task, merge, step)
 
     def _applied(self, changes: StagedChanges, share: int | None, merge: Merge) -> list[RowNotFound]:
         try:

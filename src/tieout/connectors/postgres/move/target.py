@@ -80,13 +80,15 @@ WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped"""
 _INDEXES = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = %s::regclass"""
 # Those of its partitions, too. A column is NULL where an index has an expression.
+# An exclusion constraint joins rows of different keys even if it has the key: it need not compare for equality.
 _UNIQUE = """
-SELECT c.relname, array_agg(a.attname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+SELECT c.relname, CASE WHEN i.indisexclusion THEN '{}' ELSE array_agg(a.attname) END
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k(attnum, place)
 LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 WHERE (i.indisunique OR i.indisexclusion) AND k.place <= i.indnkeyatts
   AND i.indrelid IN (SELECT %s::regclass UNION SELECT relid FROM pg_partition_tree(%s::regclass))
-GROUP BY c.relname, i.indexrelid"""
+GROUP BY c.relname, i.indexrelid, i.indisexclusion"""
 _CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass"
 # Whatever is a relation: indexes, tables and sequences share their names.
 _ELSEWHERE = """
