@@ -358,7 +358,7 @@ class ProgressTables:
         return {str(name): tuple(json.loads(columns)) for name, columns in rows}
 
     def without_target(self, task: str) -> set[str]:
-        """The source tables of which nobody has stored where they go: movers of an earlier version planned them."""
+        """The source tables whose targets are not stored: movers of an earlier version planned them."""
         rows = self.session.rows(
             f"SELECT source_table FROM {self.table('columns')} WHERE task = %s AND target_table IS NULL", [task]
         )
