@@ -60,7 +60,7 @@ test-faults: setup-dev java servers $(VENV)/spark.jsa ## movers killed at every 
 test-kills: setup-dev java servers $(VENV)/spark.jsa ## movers killed at random, KILLS=... of them; MINUTES=..., SEED=... (goes on where it was)
 	$(BIN)/python -m tests.faults.kills --kills $(KILLS) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-mutants: setup-dev java servers $(VENV)/spark.jsa ## breaks the code in 50 known ways: the tests have to notice each; ARGS="NAME", ARGS="-k PATTERN"
+mutants: setup-dev java servers $(VENV)/spark.jsa ## breaks the code in known ways: the tests have to notice each; ARGS="NAME", ARGS="-k PATTERN"
 	$(BIN)/python tools/mutants -j $(WORKERS) $(ARGS)
 
 golden: setup-dev java servers $(VENV)/spark.jsa ## what users and scripts see, beside what was recorded in tests/golden; PARTS="help api" for some of it

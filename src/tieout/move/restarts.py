@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Target
-from tieout.connectors.sql.ddl import TABLE
-from tieout.errors import EndpointError
 from tieout.failpoints import reach
 from tieout.model.moves import Fence, joining_task
 from tieout.model.requests import MoveRequest
@@ -92,16 +90,9 @@ class Restarts:
         self.target.restarts.forget_table(fence, str(route.source), route.target if wrote else None)
 
     def _empty(self, fence: Fence, route: Route) -> None:
-        """A table that the task created is dropped: the source's may be defined otherwise by now."""
+        """A table that the task created is dropped, if it can be: the source's may be defined otherwise by now."""
         made = str(route.source) in self.target.progress.made(fence.task)
         copied = self.target.chunks.of(fence.task, [route.source])
         if not copied and self.target.tables_with_rows([route.target]):
             return
-        if made:
-            try:
-                self.target.run(fence, route.target, [f"DROP TABLE {TABLE}"])
-                return
-            except EndpointError as error:
-                if error.transient:
-                    raise  # a view or a foreign key of another table needs it: then its definition stays
-        self.target.run(fence, route.target, [f"DELETE FROM {TABLE}"])
+        self.target.clear(fence, route.target, drop=made)

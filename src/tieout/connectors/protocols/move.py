@@ -367,6 +367,9 @@ class Target(Protocol):
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         """Runs statements of a Structure, with these names in place of its placeholders."""
 
+    def clear(self, fence: Fence, table: TableName, *, drop: bool) -> None:
+        """Deletes all rows of a table; with `drop`, the table itself unless something else needs it."""
+
     def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
         """Creates an empty stage for each source table, after which each attempt's stage is modelled.
 

@@ -23,7 +23,7 @@ from tieout.connectors.protocols.move import (
     missing_stage_is_transient,
 )
 from tieout.connectors.sql.chunk_progress import ChunkTable
-from tieout.connectors.sql.ddl import Built, Structure, UnsupportedColumn, Wiring
+from tieout.connectors.sql.ddl import TABLE, Built, Structure, UnsupportedColumn, Wiring
 from tieout.connectors.sql.internal_tables import STAGE
 from tieout.connectors.sql.lane_progress import LaneTable
 from tieout.connectors.sql.last_rows import LastRows
@@ -31,7 +31,7 @@ from tieout.connectors.sql.progress import ProgressTables
 from tieout.connectors.sql.restart_progress import RestartTable
 from tieout.connectors.sql.rows_not_found import RowsNotFound
 from tieout.connectors.sql.session import SqlSession
-from tieout.errors import AccessError, UnreachableError, WriteError
+from tieout.errors import AccessError, EndpointError, UnreachableError, WriteError
 from tieout.failpoints import reach
 from tieout.model.levels import TargetLevel, is_transactional
 from tieout.model.move_status import RowNotFound
@@ -92,6 +92,16 @@ class SqlTarget(ABC):
 
     def run(self, fence: Fence, table: TableName, statements: Sequence[str], parent: TableName | None = None) -> None:
         self.loader().run(fence, table, statements, parent)
+
+    def clear(self, fence: Fence, table: TableName, *, drop: bool) -> None:
+        if drop:
+            try:
+                self.run(fence, table, [f"DROP TABLE {TABLE}"])
+                return
+            except EndpointError as error:
+                if error.transient:
+                    raise  # else a view or a foreign key of another table needs it: its definition stays
+        self.run(fence, table, [f"DELETE FROM {TABLE}"])
 
     def make_stages(self, fence: Fence, transfers: Sequence[Transfer]) -> dict[TableName, StageTable]:
         self.progress.check(fence, lock="")
