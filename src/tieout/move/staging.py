@@ -214,7 +214,7 @@ class TableStager:
         self._reads = transfer = self.stage.transfer.reads
         self._texts: Sequence[TextOf] = self.source.texts(transfer, same_engine=self.same_engine)
         self._changes: KeyedChanges | CopiedChanges = (
-            KeyedChanges(transfer.source.name, len(transfer.columns), transfer.key)
+            KeyedChanges(transfer.source.name, [column.name for column in transfer.source_columns], transfer.key)
             if transfer.key
             else CopiedChanges(transfer.source.name)
         )

@@ -30,11 +30,11 @@ class Compacted:
 
 
 class KeyedChanges:
-    """The last image of each key."""
+    """The last image of each key. `columns` are those of the images, of which some may come twice."""
 
-    def __init__(self, table: TableName, width: int, key: Sequence[int]) -> None:
+    def __init__(self, table: TableName, columns: Sequence[str], key: Sequence[int]) -> None:
         self._table = table
-        self._width = width
+        self._columns = tuple(columns)
         self._places = tuple(key)
         self._key: Callable[[Image], Any] = itemgetter(*key)
         self._last: dict[Any, Image | None] = {}
@@ -119,10 +119,9 @@ class KeyedChanges:
         return compacted
 
     def _of_key(self, key: Any) -> Image:
-        row: list[Any] = [None] * self._width
-        for place, value in zip(self._places, key if len(self._places) > 1 else (key,), strict=True):
-            row[place] = value
-        return tuple(row)
+        names = [self._columns[place] for place in self._places]
+        values = dict(zip(names, key if len(names) > 1 else (key,), strict=True))
+        return tuple(values.get(column) for column in self._columns)
 
 
 @dataclass

@@ -272,3 +272,42 @@ def test_tables_that_would_be_mixed_up(mariadb_to_postgres: Moving) -> None:
     mariadb_to_postgres.target.execute("CREATE TABLE orders (id INT PRIMARY KEY)")
     with pytest.raises(UsageError, match="would both go to"):
         asking(mariadb_to_postgres, TableRequest("orders_*", "orders")).run()
+
+
+KEYS = {
+    "mariadb-postgres": {
+        "BIGINT UNSIGNED": ("18446744073709551615", "2", "3", "4"),
+        "INT UNSIGNED": ("4294967295", "2", "3", "4"),
+        "SMALLINT": ("1", "2", "3", "4"),
+        "TINYINT": ("1", "2", "3", "4"),
+        "TIME": ("'10:00:01'", "'10:00:02'", "'10:00:03'", "'10:00:04'"),
+        "BINARY(2)": ("'ab'", "'ac'", "'ad'", "'ae'"),
+        "ENUM('a','b','c','d')": ("'a'", "'b'", "'c'", "'d'"),
+    },
+    "postgres-mariadb": {
+        "TIMESTAMPTZ(3)": tuple(f"'2026-01-01 10:00:0{n}+00'" for n in range(1, 5)),
+        "UUID": tuple(f"'123e4567-e89b-12d3-a456-42661417400{n}'" for n in range(1, 5)),
+        "NUMERIC(9,2)": ("1.5", "2.5", "3.5", "4.5"),
+    },
+}
+"""Types of keys that are written to the target in another form than Spark reads."""
+
+
+@pytest.mark.parametrize("moving", KEYS, indirect=True)
+def test_deletes_and_new_keys_of_every_type(moving: Moving, request: pytest.FixtureRequest) -> None:
+    """Of a deleted row, and of one whose key changed, the log needs to tell its old key alone."""
+    types = KEYS[request.node.callspec.params["moving"]]
+    for number, (kind, keys) in enumerate(types.items()):
+        moving.source.execute(f"CREATE TABLE k{number} (k {kind} NOT NULL PRIMARY KEY, v INT)")
+        moving.source.execute(f"INSERT INTO k{number} VALUES ({keys[0]}, 1), ({keys[1]}, 2), ({keys[2]}, 3)")
+    tables = [TableRequest(f"k{n}", where="v > 0", expressions={"c": ("v * 2", "")}) for n in range(len(types))]
+    moving = asking(moving, *tables)
+    moving.run()
+    for number, keys in enumerate(types.values()):
+        moving.source.execute(f"DELETE FROM k{number} WHERE v = 1")
+        moving.source.execute(f"UPDATE k{number} SET v = -5 WHERE v = 2")
+        moving.source.execute(f"UPDATE k{number} SET k = {keys[3]} WHERE v = 3")
+    status = moving.run()
+    assert remarks_of(status) == []
+    for number, kind in enumerate(types):
+        assert moving.target.rows(f"SELECT v, c FROM k{number}") == [(3, 6)], kind

@@ -68,7 +68,7 @@ def test_the_last_of_each_key_is_enough(before: list[Any], after: list[Any], who
     table: Table = {}
     changes_of(table, before)
     target = dict(table)
-    compacted = KeyedChanges(NAME, 3, [0])
+    compacted = KeyedChanges(NAME, TABLE.columns, [0])
     for rows in together(changes_of(table, after), whole=whole, with_old=with_old):
         compacted.add(rows)
     taken = compacted.take()
@@ -103,7 +103,7 @@ def test_copies_add_up(before: list[Any], after: list[Any]) -> None:
 
 
 def test_what_the_log_left_out_comes_from_an_earlier_change() -> None:
-    compacted = KeyedChanges(NAME, 3, [0])
+    compacted = KeyedChanges(NAME, TABLE.columns, [0])
     compacted.add(Rows(TABLE, ChangeKind.INSERT, [(1, "large", 1)]))
     compacted.add(Rows(TABLE, ChangeKind.UPDATE, [(1, KEPT, 2)], [None]))
     compacted.add(Rows(TABLE, ChangeKind.UPDATE, [(2, KEPT, 3)], [(1, KEPT, KEPT)]))
@@ -116,13 +116,13 @@ def test_what_the_log_left_out_comes_from_an_earlier_change() -> None:
 
 
 def test_what_the_log_left_out_and_nothing_has_is_kept() -> None:
-    compacted = KeyedChanges(NAME, 3, [0])
+    compacted = KeyedChanges(NAME, TABLE.columns, [0])
     compacted.add(Rows(TABLE, ChangeKind.UPDATE, [(1, KEPT, 2)]))
     assert compacted.take().images == [(1, KEPT, 2)]
 
 
 def test_a_value_left_out_of_a_row_with_a_new_key_is_refused() -> None:
-    compacted = KeyedChanges(NAME, 3, [0])
+    compacted = KeyedChanges(NAME, TABLE.columns, [0])
     with pytest.raises(UnsupportedError, match="got another key"):
         compacted.add(Rows(TABLE, ChangeKind.UPDATE, [(2, KEPT, 3)], [(1, KEPT, KEPT)]))
 
@@ -146,4 +146,12 @@ def test_rows_without_key_and_without_their_old_image_are_refused(rows: Rows) ->
 @pytest.mark.parametrize("key", [[0], [0, 1]])
 def test_a_row_whose_key_the_log_does_not_tell(rows: Rows, key: list[int]) -> None:
     with pytest.raises(UnsupportedError, match="key"):
-        KeyedChanges(NAME, 3, key).add(rows)
+        KeyedChanges(NAME, TABLE.columns, key).add(rows)
+
+
+def test_a_deleted_row_has_its_key_wherever_that_is_read() -> None:
+    """A transform reads a column once for its expressions, and once in the form of the target's column."""
+    compacted = KeyedChanges(NAME, ("id", "shop", "a", "id"), [0, 1])
+    table = LogTable(NAME, ("id", "shop", "a", "id"))
+    compacted.add(Rows(table, ChangeKind.DELETE, [(1, 7, None, 1)]))
+    assert compacted.take().images == [(1, 7, None, 1)]
