@@ -63,13 +63,22 @@ class Joining:
         main = self.tables
         begun = {name for name in main.late if str(name) in main.target.progress.planned_columns(self._task)}
         names = self._fit(frozenset(begun) or main.late)
-        if names:
+        if not names and begun:
+            self.abandon()
+        while names:
             try:
                 self._join(spark, names)
+                break
             except _CanNotJoin as error:
-                self.abandon(names, str(error))
-        elif begun:
-            self.abandon()
+                there = names & self._there()
+                if there in (names, frozenset()):
+                    self.abandon(names, str(error))
+                    break
+                names = there  # without those that are gone by now
+
+    def _there(self) -> set[TableName]:
+        main = self.tables
+        return {route.source for route in main.retried(lambda: routes(*main.endpoints, main.request))}
 
     def _join(self, spark: SparkSession, names: frozenset[TableName]) -> None:
         main, task = self.tables, self._task
@@ -152,7 +161,7 @@ class Joining:
         if main.retried(lambda: progress.read(self._task)) is None:
             main.retried(lambda: main.source.drop_task(self._task))
             return
-        wanted = {str(route.source) for route in main.retried(lambda: routes(*main.endpoints, main.request))}
+        wanted = set(map(str, self._there()))
         if not progress.planned_columns(self._task).keys() & wanted - progress.stopped(main.request.task).keys():
             self.abandon()
 

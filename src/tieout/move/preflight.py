@@ -36,6 +36,9 @@ from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.routing import Route, created_columns, routes, transfer_of
 from tieout.tasks.transforms import condition_of, nondeterministic_part
 
+_NAMED = 3
+"""Tables to name of many."""
+
 
 @dataclass(frozen=True)
 class _Way:
@@ -215,7 +218,29 @@ class MovePreflight:
         found = [
             problem if way is None else self._alone(way, problem) for way, problem in self._of_tables(ways, levels)
         ]
-        return [*found, *self._unlike(ways), *self._of_throttle()]
+        return [*self._of_task(ways), *found, *self._unlike(ways), *self._of_throttle()]
+
+    def _of_task(self, ways: Sequence[_Way]) -> Iterator[Problem]:
+        """What suggests that the source or the target is another one than the task's."""
+        task, prepared = self.request.task, self.target.is_prepared()
+        if not (prepared and self.target.progress.is_known(task)) and self.source.retention(task).kept is not None:
+            message = f"it keeps its log for a task named {task} already, which this target does not know"
+            yield Problem(
+                Severity.PREVENTS,
+                f"{message}: a mover to another target, or of another database of the server, may need it",
+                f"give this task another name; or, if nobody needs that log any more: tieout task drop {task}",
+                "source",
+            )
+        has_begun, moved = self._moved()
+        left = set(moved) - (self.target.progress.stopped(task).keys() if has_begun else set())
+        if left and left.isdisjoint(str(way.route.source) for way in ways):
+            yield Problem(
+                Severity.PREVENTS,
+                f"none of the tables is there that the task moves ({', '.join(sorted(left)[:_NAMED])}): they were "
+                "dropped, renamed, left out or hidden from the user, or this is another database",
+                f"correct the source's URL; or, if they are gone for good: tieout task drop {task}",
+                "source",
+            )
 
     def _alone(self, way: _Way, problem: Problem) -> Problem:
         """The mover stops a table that joins or can't be moved any more: it does not keep the others from it."""

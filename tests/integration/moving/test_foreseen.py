@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.servers.server import Database
 
 # ------------------------------------------------------------------------------------------------------ what is given
 
@@ -444,3 +447,42 @@ def test_what_no_table_can_be_called_and_a_table_without_columns(ahead: Ahead) -
     only(prevents(ahead.look(TableRequest("t", columns=()))), "no column of")
     only(prevents(ahead.look(TableRequest("t", exclude_columns=("id",)))), "no column of")
     _nothing_was_made(ahead)
+
+
+@pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
+def test_a_task_of_the_same_name_to_another_target(moving: Moving, pg_db_b: Database) -> None:
+    """A replication slot is named after its task: the second mover would take the first one's log away."""
+    moving.source.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+    moving.source.execute("INSERT INTO t VALUES (1, 1)")
+    moving.run()
+    moving.source.execute("INSERT INTO t VALUES (2, 2)")
+    other = replace(moving, request=replace(moving.request, target=pg_db_b.url))
+    request = VerifyRequest(other.request.source, other.request.target)
+    found = api.preflight(request, moving.meta, move=other.request)
+    assert any("this target does not know" in message for message in prevents(found))
+    with pytest.raises(UnsupportedError, match="give this task another name"):
+        other.run()
+    assert pg_db_b.rows("SELECT 1 FROM pg_namespace WHERE nspname = '_tieout'") == []
+    assert moving.run()["state"] == "caught up"
+    assert moving.rows("t")[0] == moving.rows("t")[1]
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres"], indirect=True)
+def test_a_source_that_is_another_database(moving: Moving) -> None:
+    """A wrong URL stops no table: the right one goes on."""
+    moving.source.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+    moving = moving.asking()
+    moving = replace(moving, request=replace(moving.request, tables=(TableRequest("*"),)))
+    moving.run()
+    server, name = moving.source.server, f"{moving.source.name}_other"
+    server.create_database(name)
+    try:
+        server.execute(name, "CREATE TABLE u (id INT PRIMARY KEY)")
+        other = replace(moving, request=replace(moving.request, source=server.url(name)))
+        with pytest.raises(UnsupportedError, match="none of the tables is there that the task moves"):
+            other.run()
+    finally:
+        server.drop_database(name)
+    moving.source.execute("INSERT INTO t VALUES (1, 1)")
+    assert moving.run()["state"] == "caught up"
+    assert moving.rows("t")[0] == moving.rows("t")[1]

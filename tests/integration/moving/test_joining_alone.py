@@ -299,3 +299,26 @@ def test_new_tables_whose_rows_would_be_mixed(moving: Moving) -> None:
         until(lambda: "no table can join the task" in remarks(), lambda: status(asked))
     with pytest.raises(UsageError, match="would both go to"):
         asked.run()
+
+
+@EVERY_WAY
+def test_a_table_that_is_gone_before_it_joins_keeps_no_other_from_joining(
+    moving: Moving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = everything(moving, "first")
+    asked.run()
+    create(moving, "gone")
+    create(moving, "late")
+
+    def reach(place: str) -> None:
+        if place == "tables-added":
+            moving.source.execute("DROP TABLE IF EXISTS gone")
+
+    with monkeypatch.context() as patched:
+        at_places(patched, reach)
+        asked.run()
+    assert counted(asked, "late", "COUNT(*)") == 3
+    assert stopped(asked).get("late") is None
+    moving.source.execute("INSERT INTO late VALUES (4, 4)")
+    asked.run()
+    assert counted(asked, "late", "COUNT(*)") == 4

@@ -155,6 +155,10 @@ class ProgressTables:
         epoch, owner, silent, *positions = rows[0]
         return TaskProgress(int(epoch), owner, float(silent), *map(_position, positions))
 
+    def is_known(self, task: str) -> bool:
+        """Whether a mover has ever taken the task. Works on tables of every layout, too."""
+        return bool(self.session.rows(f"SELECT 1 FROM {self.table('fence')} WHERE task = %s", [task]))
+
     def has_begun(self, task: str) -> bool:
         """Whether a mover has begun the task's log. Works on tables of every layout, as a preflight meets them."""
         return bool(
