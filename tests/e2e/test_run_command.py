@@ -103,7 +103,9 @@ def test_a_move_that_had_to_stop_a_table_is_no_success(tieout: Tieout, source: S
     refused = tieout(*words)
     assert refused.code == 2
     assert refused.err.startswith("error[unsupported]: every table of the task shop is stopped: ")
-    assert refused.err.endswith("dropped or renamed — drop the task and start over\n")
+    assert refused.err.endswith(
+        "dropped or renamed — copy a table again: tieout task restart shop TABLE; or drop the task and start over\n"
+    )
 
 
 def test_nothing_is_left_behind(

@@ -378,11 +378,13 @@ class TableMover:
         """
         # Those that it has taken there meanwhile begin as those do that were there.
         while ahead := self.target.lanes.keep_ahead(self.fence):
+            self.status.consistent_from = None
             nearest = min(ahead, key=lambda each: each.batch)
             plan = LanePlan.as_stored(self.transfers, ahead)
             with self._following(spark, start, stages, plan, begun, nearest.batch - 1) as follower:
                 follower.replay(nearest.applied)
             start = follower.merger.applied
+            self.status.consistent_from = str(start)
         return start
 
     @contextmanager
@@ -438,7 +440,7 @@ class TableMover:
     def _start_over(self) -> str:
         """What to do about stopped tables. A feed is read from its beginning again, and stops where it did."""
         if self.endpoints[0].capabilities.rows:
-            return START_OVER
+            return f"copy a table again: tieout task restart {self.request.task} TABLE; or {START_OVER}"
         return (
             "if an event stopped it, drop the task, empty its tables and start over with events from after that one; "
             f"if the target did, correct it, then: tieout task restart {self.request.task} TABLE"

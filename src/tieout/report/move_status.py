@@ -88,7 +88,8 @@ def progress_line(status: MoveStatus) -> str:
         return f"copying: {plural(status.rows_copied, 'row')}, {rate:,.0f} rows/s{to_go}"
     behind = "" if status.lag_seconds is None else f", {status.lag_seconds:.1f} s behind"
     behind += f" ({left:,.0f} s to go)" if left else ""
-    return f"{status.state}: {plural(status.changes, 'change')} up to {status.position}{behind}"
+    upto = "" if status.position is None else f" up to {status.position}"
+    return f"{status.state}: {plural(status.changes, 'change')}{upto}{behind}"
 
 
 def _left_behind(control: MoveControl) -> Iterator[str]:

@@ -84,7 +84,8 @@ def test_a_task_whose_tables_are_all_stopped(mariadb_to_postgres: Moving) -> Non
     for words in ("two no longer has a column a", "every table of the task .* is stopped: .* no longer has a column a"):
         with pytest.raises(UnsupportedError, match=words) as error:
             asked.run()
-        assert error.value.hint == "drop the task and start over"
+        assert error.value.hint is not None
+        assert error.value.hint.startswith("copy a table again: tieout task restart")
         status = api.move_status(asked.request.task, asked.meta)
         assert status is not None
         assert status.state == "failed"
