@@ -1,6 +1,4 @@
-"""Routes rows of a task: which source table goes to which target table, which column to which column, and whether each
-column's type takes the values of the other.
-"""
+"""Routes rows of a task: which source table goes to which target table, and which column to which column."""
 
 from __future__ import annotations
 
@@ -11,7 +9,6 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import clashing_names
 from tieout.connectors.sql.selection import Selection
 from tieout.errors import UnsupportedError, UsageError
-from tieout.model.canonical_kinds import Incomparable, common_kind
 from tieout.model.moves import TABLE_NAME, Transfer
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Table, TableName
@@ -37,6 +34,7 @@ from tieout.tasks.transforms import (
     tells_tables_apart,
     unknown_names,
 )
+from tieout.tasks.type_fit import WHOLE, misfit
 
 OURS = "Tieout's staging tables use that column name"
 
@@ -286,7 +284,7 @@ def _renamed(source: Table, computed: Sequence[tuple[Column, str]]) -> list[tupl
 
 def _computed_instead(column: Column, target: LogicalType) -> str | None:
     """What to write instead of the column's bare name, where its text means another value to the target."""
-    if column.type.name is TypeName.BITS and column.type.precision != 1 and target.name in _WHOLE:
+    if column.type.name is TypeName.BITS and column.type.precision != 1 and target.name in WHOLE:
         return f"CAST(conv(CAST({column.name} AS STRING), 2, 10) AS BIGINT)"
     if column.type.name is TypeName.UUID and target.name is TypeName.BINARY:
         return f"unhex(replace({column.name}, '-', ''))"
@@ -357,88 +355,3 @@ def _misfit(column: Column, found: Column, *, same_engine: bool, logs_generated_
     if column.generated and not logs_generated_columns:
         return "the source generates it and its log does not hold it; generate it on the target too"
     return misfit(column.type, found.type, same_engine=same_engine)
-
-
-_FLOATS = {TypeName.FLOAT32, TypeName.FLOAT64}
-_WHOLE = {TypeName.INTEGER, TypeName.BOOLEAN}
-_MOMENTS = {TypeName.TIMESTAMP, TypeName.INSTANT}
-_CLOCKED = {*_MOMENTS, TypeName.TIME, TypeName.TIMETZ}
-_LABELLED = {TypeName.ENUM, TypeName.SET}
-_WITHOUT_SPACES = {TypeName.CHAR, TypeName.UUID, TypeName.ENUM}
-
-
-def misfit(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
-    """Why the target would change values silently. None: it stores them unchanged, or reports what does not fit.
-
-    `same_engine`: both sides are the same engine.
-    """
-    if _is_money(source, target) or (target.name is TypeName.TEXT and source.name is not TypeName.BINARY):
-        return None
-    kind = common_kind(source, target)
-    if isinstance(kind, Incomparable):
-        return None if same_engine and source.native == target.native else kind.reason
-    return (
-        _of_times(source, target) or _of_numbers(source, target, same_engine=same_engine) or _of_texts(source, target)
-    )
-
-
-def _of_times(source: LogicalType, target: LogicalType) -> str | None:
-    if target.name is TypeName.DATE and source.name in _MOMENTS:
-        return f"{target} has no time of day, and {source} has one"
-    if target.name in _CLOCKED and _digits(source) > _digits(target):
-        return f"{target} has fewer fractional digits of a second than {source}"
-    if target.name is TypeName.YEAR and source.name is not TypeName.YEAR:
-        return f"{target} stores 5 as 2005"
-    return None
-
-
-def _digits(t: LogicalType) -> int:
-    if t.name is TypeName.DATE:
-        return 0
-    return 6 if t.precision is None or t.name not in _CLOCKED else t.precision
-
-
-def _of_numbers(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
-    if target.name is TypeName.FLOAT32 and source.name is not TypeName.FLOAT32:
-        return f"{target} has fewer digits than {source}"
-    if target.name in _FLOATS and target.scale is not None and not _has_scale(source, target):
-        return f"{target} rounds what {source} holds"
-    if source.name is TypeName.DECIMAL and source.scale != 0 and target.name in _WHOLE:
-        return f"{target} has no fractional digits, and {source} may have some"
-    if source.name is target.name is TypeName.DECIMAL and _rounds(source, target, same_engine=same_engine):
-        return f"{target} has fewer fractional digits than {source}"
-    if target.name is TypeName.BITS and source.name is not TypeName.BOOLEAN and not _same_size(source, target):
-        return f"{target} takes bit strings of its own length only, and {source} has another length"
-    return None
-
-
-def _has_scale(source: LogicalType, target: LogicalType) -> bool:
-    """Whether a float is rounded already. A FLOAT(7,2) as a DOUBLE has more digits behind the point."""
-    return source.name is target.name and source.scale is not None and source.scale <= (target.scale or 0)
-
-
-def _rounds(source: LogicalType, target: LogicalType, *, same_engine: bool) -> bool:
-    if target.precision is None:
-        return False
-    # MySQL reports a number that does not fit; PostgreSQL, which alone has numbers of any size, rounds it.
-    return same_engine if source.precision is None else (source.scale or 0) > (target.scale or 0)
-
-
-def _of_texts(source: LogicalType, target: LogicalType) -> str | None:
-    if target.name is TypeName.CHAR and source.name not in _WITHOUT_SPACES:
-        return f"{target} drops trailing spaces, and {source} keeps them"
-    if target.name in _LABELLED and not (source.name is target.name and set(source.values) <= set(target.values)):
-        return f"{target} lacks values that {source} allows"
-    # By its name: nothing else distinguishes BINARY, which pads with zeros, from VARBINARY.
-    if target.native.startswith("binary") and source.name is not TypeName.UUID and not _same_size(source, target):
-        return f"{target} pads values to its length, and {source} has shorter ones"
-    return None
-
-
-def _same_size(source: LogicalType, target: LogicalType) -> bool:
-    same_sort = source.name is target.name and source.native.startswith("var") == target.native.startswith("var")
-    return same_sort and source.precision == target.precision
-
-
-def _is_money(source: LogicalType, target: LogicalType) -> bool:
-    return source.native == "money" and target.name is TypeName.DECIMAL and (target.scale or 0) >= 2
