@@ -13,6 +13,7 @@ from tieout.model.moves import TABLE_NAME, Transfer
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
+from tieout.tasks.column_names import columns_meant
 from tieout.tasks.created import selection_of
 from tieout.tasks.table_matching import (
     NamePair,
@@ -180,12 +181,14 @@ class Matched:
 def match_columns(request: TableRequest, source: Table, target: Table) -> Matched:
     """Matches columns by name, as the task's entry for the table says."""
     chosen = _chosen(request, source)
-    by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
-    computed = tuple(
-        (column, by_name[column.name.casefold()]) for column in target.columns if column.name.casefold() in by_name
-    )
-    pairs = [pair for pair in _pairs(source, target) if pair[0] in chosen and pair[1] not in dict(computed)]
-    missing = _missing([column for column in chosen if column.name.casefold() not in by_name], pairs)
+    meant = columns_meant(request.expressions, target.column_names, target.name.name)
+    texts = {column: request.expressions[name][0] for name, column in meant.items()}
+    computed = tuple((column, texts[column.name]) for column in target.columns if column.name in texts)
+    matched = _pairs(source, target)
+    pairs = [pair for pair in matched if pair[0] in chosen and pair[1].name not in texts]
+    # The values of these columns are not moved: others, which are computed, take their place.
+    replaced = {column for column, found in matched if found.name in texts}
+    missing = _missing([column for column in chosen if column not in replaced], pairs)
     return Matched(tuple(pairs), computed, tuple(missing))
 
 
@@ -242,7 +245,7 @@ def transfer_of(
     ]
     if problems:
         raise UnsupportedError(
-            f"{source.name} does not fit into {target.name}, which exists: {'; '.join(problems)}",
+            f"{source.name} does not fit into {target.name}, which exists: {'; '.join(dict.fromkeys(problems))}",
             "change that table, or drop it so that Tieout creates it",
         )
     columns = tuple((column, found) for column, found in pairs if not found.generated)
@@ -292,11 +295,10 @@ def _computed_instead(column: Column, target: LogicalType) -> str | None:
 
 
 def uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
-    there = {column.name.casefold(): column for column in target.columns}
-    problems = [f"it has no column {name}" for name in request.expressions if name.casefold() not in there]
-    for name in request.expressions:
-        column = there.get(name.casefold())
-        if column is not None and (column.generated or column.type.name is TypeName.BITS):
+    meant = columns_meant(request.expressions, target.column_names, target.name.name)
+    problems = [f"it has no column {name}" for name in request.expressions if name not in meant]
+    for column in map(target.column, meant.values()):
+        if column.generated or column.type.name is TypeName.BITS:
             problems.append(f"{column.name}: a transform can't compute {column.type}")
     texts = [expression for expression, _ in request.expressions.values()]
     for text in [*texts, *([condition] if (condition := condition_of(request)) else [])]:

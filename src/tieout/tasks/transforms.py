@@ -12,6 +12,7 @@ from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Shape, Transfer
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table
 from tieout.model.types import SPARK_DIGITS, LogicalType, TypeName
+from tieout.tasks.column_names import columns_meant
 
 Pairs = Sequence[tuple[Column, Column]]
 _CONSTANT = frozenset({SCHEMA_NAME, TABLE_NAME})
@@ -227,7 +228,7 @@ def expressions_of(request: TableRequest, source: Table, target: Table | None) -
     where = condition_of(request)
     if not texts and where is None:
         return None
-    there = {} if target is None else {column.name.casefold(): column for column in target.columns}
+    meant = {} if target is None else columns_meant(request.expressions, target.column_names, target.name.name)
     unknown = LogicalType(TypeName.TEXT, "text")
-    known = [there.get(name.casefold(), Column(name, unknown)) for name, _ in texts]
+    known = [target.column(meant[name]) if target and name in meant else Column(name, unknown) for name, _ in texts]
     return projection(source, list(zip(known, (text for _, text in texts), strict=True)), where)

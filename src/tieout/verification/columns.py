@@ -93,6 +93,10 @@ def in_names_of_source(request: TableRequest, source: Table, target: Table) -> T
         ours = _counterpart(name, source.columns)
         return name if ours is None else ours.name
 
+    written: dict[str, str] = {}
+    for name in request.expressions:
+        if (first := written.setdefault(named(name), name)) != name:
+            raise UsageError(f"{first} and {name} are one column of {source.name.name}", "keep one of them")
     return replace(
         request,
         key=None if request.key is None else tuple(map(named, request.key)),

@@ -107,3 +107,11 @@ def test_what_is_said_of_a_column_may_name_it_as_either_side_does():
     (pair,) = compare(source, target, request).pairs
     assert pair.kind.tolerance is not None
     assert (pair.source_expression, pair.target_expression) == ("x", "y")
+
+
+def test_no_two_expressions_are_about_one_column():
+    request = TableRequest("t", expressions={"price": ("a", ""), "Price": ("b", "")})
+    with pytest.raises(UsageError, match="price and Price are one column of t"):
+        compare(table(Column("price", INT)), table(Column("price", INT)), request)
+    both = table(Column("price", INT), Column("Price", INT))
+    assert [pair.source_expression for pair in compare(both, both, request).pairs] == ["a", "b"]
