@@ -132,7 +132,9 @@ class TransformedPlanner:
             part = self._part(endpoint, comparison.key, kinds, content)
             shape = part.transfer.shape
             assert shape is not None
-            alike = shape.where, shape.cells, shape.uses, tuple(column.type for column, _ in shape.reads)
+            read = tuple(column.type for column, _ in shape.reads)
+            # A computed value is rounded to what its column holds.
+            alike = shape.where, shape.cells, shape.uses, read, tuple(column.type for column in part.holders)
             if alike not in shapes:
                 self._refuse_wrong(part)
             parts.append(replace(part, projection=shapes.setdefault(alike, len(shapes))))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.moving.pairs import Moving, way
-from tests.integration.tasks.tables import assert_equal, computed, found, verified
+from tests.integration.tasks.tables import assert_equal, computed, found, verified, with_task
+from tieout.model.requests import TableRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,3 +32,29 @@ def test_columns_whose_names_differ_only_in_case(moving: Moving) -> None:
     assert_equal(moving)
     moving.target.execute('UPDATE t SET "Total" = 0 WHERE id = 2')
     assert found(verified(moving)) == {"t": {("changed", ("2",))}}
+
+
+def test_merged_tables_compute_one_expression_for_columns_of_two_types(moving: Moving) -> None:
+    """One column rounds it to seconds, and the other has all digits: what one holds is no value of the other."""
+    source, target, whole = moving.source, moving.target, "2024-01-01 00:00:01"
+    source.execute("CREATE TABLE t1 (id INT PRIMARY KEY, a TIMESTAMP(6), y TIMESTAMP(6))")
+    source.execute("CREATE TABLE t2 (id INT PRIMARY KEY, a TIMESTAMP(6), x TIMESTAMP(0))")
+    for name in ("t1", "t2"):
+        source.execute(f"INSERT INTO {name} VALUES (1, '2024-01-01 00:00:00.7', '{whole}')")
+    target.execute("CREATE TABLE both_ (shard TEXT, id INT, x TIMESTAMP(0), y TIMESTAMP(6), PRIMARY KEY (shard, id))")
+    entries = [
+        TableRequest(
+            name,
+            "both_",
+            exclude_columns=("a",),
+            expressions={"shard": ("_table", ""), column: ("CAST(a AS TIMESTAMP_NTZ)", "")},
+        )
+        for name, column in (("t1", "x"), ("t2", "y"))
+    ]
+    moving = with_task(moving, *entries)
+    moving.run()
+    for order in (entries, entries[::-1]):
+        assert_equal(with_task(moving, *order))
+    target.execute(f"UPDATE both_ SET y = '{whole}' WHERE shard = 't2'")
+    for order in (entries, entries[::-1]):
+        assert found(verified(with_task(moving, *order))) == {"both_": {("changed", ("1", "t2"))}}
