@@ -45,6 +45,12 @@ def _parsed(expression: str) -> exp.Expr:
                 f"{expression!r} has {what}: its value depends on more than its row",
                 "write an expression over the columns of one row",
             )
+    calls = (call.name.casefold() for call in tree.find_all(exp.Anonymous))
+    if tree.find(exp.Star) is not None or "identifier" in calls:
+        raise UsageError(
+            f"name the columns: {expression!r} does not say which it is about, and Spark would take Tieout's own, too",
+            "write their names instead of * or IDENTIFIER()",
+        )
     return tree
 
 

@@ -29,6 +29,30 @@ def test_what_is_no_expression() -> None:
         names_in("price *")
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "md5(concat_ws('|', *))",
+        "to_json(struct(*))",
+        "hash(*) > 0",
+        "t.*",
+        "struct(* EXCEPT (a))",
+        "count(*)",
+        "identifier('a')",
+    ],
+)
+def test_columns_that_have_no_name(expression: str) -> None:
+    """Spark sees more columns than the table's: those that carry its rows."""
+    with pytest.raises(UsageError, match="name the columns: ") as error:
+        names_in(expression)
+    assert repr(expression) in str(error.value)
+
+
+@pytest.mark.parametrize("expression", ["a * b", "a*-1", "`*` * a", "concat('*', a, b /* * */)"])
+def test_a_star_that_stands_for_no_columns(expression: str) -> None:
+    assert names_in(expression) - {"b", "*"} == {"a"}
+
+
 def test_which_tell_tables_apart() -> None:
     assert tells_tables_apart(TableRequest("t", expressions={"shard": ("concat(_schema, '/', _table)", "")}))
     assert not tells_tables_apart(TableRequest("t", expressions={"shard": ("'table'", "")}))
