@@ -75,7 +75,8 @@ def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) 
     """The pairs in the order of the requests; each once, by the first request that names it. A pattern skips
     tables that a request names.
 
-    A pattern also matches tables of the target, so that it finds tables that exist only there. A name that neither side
+    A pattern also matches tables of the target, so that it finds those that exist only there, and those to which none
+    of the source's goes because a request before it sends the table of that name elsewhere. A name that neither side
     has is an error; a name that one side has is a pair with None.
     """
     pairs: list[NamePair] = []
@@ -83,7 +84,9 @@ def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) 
     for request in requests or (EVERYTHING,):
         if is_pattern(request.source):
             found = _by_pattern(source, target, request)
-            pairs += [pair for pair in found if pair.source is None or pair.source not in taken]
+            # The rows of a taken table go elsewhere, so what the target has under its own name are nobody's.
+            left = (replace(pair, source=None) if pair.source in taken else pair for pair in found)
+            pairs += [pair for pair in left if pair.source is not None or pair.target is not None]
         else:
             found = [_by_name(source, target, request)]
             # Two requests may compare one table with two others.

@@ -10,7 +10,8 @@ import pytest
 
 from tests.integration.moving.pairs import Moving, way
 from tests.integration.tasks.tables import assert_equal, computed, found, verified, with_task
-from tieout.model.requests import TableRequest
+from tieout.model.requests import Meaning, TableRequest
+from tieout.model.results import Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,3 +59,20 @@ def test_merged_tables_compute_one_expression_for_columns_of_two_types(moving: M
     target.execute(f"UPDATE both_ SET y = '{whole}' WHERE shard = 't2'")
     for order in (entries, entries[::-1]):
         assert found(verified(with_task(moving, *order))) == {"both_": {("changed", ("1", "t2"))}}
+
+
+@pytest.mark.parametrize("meaning", Meaning)
+def test_rows_of_a_table_whose_namesake_goes_elsewhere(sqlite_to_sqlite: Moving, meaning: Meaning) -> None:
+    """A pattern names the target's table; no table of the source fills it."""
+    for name in ("t", "old"):
+        sqlite_to_sqlite.source.execute(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY)")
+    for name in ("t", "old", "archive"):
+        sqlite_to_sqlite.target.execute(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY)")
+    sqlite_to_sqlite.target.execute("INSERT INTO old VALUES (78)")
+    moving = with_task(sqlite_to_sqlite, TableRequest("old", "archive"), TableRequest("*"))
+    result = verified(moving, meaning=meaning)
+    assert {table.target_table: table.verdict for table in result.tables} == {
+        "main.archive": Verdict.EQUAL,
+        "main.t": Verdict.EQUAL,
+        "main.old": Verdict.DIFFERENT,
+    }

@@ -191,6 +191,16 @@ def test_a_merging_pattern_whose_tables_others_have_leaves_its_target_without_ro
     assert [str(pair.target) for pair in rest] == ["public.orders"]
 
 
+def test_a_target_table_whose_namesake_goes_elsewhere_is_left_over() -> None:
+    names = ("orders_2023", "orders_2024", "t")
+    source, target = Side("shop", names), Side("public", ("archive", "orders", *names))
+    request = MoveRequest("t", "", "", (ARCHIVED, MERGED, TableRequest("*")))
+    found, rest = routes_and_rest(source, target, request)  # type: ignore[arg-type]
+    assert {each.target.name for each in found} == {"archive", "orders", "t"}
+    assert {str(pair.target) for pair in rest} == {"public.orders_2023", "public.orders_2024"}
+    assert {pair.source for pair in rest} == {None}
+
+
 @pytest.mark.parametrize("there", [("archive", "orders"), ()])
 @pytest.mark.parametrize("first", [MERGED, TableRequest("*"), TableRequest("orders_2023", "old")])
 def test_a_table_does_not_go_to_two_tables(first: TableRequest, there: tuple[str, ...]) -> None:
