@@ -30,6 +30,7 @@ from tieout.model.preflight import MoveForecast, MoveTableForecast, Preflight, P
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table, refuse_unlike
+from tieout.move.entries import routes_of_right_entries
 from tieout.move.plan import as_made
 from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
@@ -131,26 +132,15 @@ class MovePreflight:
         )
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
-        """The routes of all entries that are right; a wrong entry does not hide problems of the others."""
+        """The routes of all entries that are right."""
         try:
             self._refuse_unfit()
         except TieoutError as error:
             problems.append(as_problem(error, Severity.PREVENTS))
             return []
-        known = []
-        for table in self.request.tables:
-            try:
-                routes(*self.endpoints, replace(self.request, tables=(table,)))
-                known.append(table)
-            except TieoutError as error:
-                problems.append(as_problem(error, Severity.PREVENTS))
-        if self.request.tables and not known:
-            return []
-        try:
-            return routes(*self.endpoints, replace(self.request, tables=tuple(known)))
-        except TieoutError as error:
-            problems.append(as_problem(error, Severity.PREVENTS))
-            return []
+        found, told = routes_of_right_entries(self.endpoints, self.request)
+        problems += told
+        return found
 
     def _ways(self, found: Sequence[Route]) -> list[_Way]:
         """The routes with what exists at both ends, without tables that were stopped."""

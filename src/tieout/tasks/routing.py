@@ -40,6 +40,10 @@ from tieout.tasks.type_fit import WHOLE, misfit
 OURS = "Tieout's staging tables use that column name"
 
 
+class NothingToMove(UsageError):
+    """None of a task's entries has a table of the source."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """A source table and the target table that receives its rows, which may not exist yet."""
@@ -51,7 +55,7 @@ class Route:
 
 
 def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
-    """Raises UsageError if there is nothing to move, or if the rows of two tables would be indistinguishable."""
+    """Raises NothingToMove, or UsageError if the rows of two tables would be indistinguishable."""
     return routes_and_rest(source, target, request)[0]
 
 
@@ -63,12 +67,12 @@ def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) ->
     entries = _one_by_one(names, request.tables)
     wanted = [each for entry in entries for each in entry.requests]
     if request.tables and not wanted:
-        raise UsageError("there are no tables to move", "check the task's tables")
+        raise NothingToMove("there are no tables to move", "check the task's tables")
     _refuse_two_targets((names, there), entries)
     pairs = pair_tables(names, there, wanted)
     found = [_route(pair, (names, there)) for pair in pairs if pair.source is not None]
     if not found:
-        raise UsageError("there are no tables to move", "check the task's tables")
+        raise NothingToMove("there are no tables to move", "check the task's tables")
     for route in found:
         others = [other.source for other in found if other.target == route.target and other is not route]
         if others and not tells_tables_apart(route.request):
