@@ -10,6 +10,7 @@ from tieout.model.canonical_kinds import Incomparable, Kind, Tolerance, common_k
 from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.results import SchemaFinding, UnverifiedColumn
 from tieout.model.tables import Column, Table
+from tieout.tasks.table_matching import is_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,5 +204,5 @@ def _check_names(source: Table, target: Table, request: TableRequest) -> None:
     known = set(source.column_names) | set(target.column_names)
     for name in (*(request.columns or ()), *request.exclude_columns, *request.tolerance, *request.expressions):
         # A request for a pattern may name columns that only some of its tables have.
-        if name not in known and "*" not in request.source:
+        if name not in known and not is_pattern(request.source):
             raise UsageError(f"{source.name} has no column {name}", f"it has {', '.join(sorted(known))}")

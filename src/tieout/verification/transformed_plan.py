@@ -22,7 +22,7 @@ from tieout.tasks.transforms import nondeterministic_part, projection
 from tieout.verification.columns import SchemaComparison
 from tieout.verification.holding import COMPUTABLE
 from tieout.verification.parts import NOT_NAMED, Part, TransformedReader, named_column
-from tieout.verification.plan import PairPlanner, PlannedTable, Side, TablePlan, alignment, rangeable
+from tieout.verification.plan import PairPlanner, PlannedTable, Side, TablePlan, Unverifiable, alignment, rangeable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,10 +39,6 @@ class Content:
     computed: Mapping[int, tuple[Column, str]]
     condition: str | None
     where: str | None
-
-
-class Unverifiable(Exception):
-    """Why a table has no plan."""
 
 
 @dataclass

@@ -115,3 +115,9 @@ def test_no_two_expressions_are_about_one_column():
         compare(table(Column("price", INT)), table(Column("price", INT)), request)
     both = table(Column("price", INT), Column("Price", INT))
     assert [pair.source_expression for pair in compare(both, both, request).pairs] == ["a", "b"]
+
+
+@pytest.mark.parametrize("pattern", ["*", "?"])
+def test_a_pattern_may_name_columns_that_a_table_lacks(pattern):
+    one = table(Column("a", INT))
+    assert compare(one, one, TableRequest(pattern, tolerance={"b": "1"})).findings == ()
