@@ -73,14 +73,16 @@ def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) ->
     found = [_route(pair, (names, there)) for pair in pairs if pair.source is not None]
     if not found:
         raise NothingToMove("there are no tables to move", "check the task's tables")
+    filled: dict[TableName, list[TableName]] = {}
     for route in found:
-        others = [other.source for other in found if other.target == route.target and other is not route]
+        filled.setdefault(route.target, []).append(route.source)
+    for route in found:
+        first, *others = filled[route.target]
         if others and not tells_tables_apart(route.request):
             raise UsageError(
-                f"{others[0]} and {route.source} would both go to {route.target}",
+                f"{others[0] if first == route.source else first} and {route.source} would both go to {route.target}",
                 f'tell their rows apart there: columns: {{shard: "{TABLE_NAME}"}}',
             )
-    filled = {route.target for route in found}
     rest = [pair for pair in pairs if pair.source is None]
     rest += [
         NamePair(None, name, entry.asked)

@@ -184,6 +184,14 @@ def test_a_table_goes_where_the_first_entry_that_names_it_says() -> None:
     }
 
 
+def test_tables_whose_rows_nothing_tells_apart_do_not_go_to_one() -> None:
+    entries = [TableRequest(name, "orders") for name in ("orders_2023", "orders_2024")]
+    with pytest.raises(UsageError, match=r"orders_2024 and shop\.orders_2023 would both go to"):
+        routed(*entries)
+    with pytest.raises(UsageError, match=r"orders_2023 and shop\.orders_2024 would both go to"):
+        routed(replace(entries[0], expressions={"shard": ("_table", "")}), entries[1])
+
+
 def test_a_merging_pattern_whose_tables_others_have_leaves_its_target_without_rows() -> None:
     source, target = Side("shop", ("orders_2023",)), Side("public", ("archive", "orders"))
     found, rest = routes_and_rest(source, target, MoveRequest("t", "", "", (ARCHIVED, MERGED)))  # type: ignore[arg-type]
