@@ -61,7 +61,7 @@ def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Rou
 
 def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) -> tuple[list[Route], list[NamePair]]:
     """The routes, and the tables that the task names and only the target has."""
-    refuse_unbuilt(request.tables)
+    refuse_unbuilt(request)
     names = names_of(source, request.tables, of_target=False).without_own()
     there = names_of(target, request.tables, of_target=True).without_own()
     entries = _one_by_one(names, request.tables)
@@ -142,13 +142,19 @@ def _target_of(sides: tuple[Names, Names], table: TableName, asked: TableRequest
     return next(_route(pair, sides).target for pair in pair_tables(*sides, [alone]) if pair.source == table)
 
 
-def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
+def refuse_unbuilt(request: MoveRequest) -> None:
     """Refuses request fields that a move ignores today: it would move other rows than the user asked for."""
-    for request in requests:
-        if request.key:
-            raise UnsupportedError(f"{request.source}: a move does not support `key` yet", "remove it")
-        if any(target for _, target in request.expressions.values()):
-            raise UsageError(f"{request.source}: a move computes columns from source columns only", "remove `target`")
+    # Whoever only verifies may not know why anybody speaks of a move.
+    keys = [key for key in ("delivery", "consistency", "target_level") if getattr(request, key) is not None]
+    why = f": its {keys[0]} says that the task is moved" if keys else ""
+    for table in request.tables:
+        if table.key:
+            raise UnsupportedError(f"{table.source}: a move does not support `key` yet", f"remove it{why}")
+        if any(target for _, target in table.expressions.values()):
+            raise UsageError(
+                f"{table.source}: a move computes columns from source columns only",
+                f"remove its SQL for the target{why}",
+            )
 
 
 def created_columns(route: Route, source: Table, found: Sequence[Route]) -> Selection | None:

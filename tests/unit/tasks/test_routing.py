@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tieout.errors import UnsupportedError, UsageError
+from tieout.errors import TieoutError, UnsupportedError, UsageError
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
@@ -190,6 +190,18 @@ def test_tables_whose_rows_nothing_tells_apart_do_not_go_to_one() -> None:
         routed(*entries)
     with pytest.raises(UsageError, match=r"orders_2023 and shop\.orders_2024 would both go to"):
         routed(replace(entries[0], expressions={"shard": ("_table", "")}), entries[1])
+
+
+@pytest.mark.parametrize("entry", [TableRequest("t", key=("a",)), TableRequest("t", expressions={"a": ("b", "c")})])
+def test_what_only_a_verification_takes_is_refused_with_what_makes_it_a_move(entry: TableRequest) -> None:
+    sides = Side("shop", ("t",)), Side("public", ("t",))
+    for request, said in (
+        (MoveRequest("t", "", "", (entry,)), r"\(remove (it|its SQL for the target)\)$"),
+        (MoveRequest("t", "", "", (entry,), delivery="exactly-once"), ": its delivery says that the task is moved"),  # type: ignore[arg-type]
+        (MoveRequest("t", "", "", (entry,), consistency="row"), ": its consistency says that the task is moved"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TieoutError, match=said):
+            routes(*sides, request)  # type: ignore[arg-type]
 
 
 def test_a_merging_pattern_whose_tables_others_have_leaves_its_target_without_rows() -> None:
