@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tieout.connectors.protocols.endpoint import Endpoint
@@ -157,10 +157,17 @@ def refuse_unbuilt(request: MoveRequest) -> None:
             )
 
 
-def created_columns(route: Route, source: Table, found: Sequence[Route]) -> Selection | None:
-    """The columns of the table that the task has to create; None if they are the source's. `found` are all routes."""
-    shared = any(other.target == route.target and other.source != route.source for other in found)
-    return selection_of(route.request, source, _chosen(route.request, source), shared=shared)
+def merged_targets(found: Sequence[Route]) -> set[TableName]:
+    """The targets to which several tables of the source go."""
+    sources: dict[TableName, set[TableName]] = {}
+    for route in found:
+        sources.setdefault(route.target, set()).add(route.source)
+    return {target for target, those in sources.items() if len(those) > 1}
+
+
+def created_columns(route: Route, source: Table, merged: Collection[TableName]) -> Selection | None:
+    """The columns of the table that the task has to create; None if they are the source's. `merged`: merged_targets."""
+    return selection_of(route.request, source, _chosen(route.request, source), shared=route.target in merged)
 
 
 def _route(pair: NamePair, sides: tuple[Names, Names]) -> Route:
