@@ -123,7 +123,9 @@ def _connections(url: EndpointUrl) -> int:
 
 
 def explain(request: VerifyRequest, *, spark: SparkSession | SparkSettings | None = None) -> Forecast:
-    """What would be compared, how and why. Reads catalogs, no rows; starts Spark only for tables it alone can read."""
+    """What would be compared, how and why. Reads catalogs, no rows; starts Spark only for tables that it alone can
+    read, and for a task's conditions and expressions.
+    """
     from tieout.tasks.endpoints import open_any
     from tieout.verification.plan_tables import plan_tables
     from tieout.verification.preflight import forecast_of

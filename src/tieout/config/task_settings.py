@@ -162,6 +162,10 @@ class MoveSettings(Section):
         return MoveOptions(**dict(self))
 
 
+_OF_A_MOVE = ("move", "delivery", "consistency", "target_level")
+"""The keys that say how tables are moved."""
+
+
 class TaskSettings(Section):
     """One source, one target, which tables, and how."""
 
@@ -191,4 +195,18 @@ class TaskSettings(Section):
     @property
     def is_moved(self) -> bool:
         """Whether `tieout run` moves it: it says something about the move, if only `move: {}`."""
-        return not self.model_fields_set.isdisjoint(("move", "delivery", "consistency", "target_level"))
+        return not self.model_fields_set.isdisjoint(_OF_A_MOVE)
+
+    @model_validator(mode="after")
+    def _moved_from_the_source_alone(self) -> TaskSettings:
+        said = [key for key in _OF_A_MOVE if key in self.model_fields_set]
+        for table in self.tables if said else ():
+            computed = table.columns if isinstance(table.columns, dict) else {}
+            name = next((name for name, sql in computed.items() if sql.target is not None), None)
+            if name is not None:
+                keys = " and ".join(f"`{key}`" for key in said)
+                raise ValueError(
+                    f"{keys} {'say' if len(said) > 1 else 'says'} that the task is moved, and a move computes columns"
+                    f" from the source alone: leave out {keys}, or `target` of the column {name} of {table.source}"
+                )
+        return self

@@ -126,6 +126,9 @@ def joining_task(task: str) -> str:
 SCHEMA_NAME, TABLE_NAME = "_schema", "_table"
 """The names for the schema and the name of the source's table in expressions: they distinguish merged tables."""
 
+OWN_COLUMN = "_tieout_"
+"""The beginning of the names of the columns that carry rows through Spark, beside those that expressions name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:

@@ -64,3 +64,8 @@ class LogicalType:
             return True
         mine, theirs = ((t.name, t.precision, t.scale, t.unsigned, t.values) for t in (self, other))
         return mine == theirs and self.name is not TypeName.OPAQUE
+
+
+def fits_spark(decimal: LogicalType) -> bool:
+    """Whether Spark has the type: its decimals have 38 digits at most, and no more behind the point than they have."""
+    return decimal.precision is not None and 0 <= (decimal.scale or 0) <= decimal.precision <= SPARK_DIGITS

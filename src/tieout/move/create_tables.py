@@ -20,7 +20,7 @@ from tieout.model.types import LogicalType
 from tieout.spark.executor_work import run_work
 from tieout.spark.frames.computed_types import computed_types
 from tieout.tasks.created import disagreement, selection_from, typed
-from tieout.tasks.routing import OURS, Route, created_columns
+from tieout.tasks.routing import OURS, Route, created_columns, merged_targets
 from tieout.tasks.transforms import names_in
 
 Session = Callable[[], SparkSession]
@@ -56,7 +56,8 @@ class TableCreator:
         """
         missing = [route for route in routes if not route.exists]
         self._refuse_lost(missing)
-        selections = [created_columns(route, tables[route.source], missing) for route in missing]
+        merged = merged_targets(missing)
+        selections = [created_columns(route, tables[route.source], merged) for route in missing]
         wanted = [
             (tables[route.source], self._typed(route, tables[route.source], selection, session))
             for route, selection in zip(missing, selections, strict=True)

@@ -30,10 +30,11 @@ from tieout.model.preflight import MoveForecast, MoveTableForecast, Preflight, P
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table, refuse_unlike
+from tieout.move.entries import routes_of_right_entries
 from tieout.move.plan import as_made
 from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
-from tieout.tasks.routing import Route, created_columns, routes, transfer_of
+from tieout.tasks.routing import Route, created_columns, merged_targets, routes, transfer_of
 from tieout.tasks.transforms import condition_of, nondeterministic_part
 
 _NAMED = 3
@@ -134,26 +135,15 @@ class MovePreflight:
         )
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
-        """The routes of all entries that are right; a wrong entry does not hide problems of the others."""
+        """The routes of all entries that are right."""
         try:
             self._refuse_unfit()
         except TieoutError as error:
             problems.append(as_problem(error, Severity.PREVENTS))
             return []
-        known = []
-        for table in self.request.tables:
-            try:
-                routes(*self.endpoints, replace(self.request, tables=(table,)))
-                known.append(table)
-            except TieoutError as error:
-                problems.append(as_problem(error, Severity.PREVENTS))
-        if self.request.tables and not known:
-            return []
-        try:
-            return routes(*self.endpoints, replace(self.request, tables=tuple(known)))
-        except TieoutError as error:
-            problems.append(as_problem(error, Severity.PREVENTS))
-            return []
+        found, told = routes_of_right_entries(self.endpoints, self.request)
+        problems += told
+        return found
 
     def _ways(self, found: Sequence[Route]) -> list[_Way]:
         """The routes with what exists at both ends, without tables that were stopped."""
@@ -259,8 +249,9 @@ class MovePreflight:
         targets = {str(way.route.target): way for way in sorted(ways, key=lambda way: not way.late)}
         for problem in self.target.problems([way.destination for way in ways]):
             yield targets.get(problem.table or ""), replace(problem, side="target")
+        merged = merged_targets([way.route for way in ways])
         for way in ways:
-            yield from ((way, problem) for problem in self._misfits(way, ways))
+            yield from ((way, problem) for problem in self._misfits(way, merged))
         for way in ways:
             yield from ((way, problem) for problem in self._of_levels(way, levels))
 
@@ -274,7 +265,7 @@ class MovePreflight:
             if limit is not None and (found := problem()) is not None:
                 yield replace(found, side="target")
 
-    def _misfits(self, way: _Way, ways: Sequence[_Way]) -> Iterator[Problem]:
+    def _misfits(self, way: _Way, merged: Collection[TableName]) -> Iterator[Problem]:
         """What does not fit. Skips tables that were begun: they fitted then, and a mover follows later changes."""
         name, there = str(way.table.name), way.destination.there
         if way.destination.has_task_rows:
@@ -291,7 +282,7 @@ class MovePreflight:
             if there is not None:
                 self._fitted(way, there)
                 return
-            selection = created_columns(way.route, way.table, [each.route for each in ways])
+            selection = created_columns(way.route, way.table, merged)
             creator = TableCreator(self.source, self.target, Fence(self.request.task, 0), self._same_engine)
             if (reason := creator.why_not(way.table, selection)) is not None:
                 yield Problem(Severity.PREVENTS, reason, CREATE_IT, "target", name)
@@ -302,8 +293,9 @@ class MovePreflight:
         """Tables that need different columns in a table that they all go to, and that the task has to create."""
         missing = [way for way in ways if way.destination.there is None and not way.destination.has_task_rows]
         routes = [way.route for way in missing]
+        merged = merged_targets(routes)
         try:
-            wanted = [(way.table, created_columns(way.route, way.table, routes)) for way in missing]
+            wanted = [(way.table, created_columns(way.route, way.table, merged)) for way in missing]
         except TieoutError:
             return  # _misfits reports it
         try:

@@ -10,6 +10,7 @@ from tieout.model.moves import TABLE_NAME, Transfer
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table
 from tieout.model.types import LogicalType, TypeName
+from tieout.tasks.column_names import columns_meant
 from tieout.tasks.transforms import (
     computed_of_key,
     condition_of,
@@ -44,8 +45,8 @@ def selection_of(request: TableRequest, source: Table, chosen: Sequence[Column],
             raise UsageError(f"{text!r}: {source.name} has no column {unknown[0]}", "check `columns` and `where`")
     if not (request.columns or request.exclude_columns or request.expressions):
         return None
-    replaced = {name.casefold() for name in request.expressions}
-    kept = [column.name for column in chosen if column.name.casefold() not in replaced]
+    replaced = columns_meant(request.expressions, source.column_names, source.name.name).values()
+    kept = [column.name for column in chosen if column.name not in replaced]
     if lost := [name for name in source.key if name not in kept]:
         raise UsageError(f"{source.name}: the key column {lost[0]} must be moved unchanged", "choose it, too")
     key = key_of_created(request, source)

@@ -1,21 +1,19 @@
-"""Routes rows of a task: which source table goes to which target table, which column to which column, and whether each
-column's type takes the values of the other.
-"""
+"""Routes rows of a task: which source table goes to which target table, and which column to which column."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import clashing_names
 from tieout.connectors.sql.selection import Selection
 from tieout.errors import UnsupportedError, UsageError
-from tieout.model.canonical_kinds import Incomparable, common_kind
 from tieout.model.moves import TABLE_NAME, Transfer
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
+from tieout.tasks.column_names import columns_meant
 from tieout.tasks.created import selection_of
 from tieout.tasks.table_matching import (
     NamePair,
@@ -37,8 +35,13 @@ from tieout.tasks.transforms import (
     tells_tables_apart,
     unknown_names,
 )
+from tieout.tasks.type_fit import WHOLE, misfit
 
 OURS = "Tieout's staging tables use that column name"
+
+
+class NothingToMove(UsageError):
+    """None of a task's entries has a table of the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +55,34 @@ class Route:
 
 
 def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
-    """Raises UsageError if there is nothing to move, or if the rows of two tables would be indistinguishable."""
+    """Raises NothingToMove, or UsageError if the rows of two tables would be indistinguishable."""
     return routes_and_rest(source, target, request)[0]
 
 
 def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) -> tuple[list[Route], list[NamePair]]:
     """The routes, and the tables that the task names and only the target has."""
-    refuse_unbuilt(request.tables)
+    refuse_unbuilt(request)
     names = names_of(source, request.tables, of_target=False).without_own()
     there = names_of(target, request.tables, of_target=True).without_own()
     entries = _one_by_one(names, request.tables)
     wanted = [each for entry in entries for each in entry.requests]
     if request.tables and not wanted:
-        raise UsageError("there are no tables to move", "check the task's tables")
+        raise NothingToMove("there are no tables to move", "check the task's tables")
     _refuse_two_targets((names, there), entries)
     pairs = pair_tables(names, there, wanted)
     found = [_route(pair, (names, there)) for pair in pairs if pair.source is not None]
     if not found:
-        raise UsageError("there are no tables to move", "check the task's tables")
+        raise NothingToMove("there are no tables to move", "check the task's tables")
+    filled: dict[TableName, list[TableName]] = {}
     for route in found:
-        others = [other.source for other in found if other.target == route.target and other is not route]
+        filled.setdefault(route.target, []).append(route.source)
+    for route in found:
+        first, *others = filled[route.target]
         if others and not tells_tables_apart(route.request):
             raise UsageError(
-                f"{others[0]} and {route.source} would both go to {route.target}",
+                f"{others[0] if first == route.source else first} and {route.source} would both go to {route.target}",
                 f'tell their rows apart there: columns: {{shard: "{TABLE_NAME}"}}',
             )
-    filled = {route.target for route in found}
     rest = [pair for pair in pairs if pair.source is None]
     rest += [
         NamePair(None, name, entry.asked)
@@ -137,19 +142,32 @@ def _target_of(sides: tuple[Names, Names], table: TableName, asked: TableRequest
     return next(_route(pair, sides).target for pair in pair_tables(*sides, [alone]) if pair.source == table)
 
 
-def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
+def refuse_unbuilt(request: MoveRequest) -> None:
     """Refuses request fields that a move ignores today: it would move other rows than the user asked for."""
-    for request in requests:
-        if request.key:
-            raise UnsupportedError(f"{request.source}: a move does not support `key` yet", "remove it")
-        if any(target for _, target in request.expressions.values()):
-            raise UsageError(f"{request.source}: a move computes columns from source columns only", "remove `target`")
+    # Whoever only verifies may not know why anybody speaks of a move.
+    keys = [key for key in ("delivery", "consistency", "target_level") if getattr(request, key) is not None]
+    why = f": its {keys[0]} says that the task is moved" if keys else ""
+    for table in request.tables:
+        if table.key:
+            raise UnsupportedError(f"{table.source}: a move does not support `key` yet", f"remove it{why}")
+        if any(target for _, target in table.expressions.values()):
+            raise UsageError(
+                f"{table.source}: a move computes columns from source columns only",
+                f"remove its SQL for the target{why}",
+            )
 
 
-def created_columns(route: Route, source: Table, found: Sequence[Route]) -> Selection | None:
-    """The columns of the table that the task has to create; None if they are the source's. `found` are all routes."""
-    shared = any(other.target == route.target and other.source != route.source for other in found)
-    return selection_of(route.request, source, _chosen(route.request, source), shared=shared)
+def merged_targets(found: Sequence[Route]) -> set[TableName]:
+    """The targets to which several tables of the source go."""
+    sources: dict[TableName, set[TableName]] = {}
+    for route in found:
+        sources.setdefault(route.target, set()).add(route.source)
+    return {target for target, those in sources.items() if len(those) > 1}
+
+
+def created_columns(route: Route, source: Table, merged: Collection[TableName]) -> Selection | None:
+    """The columns of the table that the task has to create; None if they are the source's. `merged`: merged_targets."""
+    return selection_of(route.request, source, _chosen(route.request, source), shared=route.target in merged)
 
 
 def _route(pair: NamePair, sides: tuple[Names, Names]) -> Route:
@@ -182,12 +200,14 @@ class Matched:
 def match_columns(request: TableRequest, source: Table, target: Table) -> Matched:
     """Matches columns by name, as the task's entry for the table says."""
     chosen = _chosen(request, source)
-    by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
-    computed = tuple(
-        (column, by_name[column.name.casefold()]) for column in target.columns if column.name.casefold() in by_name
-    )
-    pairs = [pair for pair in _pairs(source, target) if pair[0] in chosen and pair[1] not in dict(computed)]
-    missing = _missing([column for column in chosen if column.name.casefold() not in by_name], pairs)
+    meant = columns_meant(request.expressions, target.column_names, target.name.name)
+    texts = {column: request.expressions[name][0] for name, column in meant.items()}
+    computed = tuple((column, texts[column.name]) for column in target.columns if column.name in texts)
+    matched = _pairs(source, target)
+    pairs = [pair for pair in matched if pair[0] in chosen and pair[1].name not in texts]
+    # The values of these columns are not moved: others, which are computed, take their place.
+    replaced = {column for column, found in matched if found.name in texts}
+    missing = _missing([column for column in chosen if column not in replaced], pairs)
     return Matched(tuple(pairs), computed, tuple(missing))
 
 
@@ -244,7 +264,7 @@ def transfer_of(
     ]
     if problems:
         raise UnsupportedError(
-            f"{source.name} does not fit into {target.name}, which exists: {'; '.join(problems)}",
+            f"{source.name} does not fit into {target.name}, which exists: {'; '.join(dict.fromkeys(problems))}",
             "change that table, or drop it so that Tieout creates it",
         )
     columns = tuple((column, found) for column, found in pairs if not found.generated)
@@ -286,7 +306,7 @@ def _renamed(source: Table, computed: Sequence[tuple[Column, str]]) -> list[tupl
 
 def _computed_instead(column: Column, target: LogicalType) -> str | None:
     """What to write instead of the column's bare name, where its text means another value to the target."""
-    if column.type.name is TypeName.BITS and column.type.precision != 1 and target.name in _WHOLE:
+    if column.type.name is TypeName.BITS and column.type.precision != 1 and target.name in WHOLE:
         return f"CAST(conv(CAST({column.name} AS STRING), 2, 10) AS BIGINT)"
     if column.type.name is TypeName.UUID and target.name is TypeName.BINARY:
         return f"unhex(replace({column.name}, '-', ''))"
@@ -294,11 +314,10 @@ def _computed_instead(column: Column, target: LogicalType) -> str | None:
 
 
 def uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
-    there = {column.name.casefold(): column for column in target.columns}
-    problems = [f"it has no column {name}" for name in request.expressions if name.casefold() not in there]
-    for name in request.expressions:
-        column = there.get(name.casefold())
-        if column is not None and (column.generated or column.type.name is TypeName.BITS):
+    meant = columns_meant(request.expressions, target.column_names, target.name.name)
+    problems = [f"it has no column {name}" for name in request.expressions if name not in meant]
+    for column in map(target.column, meant.values()):
+        if column.generated or column.type.name is TypeName.BITS:
             problems.append(f"{column.name}: a transform can't compute {column.type}")
     texts = [expression for expression, _ in request.expressions.values()]
     for text in [*texts, *([condition] if (condition := condition_of(request)) else [])]:
@@ -357,88 +376,3 @@ def _misfit(column: Column, found: Column, *, same_engine: bool, logs_generated_
     if column.generated and not logs_generated_columns:
         return "the source generates it and its log does not hold it; generate it on the target too"
     return misfit(column.type, found.type, same_engine=same_engine)
-
-
-_FLOATS = {TypeName.FLOAT32, TypeName.FLOAT64}
-_WHOLE = {TypeName.INTEGER, TypeName.BOOLEAN}
-_MOMENTS = {TypeName.TIMESTAMP, TypeName.INSTANT}
-_CLOCKED = {*_MOMENTS, TypeName.TIME, TypeName.TIMETZ}
-_LABELLED = {TypeName.ENUM, TypeName.SET}
-_WITHOUT_SPACES = {TypeName.CHAR, TypeName.UUID, TypeName.ENUM}
-
-
-def misfit(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
-    """Why the target would change values silently. None: it stores them unchanged, or reports what does not fit.
-
-    `same_engine`: both sides are the same engine.
-    """
-    if _is_money(source, target) or (target.name is TypeName.TEXT and source.name is not TypeName.BINARY):
-        return None
-    kind = common_kind(source, target)
-    if isinstance(kind, Incomparable):
-        return None if same_engine and source.native == target.native else kind.reason
-    return (
-        _of_times(source, target) or _of_numbers(source, target, same_engine=same_engine) or _of_texts(source, target)
-    )
-
-
-def _of_times(source: LogicalType, target: LogicalType) -> str | None:
-    if target.name is TypeName.DATE and source.name in _MOMENTS:
-        return f"{target} has no time of day, and {source} has one"
-    if target.name in _CLOCKED and _digits(source) > _digits(target):
-        return f"{target} has fewer fractional digits of a second than {source}"
-    if target.name is TypeName.YEAR and source.name is not TypeName.YEAR:
-        return f"{target} stores 5 as 2005"
-    return None
-
-
-def _digits(t: LogicalType) -> int:
-    if t.name is TypeName.DATE:
-        return 0
-    return 6 if t.precision is None or t.name not in _CLOCKED else t.precision
-
-
-def _of_numbers(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
-    if target.name is TypeName.FLOAT32 and source.name is not TypeName.FLOAT32:
-        return f"{target} has fewer digits than {source}"
-    if target.name in _FLOATS and target.scale is not None and not _has_scale(source, target):
-        return f"{target} rounds what {source} holds"
-    if source.name is TypeName.DECIMAL and source.scale != 0 and target.name in _WHOLE:
-        return f"{target} has no fractional digits, and {source} may have some"
-    if source.name is target.name is TypeName.DECIMAL and _rounds(source, target, same_engine=same_engine):
-        return f"{target} has fewer fractional digits than {source}"
-    if target.name is TypeName.BITS and source.name is not TypeName.BOOLEAN and not _same_size(source, target):
-        return f"{target} takes bit strings of its own length only, and {source} has another length"
-    return None
-
-
-def _has_scale(source: LogicalType, target: LogicalType) -> bool:
-    """Whether a float is rounded already. A FLOAT(7,2) as a DOUBLE has more digits behind the point."""
-    return source.name is target.name and source.scale is not None and source.scale <= (target.scale or 0)
-
-
-def _rounds(source: LogicalType, target: LogicalType, *, same_engine: bool) -> bool:
-    if target.precision is None:
-        return False
-    # MySQL reports a number that does not fit; PostgreSQL, which alone has numbers of any size, rounds it.
-    return same_engine if source.precision is None else (source.scale or 0) > (target.scale or 0)
-
-
-def _of_texts(source: LogicalType, target: LogicalType) -> str | None:
-    if target.name is TypeName.CHAR and source.name not in _WITHOUT_SPACES:
-        return f"{target} drops trailing spaces, and {source} keeps them"
-    if target.name in _LABELLED and not (source.name is target.name and set(source.values) <= set(target.values)):
-        return f"{target} lacks values that {source} allows"
-    # By its name: nothing else distinguishes BINARY, which pads with zeros, from VARBINARY.
-    if target.native.startswith("binary") and source.name is not TypeName.UUID and not _same_size(source, target):
-        return f"{target} pads values to its length, and {source} has shorter ones"
-    return None
-
-
-def _same_size(source: LogicalType, target: LogicalType) -> bool:
-    same_sort = source.name is target.name and source.native.startswith("var") == target.native.startswith("var")
-    return same_sort and source.precision == target.precision
-
-
-def _is_money(source: LogicalType, target: LogicalType) -> bool:
-    return source.native == "money" and target.name is TypeName.DECIMAL and (target.scale or 0) >= 2

@@ -99,20 +99,18 @@ def _distinguishing(route: Route, source: Table, target: Table | None) -> dict[s
     """The columns of the target's key that only the name of the table decides, with their expressions."""
     request = route.request
     if target is None:
+        texts = {name: text for name, (text, _) in request.expressions.items()}
         key = list(key_of_created(request, source))
     else:
-        key = identifying(source, target, match_columns(request, source, target))
-    wanted = {name.casefold() for name in key}
-    return {
-        name: text
-        for name, (text, _) in request.expressions.items()
-        if name.casefold() in wanted and names_in(text) and names_in(text) <= _NAMES
-    }
+        matched = match_columns(request, source, target)
+        texts = {column.name: text for column, text in matched.computed}
+        key = identifying(source, target, matched)
+    return {name: text for name, text in texts.items() if name in key and names_in(text) and names_in(text) <= _NAMES}
 
 
 def _as_stored(value: object, target: Table | None, name: str) -> object:
     """01 and 1 are one number. UsageError for what is none, in a column that holds numbers."""
-    column = next((c for c in target.columns if c.name.casefold() == name.casefold()), None) if target else None
+    column = next((each for each in target.columns if each.name == name), None) if target else None
     if column is None or column.type.name not in (TypeName.INTEGER, TypeName.DECIMAL) or value is None:
         return value
     try:

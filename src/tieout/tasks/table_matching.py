@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.sql.internal_tables import is_own
 from tieout.errors import UsageError
-from tieout.model.requests import TableRequest
+from tieout.model.requests import TableRequest, put
 from tieout.model.tables import TableName
 
 
@@ -33,6 +33,17 @@ class Names:
     tables: tuple[TableName, ...]
     schema: str
     schemas: frozenset[str] = frozenset()
+    known: frozenset[TableName] = field(init=False, repr=False, compare=False)
+    folded: Mapping[str, Sequence[TableName]] = field(init=False, repr=False, compare=False)
+    """The tables whose names differ only in case."""
+
+    def __post_init__(self) -> None:
+        # Each table of a task is looked up by its name: one by one, thousands of them would take seconds.
+        folded: dict[str, list[TableName]] = {}
+        for table in self.tables:
+            folded.setdefault(str(table).casefold(), []).append(table)
+        put(self, "known", frozenset(self.tables))
+        put(self, "folded", folded)
 
     def without_own(self) -> Names:
         """Without tables whose names are reserved for Tieout."""
@@ -75,29 +86,37 @@ def pair_tables(source: Names, target: Names, requests: Sequence[TableRequest]) 
     """The pairs in the order of the requests; each once, by the first request that names it. A pattern skips
     tables that a request names.
 
-    A pattern also matches tables of the target, so that it finds tables that exist only there. A name that neither side
+    A pattern also matches tables of the target, so that it finds those that exist only there, and those to which none
+    of the source's goes because a request before it sends the table of that name elsewhere. A name that neither side
     has is an error; a name that one side has is a pair with None.
     """
     pairs: list[NamePair] = []
+    seen: set[tuple[TableName | None, TableName | None]] = set()
     taken: set[TableName] = set()
     for request in requests or (EVERYTHING,):
         if is_pattern(request.source):
             found = _by_pattern(source, target, request)
-            pairs += [pair for pair in found if pair.source is None or pair.source not in taken]
+            # The rows of a taken table go elsewhere, so what the target has under its own name are nobody's.
+            left = (replace(pair, source=None) if pair.source in taken else pair for pair in found)
+            more = [pair for pair in left if pair.source is not None or pair.target is not None]
         else:
             found = [_by_name(source, target, request)]
             # Two requests may compare one table with two others.
-            pairs += [pair for pair in found if (pair.source, pair.target) not in {(p.source, p.target) for p in pairs}]
+            more = [pair for pair in found if (pair.source, pair.target) not in seen]
+        pairs += more
+        seen |= {(pair.source, pair.target) for pair in more}
         taken |= {pair.source for pair in found if pair.source}
     return _without_doubles(pairs)
 
 
 def _without_doubles(pairs: list[NamePair]) -> list[NamePair]:
-    named = {pair.target for pair in pairs if pair.source is not None}
+    told = {pair.target for pair in pairs if pair.source is not None}
     result: list[NamePair] = []
     for pair in pairs:
-        if pair.source is None and (pair.target in named or any(pair.target == p.target for p in result)):
-            continue
+        if pair.source is None:
+            if pair.target in told:
+                continue
+            told.add(pair.target)
         result.append(pair)
     return result
 
@@ -152,12 +171,11 @@ def find_table(names: Names, text: str, schema: str | None = None) -> TableName 
     candidates = [TableName(schema or names.schema, text)]
     if (full := TableName.parse(text)) is not None:
         candidates.append(full)
-    known = set(names.tables)
     for candidate in candidates:
-        if candidate in known:
+        if candidate in names.known:
             return candidate
     for candidate in candidates:
-        folded = [t for t in names.tables if str(t).casefold() == str(candidate).casefold()]
+        folded = names.folded.get(str(candidate).casefold(), ())
         if len(folded) == 1:
             return folded[0]
     return None

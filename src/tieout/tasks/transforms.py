@@ -8,10 +8,11 @@ import sqlglot
 from sqlglot import exp
 
 from tieout.errors import UsageError
-from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Shape, Transfer
+from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Shape, Transfer
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table
-from tieout.model.types import SPARK_DIGITS, LogicalType, TypeName
+from tieout.model.types import LogicalType, TypeName, fits_spark
+from tieout.tasks.column_names import columns_meant
 
 Pairs = Sequence[tuple[Column, Column]]
 _CONSTANT = frozenset({SCHEMA_NAME, TABLE_NAME})
@@ -44,6 +45,12 @@ def _parsed(expression: str) -> exp.Expr:
                 f"{expression!r} has {what}: its value depends on more than its row",
                 "write an expression over the columns of one row",
             )
+    calls = (call.name.casefold() for call in tree.find_all(exp.Anonymous))
+    if tree.find(exp.Star) is not None or "identifier" in calls:
+        raise UsageError(
+            f"name the columns: {expression!r} does not say which it is about, and Spark would take Tieout's own, too",
+            "write their names instead of * or IDENTIFIER()",
+        )
     return tree
 
 
@@ -70,8 +77,7 @@ def refuse_texts(expressions: Sequence[str], source: Table) -> None:
 
 def _has_only_texts(t: LogicalType) -> bool:
     if t.name is TypeName.DECIMAL:
-        # Spark's decimals have 38 digits at most, and no more behind the point than they have.
-        return t.precision is None or not 0 <= (t.scale or 0) <= t.precision <= SPARK_DIGITS
+        return not fits_spark(t)
     return t.name in _AS_TEXT or t.native == "money"
 
 
@@ -212,9 +218,19 @@ def projection(source: Table, computed: Sequence[tuple[Column, str]], where: str
 
 
 def _refuse_ambiguous(named: frozenset[str], source: Table) -> None:
-    """UsageError if an expression could mean two columns: to Spark, names that differ only by case are the same."""
+    """UsageError if a name could mean two columns: to Spark, names that differ only by case are the same."""
     for name in sorted(named):
         alike = [column.name for column in source.columns if column.name.casefold() == name]
+        if alike and name.startswith(OWN_COLUMN):
+            raise UsageError(
+                f"an expression names the column {alike[0]}, and names that begin with {OWN_COLUMN} are Tieout's own",
+                "rename the column, or leave it out of conditions and expressions",
+            )
+        if alike and name in _CONSTANT:
+            raise UsageError(
+                f"an expression names {name}, the source's own name, and {source.name.name} has a column {alike[0]}",
+                "rename the column, or leave it out of conditions and expressions",
+            )
         if len(alike) > 1:
             raise UsageError(f"an expression names {name}, and to Spark {' and '.join(alike)} are the same name")
 
@@ -227,7 +243,7 @@ def expressions_of(request: TableRequest, source: Table, target: Table | None) -
     where = condition_of(request)
     if not texts and where is None:
         return None
-    there = {} if target is None else {column.name.casefold(): column for column in target.columns}
+    meant = {} if target is None else columns_meant(request.expressions, target.column_names, target.name.name)
     unknown = LogicalType(TypeName.TEXT, "text")
-    known = [there.get(name.casefold(), Column(name, unknown)) for name, _ in texts]
+    known = [target.column(meant[name]) if target and name in meant else Column(name, unknown) for name, _ in texts]
     return projection(source, list(zip(known, (text for _, text in texts), strict=True)), where)

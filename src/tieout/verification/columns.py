@@ -10,6 +10,7 @@ from tieout.model.canonical_kinds import Incomparable, Kind, Tolerance, common_k
 from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.results import SchemaFinding, UnverifiedColumn
 from tieout.model.tables import Column, Table
+from tieout.tasks.table_matching import is_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,9 @@ def compare_schemas(
     findings: list[SchemaFinding] = []
     unverified: list[UnverifiedColumn] = []
     pairs: list[ColumnPair] = []
+    partners = _partners(source, target)
     for left in source.columns:
-        right = _counterpart(left.name, target.columns)
+        right = partners.get(left.name)
         if not _wanted(left.name, request):
             continue
         if right is None:
@@ -71,8 +73,9 @@ def compare_schemas(
             unverified.append(UnverifiedColumn(left.name, pair.reason))
         else:
             pairs.append(pair)
+    paired = {right.name for right in partners.values()}
     for right in target.columns:
-        if _wanted(right.name, request) and _counterpart(right.name, source.columns) is None:
+        if _wanted(right.name, request) and right.name not in paired:
             findings.append(only_on("target", right))
     key, remarks = _key(source, target, pairs, request)
     findings += remarks
@@ -85,14 +88,18 @@ def in_names_of_source(request: TableRequest, source: Table, target: Table) -> T
     """The request with the source's names of columns, which may be given by the target's, or in another case."""
 
     as_written = {*source.column_names, *target.column_names}
+    ours = {right.name: left for left, right in _partners(source, target).items()}
 
     def named(name: str) -> str:
         if name not in as_written:
-            found = _counterpart(name, source.columns) or _counterpart(name, target.columns)
+            found = _in_any_case(name, source.columns) or _in_any_case(name, target.columns)
             name = name if found is None else found.name
-        ours = _counterpart(name, source.columns)
-        return name if ours is None else ours.name
+        return name if name in source.column_names else ours.get(name, name)
 
+    written: dict[str, str] = {}
+    for name in request.expressions:
+        if (first := written.setdefault(named(name), name)) != name:
+            raise UsageError(f"{first} and {name} are one column of {source.name.name}", "keep one of them")
     return replace(
         request,
         key=None if request.key is None else tuple(map(named, request.key)),
@@ -108,8 +115,9 @@ def _with_key(source: Table, target: Table, request: TableRequest) -> TableReque
     known = {*source.column_names, *target.column_names}
     if request.columns is None or request.key is not None or known.isdisjoint(request.columns):
         return request
-    ours = [name for name in source.key if _counterpart(name, target.columns)]
-    theirs = [found.name for name in target.key if (found := _counterpart(name, source.columns))]
+    partners = _partners(source, target)
+    ours = [name for name in source.key if name in partners]
+    theirs = [left for name in target.key for left, right in partners.items() if right.name == name]
     if len(ours) == len(source.key) > 0:
         return replace(request, columns=(*request.columns, *ours))
     return replace(request, columns=(*request.columns, *theirs)) if len(theirs) == len(target.key) else request
@@ -181,10 +189,22 @@ def only_on(side: str, column: Column) -> SchemaFinding:
     return SchemaFinding("column", f"is only on the {side} ({column.type.native})", column.name, breaks=True)
 
 
-def _counterpart(name: str, columns: Sequence[Column]) -> Column | None:
-    for column in columns:
-        if column.name == name:
-            return column
+def _partners(source: Table, target: Table) -> dict[str, Column]:
+    """The target's column for each of the source: that of the same name, or else the only one that is left of the same
+    name but for case. No two have the same: what one side has more is nobody's, and a difference.
+    """
+    named = set(source.column_names)
+    found = {column.name: column for column in target.columns if column.name in named}
+    ours = [column for column in source.columns if column.name not in found]
+    theirs = [column for column in target.columns if column.name not in found]
+    for column in ours:
+        other = _in_any_case(column.name, theirs)
+        if other is not None and _in_any_case(other.name, ours) is not None:
+            found[column.name] = other
+    return found
+
+
+def _in_any_case(name: str, columns: Sequence[Column]) -> Column | None:
     folded = [column for column in columns if column.name.casefold() == name.casefold()]
     return folded[0] if len(folded) == 1 else None
 
@@ -199,5 +219,5 @@ def _check_names(source: Table, target: Table, request: TableRequest) -> None:
     known = set(source.column_names) | set(target.column_names)
     for name in (*(request.columns or ()), *request.exclude_columns, *request.tolerance, *request.expressions):
         # A request for a pattern may name columns that only some of its tables have.
-        if name not in known and "*" not in request.source:
+        if name not in known and not is_pattern(request.source):
             raise UsageError(f"{source.name} has no column {name}", f"it has {', '.join(sorted(known))}")

@@ -6,7 +6,7 @@ expressions and partners are compared as those of two endpoints are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tieout.connectors.protocols.endpoint import ScanColumn
@@ -16,13 +16,23 @@ from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
 from tieout.model.results import SchemaFinding, UnverifiedColumn
 from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.routing import Matched, Route, identifying, match_columns, routes_and_rest, uncomputable
-from tieout.tasks.table_matching import NamePair
+from tieout.tasks.table_matching import NamePair, is_pattern
 from tieout.tasks.transforms import condition_of, renamed_column
 from tieout.verification.columns import ColumnPair, SchemaComparison, differences_of, only_on, parsed_tolerance
 from tieout.verification.holding import unknown_reading
-from tieout.verification.narrowing import LEFT_OUT, TypedColumns, is_left_out, is_matched, refuse_unknown_typed_columns
-from tieout.verification.plan import NOTHING_IN_COMMON, PairPlanner, PlannedTable, described
-from tieout.verification.transformed_plan import Content, TransformedPlanner, Unverifiable, against_computing
+from tieout.verification.narrowing import (
+    LEFT_OUT,
+    TypedColumns,
+    is_left_out,
+    is_matched,
+    lacked,
+    refuse_unknown_typed_columns,
+    refuse_without_key,
+    typed_for,
+    typed_request,
+)
+from tieout.verification.plan import NOTHING_IN_COMMON, PairPlanner, PlannedTable, Unverifiable, described
+from tieout.verification.transformed_plan import Content, TransformedPlanner, against_computing
 
 Described = Mapping[TableName, Table | TieoutError]
 
@@ -97,17 +107,22 @@ class MovedTaskPlanner:
     def _as_it_is(self, pair: NamePair, tables: tuple[Table, Table]) -> PlannedTable:
         """A table whose rows all go over as they are, with what was typed."""
         narrowing = self.request.narrowing
+        try:
+            typed = typed_for(typed_request(narrowing), *tables)
+        except Unverifiable as error:
+            return PlannedTable(pair, failure=str(error))
         request = replace(
             pair.request,
-            source_where=narrowing.source_where,
-            target_where=narrowing.target_where,
-            key=narrowing.key or pair.request.key,
-            columns=narrowing.columns,
-            exclude_columns=narrowing.exclude_columns,
-            tolerance={**pair.request.tolerance, **narrowing.tolerance},
+            source_where=typed.source_where,
+            target_where=typed.target_where,
+            key=typed.key or pair.request.key,
+            columns=typed.columns,
+            exclude_columns=typed.exclude_columns,
+            tolerance={**pair.request.tolerance, **typed.tolerance},
             expressions={},
         )
-        return self.pairs.plan(replace(pair, request=request), tables)
+        known = {name.casefold() for table in tables for name in table.column_names}
+        return self.pairs.plan(replace(pair, request=request), tables).telling(lacked(narrowing, known))
 
     def _transferred(self, pair: NamePair, routed: Sequence[tuple[Route, Table]], target: Table) -> PlannedTable:
         try:
@@ -161,11 +176,13 @@ class MovedTaskPlanner:
         """The target's columns that the task fills, in the form in which they are compared."""
         request = routed[0][0].request
         typed = TypedColumns.of(self.request.narrowing, routed, matches, target)
+        _refuse_unknown_tolerances(request, target, typed.known)
+        refuse_without_key(self.request.narrowing.key, typed.known, target.name.name)
         asked = self.request.narrowing.key or request.key
         key = asked or tuple(identifying(routed[0][1], target, matches[0]))
         wanted = typed.wanted(key)
         tolerances = typed.by_column({**request.tolerance, **self.request.narrowing.tolerance})
-        findings: list[SchemaFinding] = []
+        findings = [*lacked(self.request.narrowing, typed.known)]
         unverified: list[UnverifiedColumn] = []
         pairs: list[ColumnPair] = []
         for table, matched in zip((table for _, table in routed), matches, strict=True):
@@ -269,6 +286,13 @@ def _refuse_disagreeing(merged: Sequence[Route]) -> None:
         other = next((each for each in others if getattr(each.request, what) != getattr(first.request, what)), None)
         if other is not None:
             raise UsageError(f"{first.source} and {other.source} go to one table, each with another {what}")
+
+
+def _refuse_unknown_tolerances(request: TableRequest, target: Table, known: Set[str]) -> None:
+    """UsageError for a column that none of the tables has. A pattern may name columns that only some of them have."""
+    for name in request.tolerance:
+        if name.casefold() not in known and not is_pattern(request.source):
+            raise UsageError(f"{target.name} has no column {name}", f"it has {', '.join(target.column_names)}")
 
 
 def _names(group: Sequence[Route]) -> list[TableName]:

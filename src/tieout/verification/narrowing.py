@@ -8,9 +8,11 @@ from fnmatch import fnmatchcase
 
 from tieout.errors import TieoutError, UsageError
 from tieout.model.requests import Narrowing, TableRequest
+from tieout.model.results import SchemaFinding
 from tieout.model.tables import Table, TableName
 from tieout.tasks.routing import Matched, Route
 from tieout.tasks.transforms import renamed_column
+from tieout.verification.plan import Unverifiable
 
 
 def typed_request(narrowing: Narrowing) -> TableRequest:
@@ -63,9 +65,40 @@ def refuse_unknown_typed_columns(narrowing: Narrowing, tables: Sequence[Table | 
     known = {name for table in tables if isinstance(table, Table) for name in table.column_names}
     folded = {name.casefold() for name in known}
     typed = *(narrowing.columns or ()), *narrowing.exclude_columns, *(narrowing.key or ()), *narrowing.tolerance
-    for name in typed:
+    for name in (*typed, *narrowing.expressions):
         if known and name.casefold() not in folded:
             raise UsageError(f"no table of the task has a column {name}", f"they have {', '.join(sorted(known))}")
+
+
+def typed_for(typed: TableRequest, source: Table, target: Table) -> TableRequest:
+    """What was typed, as far as a table has the columns: others have the rest.
+
+    Unverifiable if it lacks a column of the key: without it, rows could change places.
+    """
+    known = {name.casefold() for name in (*source.column_names, *target.column_names)}
+    refuse_without_key(typed.key, known, source.name.name)
+    return replace(
+        typed,
+        columns=None if typed.columns is None else tuple(name for name in typed.columns if name.casefold() in known),
+        exclude_columns=tuple(name for name in typed.exclude_columns if name.casefold() in known),
+        tolerance={name: amount for name, amount in typed.tolerance.items() if name.casefold() in known},
+        expressions={name: texts for name, texts in typed.expressions.items() if name.casefold() in known},
+    )
+
+
+def refuse_without_key(key: Sequence[str] | None, known: Set[str], table: str) -> None:
+    """Unverifiable if a table lacks a column of the key that was typed. `known`: its columns, in lower case."""
+    for name in key or ():
+        if name.casefold() not in known:
+            raise Unverifiable(f"{table} has no column {name} for the key that was typed")
+
+
+def lacked(narrowing: Narrowing, known: Set[str]) -> tuple[SchemaFinding, ...]:
+    """The typed columns that a table lacks on both sides: it is compared without them, and says so. `known`: its
+    columns, in lower case.
+    """
+    names = (name for name in narrowing.columns or () if name.casefold() not in known)
+    return tuple(SchemaFinding("column", "is on neither side", name) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,17 @@ from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutErro
 from tieout.model.canonical_kinds import Tolerance
 from tieout.model.redaction import Redaction
 from tieout.model.requests import TableRequest, VerifyOptions
-from tieout.model.results import Explanation, Strategy
+from tieout.model.results import Explanation, SchemaFinding, Strategy, UnverifiedColumn
 from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.table_matching import NamePair, is_pattern
 from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas, in_names_of_source
 
 if TYPE_CHECKING:
     pass
+
+
+class Unverifiable(Exception):
+    """Why a table has no plan."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +197,15 @@ class PlannedTable:
     def name(self) -> str:
         """The name under which its differences are listed: the source's table, or where several go to."""
         return str((None if self.merged else self.pair.source) or self.pair.target)
+
+    def telling(
+        self, findings: tuple[SchemaFinding, ...], unverified: tuple[UnverifiedColumn, ...] = ()
+    ) -> PlannedTable:
+        """The same, with more to say about its columns."""
+        if (found := self.comparison) is None:
+            return self
+        more = replace(found, findings=(*found.findings, *findings), unverified=(*found.unverified, *unverified))
+        return replace(self, comparison=more)
 
 
 _SHOWN = 3

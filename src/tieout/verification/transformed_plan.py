@@ -22,7 +22,7 @@ from tieout.tasks.transforms import nondeterministic_part, projection
 from tieout.verification.columns import SchemaComparison
 from tieout.verification.holding import COMPUTABLE
 from tieout.verification.parts import NOT_NAMED, Part, TransformedReader, named_column
-from tieout.verification.plan import PairPlanner, PlannedTable, Side, TablePlan, alignment, rangeable
+from tieout.verification.plan import PairPlanner, PlannedTable, Side, TablePlan, Unverifiable, alignment, rangeable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,10 +39,6 @@ class Content:
     computed: Mapping[int, tuple[Column, str]]
     condition: str | None
     where: str | None
-
-
-class Unverifiable(Exception):
-    """Why a table has no plan."""
 
 
 @dataclass
@@ -132,7 +128,9 @@ class TransformedPlanner:
             part = self._part(endpoint, comparison.key, kinds, content)
             shape = part.transfer.shape
             assert shape is not None
-            alike = shape.where, shape.cells, shape.uses, tuple(column.type for column, _ in shape.reads)
+            read = tuple(column.type for column, _ in shape.reads)
+            # A computed value is rounded to what its column holds.
+            alike = shape.where, shape.cells, shape.uses, read, tuple(column.type for column in part.holders)
             if alike not in shapes:
                 self._refuse_wrong(part)
             parts.append(replace(part, projection=shapes.setdefault(alike, len(shapes))))

@@ -13,9 +13,24 @@ from tieout.model.results import UnverifiedColumn
 from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
 from tieout.verification.columns import compare_schemas, in_names_of_source
-from tieout.verification.narrowing import LEFT_OUT, is_left_out, narrowed, refuse_unknown_typed_columns, typed_request
-from tieout.verification.plan import NOTHING_IN_COMMON, PairPlanner, PlannedTable, described, refuse_unknown_columns
-from tieout.verification.transformed_plan import Content, TransformedPlanner, Unverifiable, against_computing
+from tieout.verification.narrowing import (
+    LEFT_OUT,
+    is_left_out,
+    lacked,
+    narrowed,
+    refuse_unknown_typed_columns,
+    typed_for,
+    typed_request,
+)
+from tieout.verification.plan import (
+    NOTHING_IN_COMMON,
+    PairPlanner,
+    PlannedTable,
+    Unverifiable,
+    described,
+    refuse_unknown_columns,
+)
+from tieout.verification.transformed_plan import Content, TransformedPlanner, against_computing
 
 
 @dataclass
@@ -61,17 +76,17 @@ class UnmovedTaskPlanner:
 
     def _both_sides(self, pair: NamePair, tables: tuple[Table, Table]) -> PlannedTable:
         """A table of a task that is not moved, narrowed to what was typed."""
-        typed = in_names_of_source(typed_request(self.request.narrowing), *tables)
+        typed = typed_for(in_names_of_source(typed_request(self.request.narrowing), *tables), *tables)
         request = in_names_of_source(pair.request, *tables)
         planned = self._planned_sides(pair, tables, request, typed)
-        if planned.comparison is None:
+        if (found := planned.comparison) is None:
             return planned
-        found = planned.comparison
         told = {*(each.source.name for each in found.pairs), *(each.column for each in found.unverified)}
         told |= {each.column for each in found.findings if each.breaks and each.column is not None}
-        known = {*tables[0].column_names, *tables[1].column_names} - {*told, *typed.exclude_columns}
-        silent = [UnverifiedColumn(name, LEFT_OUT) for name in typed.columns or () if name in known]
-        return replace(planned, comparison=replace(found, unverified=(*found.unverified, *silent)))
+        known = {*tables[0].column_names, *tables[1].column_names}
+        silent = known - {*told, *typed.exclude_columns}
+        unverified = (UnverifiedColumn(name, LEFT_OUT) for name in typed.columns or () if name in silent)
+        return planned.telling(lacked(self.request.narrowing, {name.casefold() for name in known}), tuple(unverified))
 
     def _planned_sides(
         self, pair: NamePair, tables: tuple[Table, Table], request: TableRequest, narrowing: TableRequest

@@ -115,8 +115,8 @@ def request_of(moving: Moving, meaning: Meaning = Meaning.MOVED, **options: Any)
     )
 
 
-def verified(moving: Moving, **options: Any) -> VerificationResult:
-    return api.run_verification(request_of(moving, **options), spark=moving.spark, meta=moving.meta)
+def verified(moving: Moving, meaning: Meaning = Meaning.MOVED, **options: Any) -> VerificationResult:
+    return api.run_verification(request_of(moving, meaning, **options), spark=moving.spark, meta=moving.meta)
 
 
 def by_target(result: VerificationResult) -> dict[str, TableResult]:

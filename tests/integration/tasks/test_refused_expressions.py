@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from tieout.model.results import Verdict
 
 WAYS = pytest.mark.parametrize("moving", ["postgres-mariadb", later("mariadb-postgres")], indirect=True)
 
+WAYS_OF_POSTGRES = pytest.mark.parametrize("moving", ["postgres-postgres", later("postgres-mariadb")], indirect=True)
 OF_NUMBERS = pytest.mark.parametrize("moving", ["mariadb-postgres", later("postgres-postgres")], indirect=True)
 
 
@@ -64,6 +66,23 @@ def test_a_verification_alone_refuses_them_too(moving: Moving) -> None:
     moving = with_task(moving, TableRequest("o", where="a > b"))
     with pytest.raises(UsageError, match="would compare its values as texts"):
         api.run_verification(request_of(moving, Meaning.SPARK), spark=moving.spark, meta=moving.meta)
+
+
+@WAYS_OF_POSTGRES
+def test_numbers_whose_digits_stand_elsewhere(moving: Moving) -> None:
+    """PostgreSQL has numbers that are rounded to hundreds, and numbers that are all below 0.01."""
+    moving.source.execute("CREATE TABLE o (id INT PRIMARY KEY, a NUMERIC(5,-2), b NUMERIC(3,5))")
+    moving.source.execute("INSERT INTO o VALUES (1, 12345, 0.00999), (2, 99, 0.001), (3, NULL, NULL)")
+    for text, column in (("a > 100", r"o\.a"), ("b * 2 > 0", r"o\.b")):
+        words = refused(moving, TableRequest("o", where=text))
+        assert re.search(rf"Spark has no type for \S*{column} \(numeric\(", words), words
+    expressions = {"c": ("CAST(a AS BIGINT) + 1", ""), "d": ("CAST(b AS DECIMAL(10,5)) * 2", ""), "e": ("a", "")}
+    entry = TableRequest("o", where="CAST(a AS BIGINT) > 100", exclude_columns=("a", "b"), expressions=expressions)
+    moving.target.execute("CREATE TABLE o (id INT PRIMARY KEY, c BIGINT, d DECIMAL(12,5), e TEXT)")
+    moving = with_task(moving, entry)
+    moving.run()
+    assert [(c, float(d), e) for c, d, e in moving.target.rows("SELECT c, d, e FROM o")] == [(12301, 0.01998, "12300")]
+    assert by_target(verified(moving))["o"].verdict is Verdict.EQUAL
 
 
 @WAYS

@@ -13,6 +13,7 @@ from tests.integration.moving.pairs import Moving
 from tests.integration.tasks.conftest import sqlite_way
 from tests.integration.tasks.tables import found, request_of, with_task
 from tests.servers.sqlite import SqliteDatabase
+from tests.variants import later
 from tieout import api
 from tieout.errors import UsageError
 from tieout.model.requests import Meaning, Narrowing, TableRequest
@@ -183,3 +184,64 @@ def test_a_column_that_only_the_target_has_is_a_difference_beside_a_computed_one
         Verdict.EQUAL,
         {("note", False), ("qty", False)},
     )
+
+
+@pytest.mark.parametrize("meaning", [Meaning.MOVED, Meaning.SPARK])
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (TableRequest("t"), TableRequest("u")),
+        (TableRequest("t"), TableRequest("u", where="id > 0")),
+        later((TableRequest("t", where="id > 0"), TableRequest("u"))),
+        (TableRequest("*"),),
+    ],
+    ids=["plain", "beside a filter", "a filter beside", "pattern"],
+)
+def test_a_typed_column_that_only_some_tables_have(
+    files: Moving, meaning: Meaning, entries: tuple[TableRequest, ...]
+) -> None:
+    """It is no mistake, whatever the task says of the others: they have nothing to compare, or say what they lack."""
+    for side in (files.source, files.target):
+        side.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, total REAL)")
+        side.execute("CREATE TABLE u (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO u VALUES (1, 'x')")
+    files.source.execute("INSERT INTO t VALUES (1, 'x', 1.0)")
+    files.target.execute("INSERT INTO t VALUES (1, 'x', 1.5)")
+    moving = with_task(files, *entries)
+
+    def both(**typed: object) -> tuple[TableResult, TableResult]:
+        found = {table.source_table: table for table in narrowed(moving, meaning, **typed).tables}
+        return found["main.t"], found["main.u"]
+
+    t, u = both(columns=("total",))
+    assert (t.verdict, t.differences.changed) == (Verdict.DIFFERENT, 1)
+    assert (u.verdict, u.reason) == (Verdict.UNVERIFIED, "the two tables have no comparable column in common")
+    t, u = both(columns=("id", "total"))
+    assert (t.verdict, u.verdict) == (Verdict.DIFFERENT, Verdict.EQUAL)
+    assert [(each.column, each.message, each.breaks) for each in (*t.schema, *u.schema)] == [
+        ("total", "is on neither side", False)
+    ]
+    assert [table.verdict for table in both(exclude_columns=("total",))] == [Verdict.EQUAL] * 2
+    assert [table.verdict for table in both(tolerance={"total": "1"})] == [Verdict.EQUAL] * 2
+    t, u = both(key=("total",))
+    assert (t.differences.missing, t.differences.extra) == (1, 1)
+    assert (u.verdict, u.reason) == (Verdict.UNVERIFIED, "u has no column total for the key that was typed")
+    if meaning is Meaning.SPARK:
+        t, u = both(expressions={"total": ("round(total, 0)", "round(total - 0.5, 0)")})
+        assert (t.verdict, u.verdict) == (Verdict.EQUAL, Verdict.EQUAL)
+    for typed in ({"columns": ("id", "totl")}, {"tolerance": {"totl": "1"}}, {"expressions": {"totl": ("1", "1")}}):
+        with pytest.raises(UsageError, match="no table of the task has a column totl"):
+            both(**typed)
+
+
+@pytest.mark.parametrize("meaning", [Meaning.MOVED, Meaning.SPARK])
+@pytest.mark.parametrize("where", [None, "id > 0"])
+def test_a_tolerance_of_the_task_for_a_column_that_its_table_lacks(
+    files: Moving, meaning: Meaning, where: str | None
+) -> None:
+    for side in (files.source, files.target):
+        side.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, price REAL)")
+    entry = TableRequest("t", where=where, tolerance={"prise": "0.1"})
+    with pytest.raises(UsageError, match="t has no column prise"):
+        narrowed(with_task(files, entry), meaning)
+    moving = with_task(files, replace(entry, tolerance={"PRICE": "0.1"}), TableRequest("*", tolerance={"prise": "0.1"}))
+    assert table_of(moving, meaning).verdict is Verdict.EQUAL

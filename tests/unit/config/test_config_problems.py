@@ -266,3 +266,25 @@ def test_the_time_zone_of_spark_is_utc() -> None:
     )
     Path("tieout.yaml").write_text(zone % "UTC")
     load(environment=ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("move: {}", "`move` says"),
+        ("delivery: at-least-once", "`delivery` says"),
+        ("consistency: row", "`consistency` says"),
+        ("{delivery: at-least-once, target_level: unique-key}", "`delivery` and `target_level` say"),
+    ],
+)
+def test_sql_for_the_target_in_a_task_that_is_moved(keys: str, said: str) -> None:
+    """Whoever meant to verify only learns which key says otherwise."""
+    lines = keys.strip("{}").replace(", ", "\n    ") if keys.startswith("{") else keys
+    columns = "columns: {net: {source: gross - tax, target: net_price}}"
+    task = f"{TASK}    tables: [orders, {{from: prices, {columns}}}]\n"
+    assert only_problem(f"{task}    {lines}\n").endswith(
+        f"{said} that the task is moved, and a move computes columns from the source alone: "
+        f"leave out {said.rpartition(' ')[0]}, or `target` of the column net of prices"
+    )
+    Path("tieout.yaml").write_text(f"{task}    options: {{limit: 3}}\n")
+    assert not load().task("shop").is_moved

@@ -61,6 +61,22 @@ def test_refused(request_: TableRequest, words: str) -> None:
         selection_of(request_, TABLE, TABLE.columns, shared=True)
 
 
+def test_a_computed_column_replaces_no_column_of_another_case() -> None:
+    table = replace(TABLE, columns=(*TABLE.columns, Column("Total", INT)))
+    request = TableRequest("orders", expressions={"total": ("id * 2", "")})
+    selection = selection_of(request, table, table.columns, shared=False)
+    assert selection is not None
+    assert [name for name, _ in selection.columns] == ["id", "client", "Total", "total"]
+    alone = selection_of(
+        TableRequest("orders", expressions={"TOTAL": ("id * 2", "")}), TABLE, TABLE.columns, shared=False
+    )
+    assert alone is not None
+    assert [name for name, _ in alone.columns] == ["id", "client", "TOTAL"]
+    for twice in ({"total": ("id", ""), "Total": ("id", "")}, {"x": ("id", ""), "X": ("id", "")}):
+        with pytest.raises(UsageError, match="would be one column of orders"):
+            selection_of(TableRequest("orders", expressions=twice), TABLE, TABLE.columns, shared=False)
+
+
 def test_what_tables_disagree_on() -> None:
     assert disagreement(TABLE, replace(TABLE, name=TableName("shop", "other"))) is None
     for other, words in (

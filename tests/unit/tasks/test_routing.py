@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tieout.errors import UnsupportedError, UsageError
+from tieout.errors import TieoutError, UnsupportedError, UsageError
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
-from tieout.tasks.routing import match_columns, routes, routes_and_rest, transfer_of
+from tieout.tasks.routing import Route, match_columns, routes, routes_and_rest, transfer_of, uncomputable
+from tieout.tasks.shards import alike_shards
+from tieout.tasks.transforms import expressions_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 INT, TEXT = LogicalType(TypeName.INTEGER, "int", 32), LogicalType(TypeName.TEXT, "text")
 MOMENT, DAY = LogicalType(TypeName.TIMESTAMP, "datetime(6)", 6), LogicalType(TypeName.DATE, "date")
@@ -49,6 +55,85 @@ def test_columns_whose_names_differ_only_by_case_are_chosen_as_written() -> None
     assert pairs(table("ID", "a"), table("id", "a"), TableRequest("t", columns=("id",))) == [("ID", "id")]
     with pytest.raises(UsageError, match="has no column b"):
         pairs(source, source, TableRequest("t", columns=("id", "b")))
+
+
+def entry(*left_out: str, **expressions: str) -> TableRequest:
+    texts = {name: (text, "") for name, text in expressions.items()}
+    return TableRequest("t", exclude_columns=left_out, expressions=texts)
+
+
+def test_a_computed_column_takes_no_other_one_s_place() -> None:
+    source, target = table("id", "Total", "total", "price"), table("id", "Total", "total")
+    matched = match_columns(entry("price", total="price * 2"), source, target)
+    assert [(column.name, text) for column, text in matched.computed] == [("total", "price * 2")]
+    assert [(one.name, other.name) for one, other in matched.pairs] == [("id", "id"), ("Total", "Total")]
+    assert matched.missing == ()
+    both = match_columns(entry("price", total="price * 2", Total="price"), source, target)
+    assert [(column.name, text) for column, text in both.computed] == [("Total", "price"), ("total", "price * 2")]
+    assert pairs(source, target, entry("price", total="price * 2", Total="price")) == [("id", "id")]
+
+
+def test_a_column_that_nothing_computes_and_nothing_takes_is_missed() -> None:
+    """The target's only column of that name is computed, from something else."""
+    source, target = table("id", "Total", "total", "price"), table("id", "total")
+    assert [each.name for each in match_columns(entry("price", total="price * 2"), source, target).missing] == ["Total"]
+    with pytest.raises(UnsupportedError, match="it has no column Total;"):
+        transfer_of(entry(total="price * 2"), source, target, same_engine=False, logs_generated_columns=False)
+
+
+def test_a_computed_column_may_be_written_in_another_case() -> None:
+    source, target = table("id", "Total", "price"), table("id", "TOTAL")
+    matched = match_columns(entry("price", total="price * 2"), source, target)
+    assert ([column.name for column, _ in matched.computed], matched.missing) == (["TOTAL"], ())
+    assert uncomputable(entry("price", total="price * 2"), source, target) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "words"),
+    [
+        (("total",), ("total", "Total"), "total and Total would be one column of t"),
+        (("total",), ("Total", "total"), "Total and total would be one column of t"),
+        (("TOTAL",), ("total", "Total"), "total and Total would be one column of t"),
+        (("Total", "total"), ("total", "TOTAL"), "TOTAL could be Total or total of t"),
+        ((), ("total", "Total"), "total and Total would be one column of t"),
+    ],
+)
+def test_no_two_names_compute_one_column(columns: tuple[str, ...], names: tuple[str, ...], words: str) -> None:
+    request = entry(**dict.fromkeys(names, "price"))
+    with pytest.raises(UsageError, match=words):
+        match_columns(request, table("id", "price"), table("id", "price", *columns))
+
+
+def test_what_can_not_be_computed_is_the_column_that_is_named() -> None:
+    bits = Column("Flags", LogicalType(TypeName.BITS, "bit(4)", 4))
+    request = entry(flags="price")
+    assert uncomputable(request, table("id", "price"), table("id", "flags", bits)) == []
+    assert uncomputable(request, table("id", "price"), table("id", bits)) == ["Flags: a transform can't compute bit(4)"]
+
+
+def test_the_type_of_the_column_that_is_named_takes_the_value() -> None:
+    target = table("id", "at", Column("At", MOMENT))
+    transfer = expressions_of(entry(at="id"), table("id"), target)
+    assert transfer is not None
+    assert [column.type for column in transfer.target_columns] == [INT]
+
+
+def test_a_column_of_another_case_does_not_tell_merged_tables_apart() -> None:
+    """The key has `Shard`, which the row's key decides, and not `shard`."""
+    source, target = table("id"), table("id", "shard", "Shard")
+    target = replace(target, indexes=(Index("PRIMARY", ("id", "Shard"), True, True),))
+    request = entry(shard="_table", Shard="CAST(id AS STRING)")
+    names = [TableName("s", "t_1"), TableName("s", "t_2")]
+    found = [Route(name, target.name, True, request) for name in names]
+    refused = alike_shards(
+        found, {name: replace(source, name=name) for name in names}, {target.name: target}, not_asked
+    )
+    assert sorted(refused) == names
+    assert "no column of its key is computed from _table" in str(refused[names[0]])
+
+
+def not_asked() -> SparkSession:
+    raise AssertionError("nothing of the key is computed from the table's name")
 
 
 @pytest.mark.parametrize(("expression", "is_refused"), [("at", True), ("`AT`", True), ("CAST(at AS DATE)", False)])
@@ -99,11 +184,41 @@ def test_a_table_goes_where_the_first_entry_that_names_it_says() -> None:
     }
 
 
+def test_tables_whose_rows_nothing_tells_apart_do_not_go_to_one() -> None:
+    entries = [TableRequest(name, "orders") for name in ("orders_2023", "orders_2024")]
+    with pytest.raises(UsageError, match=r"orders_2024 and shop\.orders_2023 would both go to"):
+        routed(*entries)
+    with pytest.raises(UsageError, match=r"orders_2023 and shop\.orders_2024 would both go to"):
+        routed(replace(entries[0], expressions={"shard": ("_table", "")}), entries[1])
+
+
+@pytest.mark.parametrize("entry", [TableRequest("t", key=("a",)), TableRequest("t", expressions={"a": ("b", "c")})])
+def test_what_only_a_verification_takes_is_refused_with_what_makes_it_a_move(entry: TableRequest) -> None:
+    sides = Side("shop", ("t",)), Side("public", ("t",))
+    for request, said in (
+        (MoveRequest("t", "", "", (entry,)), r"\(remove (it|its SQL for the target)\)$"),
+        (MoveRequest("t", "", "", (entry,), delivery="exactly-once"), ": its delivery says that the task is moved"),  # type: ignore[arg-type]
+        (MoveRequest("t", "", "", (entry,), consistency="row"), ": its consistency says that the task is moved"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TieoutError, match=said):
+            routes(*sides, request)  # type: ignore[arg-type]
+
+
 def test_a_merging_pattern_whose_tables_others_have_leaves_its_target_without_rows() -> None:
     source, target = Side("shop", ("orders_2023",)), Side("public", ("archive", "orders"))
     found, rest = routes_and_rest(source, target, MoveRequest("t", "", "", (ARCHIVED, MERGED)))  # type: ignore[arg-type]
     assert [each.target.name for each in found] == ["archive"]
     assert [str(pair.target) for pair in rest] == ["public.orders"]
+
+
+def test_a_target_table_whose_namesake_goes_elsewhere_is_left_over() -> None:
+    names = ("orders_2023", "orders_2024", "t")
+    source, target = Side("shop", names), Side("public", ("archive", "orders", *names))
+    request = MoveRequest("t", "", "", (ARCHIVED, MERGED, TableRequest("*")))
+    found, rest = routes_and_rest(source, target, request)  # type: ignore[arg-type]
+    assert {each.target.name for each in found} == {"archive", "orders", "t"}
+    assert {str(pair.target) for pair in rest} == {"public.orders_2023", "public.orders_2024"}
+    assert {pair.source for pair in rest} == {None}
 
 
 @pytest.mark.parametrize("there", [("archive", "orders"), ()])

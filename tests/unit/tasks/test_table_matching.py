@@ -34,6 +34,16 @@ def test_a_target_named_by_one_request_is_not_left_over_by_a_pattern():
     assert shown(pairs) == [("s.a", "t.z"), ("s.b", "t.b")]
 
 
+def test_what_a_pattern_finds_on_the_target_is_left_over_if_its_table_goes_elsewhere():
+    sides = names("s", "a", "b"), names("t", "a", "b", "c")
+    requests = (TableRequest("a", "b"), TableRequest("*"))
+    assert shown(pair_tables(*sides, requests)) == [("s.a", "t.b"), (None, "t.a"), ("s.b", "t.b"), (None, "t.c")]
+    requests = (TableRequest("a", "b"), TableRequest("b"), TableRequest("*", exclude=("a",)))
+    assert shown(pair_tables(*sides, requests)) == [("s.a", "t.b"), ("s.b", "t.b"), (None, "t.c")]
+    requests = (TableRequest("a", "c"), TableRequest("b", "a"), TableRequest("*"))
+    assert shown(pair_tables(*sides, requests)) == [("s.a", "t.c"), ("s.b", "t.a"), (None, "t.b")]
+
+
 def test_exclusions_hold_on_both_sides():
     pairs = pair_tables(names("s", "a", "audit"), names("t", "a", "audit"), (TableRequest("*", exclude=("au*",)),))
     assert shown(pairs) == [("s.a", "t.a")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tieout.model.types import LogicalType, TypeName
-from tieout.tasks.routing import misfit
+from tieout.tasks.type_fit import misfit
 
 T = TypeName
 

@@ -107,3 +107,45 @@ def test_what_is_said_of_a_column_may_name_it_as_either_side_does():
     (pair,) = compare(source, target, request).pairs
     assert pair.kind.tolerance is not None
     assert (pair.source_expression, pair.target_expression) == ("x", "y")
+
+
+def test_no_two_expressions_are_about_one_column():
+    request = TableRequest("t", expressions={"price": ("a", ""), "Price": ("b", "")})
+    with pytest.raises(UsageError, match="price and Price are one column of t"):
+        compare(table(Column("price", INT)), table(Column("price", INT)), request)
+    both = table(Column("price", INT), Column("Price", INT))
+    assert [pair.source_expression for pair in compare(both, both, request).pairs] == ["a", "b"]
+
+
+@pytest.mark.parametrize("pattern", ["*", "?"])
+def test_a_pattern_may_name_columns_that_a_table_lacks(pattern):
+    one = table(Column("a", INT))
+    assert compare(one, one, TableRequest(pattern, tolerance={"b": "1"})).findings == ()
+
+
+def ints(*names):
+    return table(*(Column(name, INT) for name in names))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "pairs", "alone"),
+    [
+        (("Total",), ("Total", "total"), [("Total", "Total")], ["total"]),
+        (("Total", "total"), ("total",), [("total", "total")], ["Total"]),
+        (("Total", "total"), ("TOTAL", "total"), [("Total", "TOTAL"), ("total", "total")], []),
+        (("Total", "TOTAL"), ("total",), [], ["Total", "TOTAL", "total"]),
+        (("TOTAL",), ("Total", "total"), [], ["TOTAL", "Total", "total"]),
+    ],
+)
+def test_no_two_columns_are_compared_with_one_and_none_is_passed_over(source, target, pairs, alone):
+    found = compare(ints("id", *source), ints("id", *target))
+    assert [(pair.source.name, pair.target.name) for pair in found.pairs] == [("id", "id"), *pairs]
+    assert [finding.column for finding in found.findings if finding.breaks] == alone
+
+
+def test_a_name_is_the_column_that_is_written_so():
+    """`total` is only on the target, and `Total` is on both sides."""
+    sides = ints("id", "Total"), ints("id", "Total", "total")
+    found = compare(*sides, TableRequest("t", exclude_columns=("total",), tolerance={"Total": "1"}))
+    assert ([pair.source.name for pair in found.pairs], found.findings) == (["id", "Total"], ())
+    assert [column.column for column in compare(*sides, TableRequest("t", columns=("total",))).findings] == ["total"]

@@ -20,10 +20,10 @@ from pyspark.sql import types as spark
 from pyspark.sql.types import DataType, StructField
 
 from tieout.errors import UsageError
-from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Transfer
+from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Transfer
 from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import TableName
-from tieout.model.types import SPARK_DIGITS, LogicalType, TypeName
+from tieout.model.types import LogicalType, TypeName, fits_spark
 from tieout.spark.errors import complaint, frame_errors
 from tieout.spark.executor_work import cell_name, schema_with
 from tieout.spark.frames.types import is_interval
@@ -104,7 +104,7 @@ class _Projection:
 
 
 def _own(name: str) -> str:
-    return f"_tieout_{name}"
+    return f"{OWN_COLUMN}{name}"
 
 
 def _cell(place: int) -> Column:
@@ -221,8 +221,8 @@ def _spark_type(t: LogicalType) -> str | None:
     if t.name is TypeName.INTEGER:
         bits = (t.precision or 64) + int(t.unsigned) - 1
         return "bigint" if bits <= _INTEGER_BITS else "decimal(20,0)"
-    if t.name is TypeName.DECIMAL and t.precision is not None and t.precision <= SPARK_DIGITS:
-        return f"decimal({t.precision},{t.scale or 0})"
+    if t.name is TypeName.DECIMAL:
+        return f"decimal({t.precision},{t.scale or 0})" if fits_spark(t) else None
     return {
         TypeName.FLOAT32: "float",
         TypeName.FLOAT64: "double",
