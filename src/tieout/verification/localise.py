@@ -188,7 +188,7 @@ class RowRecheck:
         finds = all(side.reader.finds(side.scan) for side in sides)
         for some in map(dict, portions.of(iter(keys.items())) if finds else [keys]):
             asked = list(some.values())
-            source, target = (look_up_rows(side.reader, side.scan, asked, some.keys()) for side in sides)
+            source, target = (look_up_rows(side.reader, side.scan, asked, list(some)) for side in sides)
             yield compare_rows(self._found.shape, source, target)
             if finds:
                 portions.took(max(source.size, target.size))
