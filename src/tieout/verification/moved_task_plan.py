@@ -22,7 +22,7 @@ from tieout.verification.columns import ColumnPair, SchemaComparison, difference
 from tieout.verification.holding import unknown_reading
 from tieout.verification.narrowing import LEFT_OUT, TypedColumns, is_left_out, is_matched, refuse_unknown_typed_columns
 from tieout.verification.plan import NOTHING_IN_COMMON, PairPlanner, PlannedTable, described
-from tieout.verification.transformed_plan import Content, TransformedPlanner, Unverifiable, against_computing
+from tieout.verification.transformed_plan import Content, TransformedPlanner, Unverifiable
 
 Described = Mapping[TableName, Table | TieoutError]
 
@@ -227,7 +227,8 @@ class MovedTaskPlanner:
                 source = next(each for each, there in matched.pairs if there == column)
             else:
                 source = Column(column.name, column.type)
-                if reason := against_computing(column, expression) or self._unknown_reading(table, column, expression):
+                against = self.transformed.against_computing(table, column, expression)
+                if reason := against or self._unknown_reading(table, column, expression):
                     return reason
             exact = self.request.options.exact_scale and expression is None
             kind = common_kind(source.type, column.type, exact_scale=exact, tolerance=allowed)

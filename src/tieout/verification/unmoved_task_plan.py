@@ -15,7 +15,7 @@ from tieout.tasks.table_matching import NamePair, names_of, pair_tables
 from tieout.verification.columns import compare_schemas, in_names_of_source
 from tieout.verification.narrowing import LEFT_OUT, is_left_out, narrowed, refuse_unknown_typed_columns, typed_request
 from tieout.verification.plan import NOTHING_IN_COMMON, PairPlanner, PlannedTable, described, refuse_unknown_columns
-from tieout.verification.transformed_plan import Content, TransformedPlanner, Unverifiable, against_computing
+from tieout.verification.transformed_plan import Content, TransformedPlanner, Unverifiable
 
 
 @dataclass
@@ -102,7 +102,7 @@ class UnmovedTaskPlanner:
                 is_typed = each.source.name in narrowing.expressions
                 if text is None or is_typed or frames[side]:
                     plain_columns[place] = ScanColumn(column, each.kind, text)
-                elif reason := against_computing(column, text):
+                elif reason := self.transformed.against_computing(tables[side], column, text):
                     raise Unverifiable(f"column {each.source.name}: {reason}")
                 else:
                     computed[place] = column, text

@@ -127,21 +127,39 @@ def _empty(session: SparkSession, transfer: Transfer) -> DataFrame:
 
 def computed(session: SparkSession, transfer: Transfer) -> list[StructField]:
     """The types of a transfer's expressions, in their order."""
+    shape, table, frame = transfer.shape, transfer.source, _of_columns(session, transfer)
+    assert shape is not None
+    return [_analysed(frame, table.name, cell) for cell in shape.cells if isinstance(cell, str)]
+
+
+def resolved_condition(session: SparkSession, transfer: Transfer) -> DataFrame:
+    """A transfer's condition, or any expression in its place, in a frame that is not read: Spark has resolved it."""
+    assert transfer.shape is not None
+    assert transfer.shape.where is not None
+    return _selected(_of_columns(session, transfer), transfer.source.name, transfer.shape.where)
+
+
+def _of_columns(session: SparkSession, transfer: Transfer) -> DataFrame:
+    """No rows, with the columns that expressions may name."""
     shape, table, empty = transfer.shape, transfer.source, _empty(session, transfer)
     assert shape is not None
     refuse_other_time_zone(session)
     named = {name: typed(fn.col(cell_name(place)), table.column(name).type) for name, place in shape.uses}
-    frame = empty.withColumns({SCHEMA_NAME: fn.lit(""), TABLE_NAME: fn.lit(""), **named})
-    return [_analysed(frame, table.name, cell) for cell in shape.cells if isinstance(cell, str)]
+    return empty.withColumns({SCHEMA_NAME: fn.lit(""), TABLE_NAME: fn.lit(""), **named})
 
 
 def _analysed(frame: DataFrame, table: TableName, text: str) -> StructField:
     """The expression's type. UsageError if Spark refuses it, or if its value depends on more than its row."""
     with _refusing(table, text):
-        # In an array and beside a column, where the projection has it: an aggregate or a generator can't stand there.
-        found = frame.select(frame.columns[0], fn.array(fn.expr(text)).alias("computed")).schema["computed"]
+        found = _selected(frame, table, text).schema["computed"]
         assert isinstance(found.dataType, spark.ArrayType)
         return StructField("computed", found.dataType.elementType)
+
+
+def _selected(frame: DataFrame, table: TableName, text: str) -> DataFrame:
+    with _refusing(table, text):
+        # In an array and beside a column, where the projection has it: an aggregate or a generator can't stand there.
+        return frame.select(frame.columns[0], fn.array(fn.expr(text)).alias("computed"))
 
 
 @contextmanager
