@@ -6,6 +6,7 @@ Loads no Spark: `--explain` and a preflight plan with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -156,4 +157,11 @@ def _tab_text(column: ScanColumn, array: pa.Array) -> pa.Array:
     texts = [shown.text(row) for row in range(len(shown))]
     if form is Form.BYTES:
         texts = [None if text is None else "\\" + text[1:] for text in texts]
+    if form in (Form.FLOAT32, Form.FLOAT64):
+        # The canonical form has one zero. Engines write two, and so do functions that make a text of them.
+        texts = ["-0.0" if text == "0.0" and _is_minus_zero(array[row]) else text for row, text in enumerate(texts)]
     return pa.array(texts, pa.string())
+
+
+def _is_minus_zero(zero: pa.Scalar) -> bool:
+    return math.copysign(1, float(zero.as_py())) < 0
