@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.tasks.tables import assert_equal, computed, found, request_of, verified, with_task
+from tests.variants import later
 from tieout import api
 from tieout.errors import TieoutError
 from tieout.model.preflight import Severity
@@ -161,6 +163,49 @@ def test_floats_with_a_scale_are_compared_as_mariadb_rounds_them(mariadb_to_mari
     target.execute("UPDATE t SET short = short + 0.01 WHERE id = 2")
     changed = {each.key["id"]: set(each.columns) for each in verified(moving).differences}
     assert changed == {"1": {"total"}, "2": {"short"}}
+
+
+HALF_WAY = {
+    "half": "(CAST(a AS DOUBLE) + CAST(b AS DOUBLE)) / 2",
+    "exact": "CAST((CAST(a AS DECIMAL(30,25)) + CAST(b AS DECIMAL(30,25))) / 2 AS DECIMAL(38,30))",
+    "whole": "id + 1152921573326323712",  # half-way between two floats; a double of it and 1 is, too
+    "tiny": "CAST(a AS DOUBLE) * 1e-41",
+    "said": "concat('v', -CAST(a AS DOUBLE) * 0.0, a * 0)",
+}
+
+
+@pytest.mark.parametrize("moving", ["postgres-postgres", later("postgres-mariadb")], indirect=True)
+def test_numbers_half_way_between_two_floats(moving: Moving) -> None:
+    """PostgreSQL rounds the digits of a text, MariaDB a double of them."""
+    source, target = moving.source, moving.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, a REAL, b REAL, c DOUBLE PRECISION)")
+    floats = [np.float32(value) for value in (1, 0.1, 0.3, 3.3, -7.7, 1234.5)]
+    pairs = [(float(value), float(np.nextafter(value, np.float32(1e9)))) for value in floats]
+    rows = [(n, a, b, "-0e0") for n, (a, b) in enumerate(pairs)]
+    source.executemany("INSERT INTO t VALUES (%s, %s, %s, %s)", rows)
+    target.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, half FLOAT4, exact FLOAT4, whole FLOAT4, tiny FLOAT4, said VARCHAR(99),"
+        " zero VARCHAR(9))"
+    )
+    moving = computed(moving, "a", "b", "c", **HALF_WAY, zero="concat('v', c)")
+    moving.run()
+    assert target.rows("SELECT DISTINCT zero FROM t") == [("v-0.0",)]
+    assert_equal(moving)
+    target.execute("UPDATE t SET half = 1.0000001 WHERE id = 0")
+    assert found(verified(moving)) == {"t": {("changed", ("0",))}}
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres", later("mariadb-mariadb")], indirect=True)
+def test_what_no_float_holds_is_refused(moving: Moving) -> None:
+    source, target = moving.source, moving.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, a DOUBLE)")
+    source.execute("INSERT INTO t VALUES (1, 1e300)")
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, r FLOAT4)")
+    moving = computed(moving, "a", r="a * 1")
+    with pytest.raises(TieoutError, match=r"(?i)out of range"):
+        moving.run()
+    target.execute("INSERT INTO t VALUES (1, 3.4e38)")
+    assert found(verified(moving)) == {"t": {("changed", ("1",))}}
 
 
 def test_a_float_beside_a_double_is_the_same_number_where_nothing_is_moved(

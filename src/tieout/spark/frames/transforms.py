@@ -6,6 +6,7 @@ that it expects. Columns that no expression names never pass through Spark's typ
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -264,6 +265,8 @@ def _held_text(value: Column, t: DataType, holder: LogicalType, *, classed: bool
     if holder.name is TypeName.FLOAT64 and isinstance(t, spark.FloatType):
         # Its shortest digits are those of another double.
         return as_text(value.cast("double"), spark.DoubleType(), classed=classed)
+    if holder.name is TypeName.FLOAT32 and holder.scale is None and not classed and isinstance(t, _FINER_THAN_FLOATS):
+        return _float_text(value, t)
     digits = holder.precision
     is_moment = isinstance(t, spark.TimestampType | spark.TimestampNTZType) and holder.name in _WITH_DIGITS
     if not is_moment or digits is None or digits >= _MICROSECONDS:
@@ -271,6 +274,18 @@ def _held_text(value: Column, t: DataType, holder: LogicalType, *, classed: bool
     half = 10 ** (_MICROSECONDS - digits) // 2
     text = as_text(fn.timestamp_add("MICROSECOND", fn.lit(half), value), t, classed=classed)
     return fn.regexp_replace(text, rf"(\.\d{{{digits}}})\d+$" if digits else r"\.\d+$", "$1" if digits else "")
+
+
+_FINER_THAN_FLOATS = (spark.DoubleType, spark.DecimalType, spark.LongType)
+
+
+def _float_text(value: Column, t: DataType) -> Column:
+    """A number as the text of the nearest FLOAT: PostgreSQL rounds the digits of a text, MariaDB a double of them, and
+    the two differ where a value is half-way between two floats. What a FLOAT can't hold is the server's to refuse.
+    """
+    short, wide = value.cast("float"), value.cast("double")
+    lost = (fn.abs(short) == math.inf) & (fn.abs(wide) != math.inf) | (short == 0) & (wide != 0)
+    return fn.when(lost, as_text(value, t)).otherwise(as_text(short, spark.FloatType()))
 
 
 def as_text(value: Column, t: DataType, *, classed: bool = False) -> Column:
