@@ -24,6 +24,7 @@ from tieout.model.moves import Transfer
 from tieout.model.tables import Column, TableName
 from tieout.model.types import TypeName
 from tieout.verification.holding import held
+from tieout.verification.labels import UndecidedLabel
 from tieout.verification.plan import Side
 
 if TYPE_CHECKING:
@@ -89,7 +90,14 @@ class Part:
     def _held(self, texts: pa.Array, column: ScanColumn) -> pa.Array:
         if self.holder is not None:
             return self.holder.stored(column, texts)
-        return held(texts, column.kind, column.column.type)
+        try:
+            return held(texts, column.kind, column.column)
+        except UndecidedLabel:
+            raise ReadError(
+                f"{self.name}: a text that is computed for {column.name} is none of its labels letter by letter, and"
+                " only the target's collation knows whether it is equal to one",
+                "compute a label as the column defines it",
+            ) from None
 
 
 @dataclass(frozen=True)

@@ -169,8 +169,14 @@ class _Consumer:
             if missing < 0:
                 raise SparkFailure("Spark returned rows in another order", "please report this bug")
             if missing == 0:
-                yield work, self.parts[waiting.part].assembled(waiting.batch, found)
+                yield work, self._rows(waiting, found)
                 waiting = None
+
+    def _rows(self, read: _Batch, found: Sequence[TransformedRows]) -> pa.RecordBatch | TieoutError:
+        try:
+            return self.parts[read.part].assembled(read.batch, found)
+        except TieoutError as error:
+            return error
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,29 @@ def test_floats_with_a_scale_are_compared_as_mariadb_rounds_them(mariadb_to_mari
     assert changed == {"1": {"total"}, "2": {"short"}}
 
 
+def test_labels_are_found_as_mariadb_finds_them(mariadb_to_mariadb: Moving) -> None:
+    source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(19), b VARCHAR(19), n INT)")
+    rows = [(1, "Small", "large ", 1), (2, "large,small", "2", 2), (3, "small,Small", "SMALL", 1), (4, "", "small", 2)]
+    source.executemany("INSERT INTO t VALUES (%s, %s, %s, %s)", [*rows, (5, "3", "large", 1)])
+    labels = "('small','large')"
+    target.execute(f"CREATE TABLE t (id INT PRIMARY KEY, s SET{labels}, e ENUM{labels}, n ENUM{labels})")
+    moving = computed(mariadb_to_mariadb, "a", "b", s="concat(a, '')", e="concat(b, '')", n="n + 0")
+    moving.run()
+    assert target.rows("SELECT s, e FROM t WHERE id IN (2, 5)") == [("small,large", "large"), ("small,large", "large")]
+    (table,) = verified(moving).tables
+    assert [each.column for each in table.unverified_columns] == ["n"]
+    assert table.differences.total == 0
+    target.execute("UPDATE t SET s = 'small' WHERE id = 2")
+    target.execute("UPDATE t SET e = 'small' WHERE id = 1")
+    assert found(verified(moving)) == {"t": {("changed", ("1",)), ("changed", ("2",))}}
+    # Whether it is a label is for the collation to say.
+    source.execute("UPDATE t SET b = 'Smáll' WHERE id = 4")
+    (table,) = verified(moving).tables
+    assert (table.verdict, table.differences.total) == (Verdict.UNVERIFIED, 0)
+    assert "collation" in str(table.reason)
+
+
 HALF_WAY = {
     "half": "(CAST(a AS DOUBLE) + CAST(b AS DOUBLE)) / 2",
     "exact": "CAST((CAST(a AS DECIMAL(30,25)) + CAST(b AS DECIMAL(30,25))) / 2 AS DECIMAL(38,30))",
