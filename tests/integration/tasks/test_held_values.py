@@ -92,6 +92,26 @@ def test_an_expression_sees_what_a_file_of_sqlite_holds(sqlite_to_sqlite: Moving
         target.execute("DELETE FROM t")
 
 
+def test_any_in_a_strict_table_of_sqlite_makes_nothing_of_a_value(sqlite_to_sqlite: Moving) -> None:
+    """Elsewhere ANY has the affinity of numbers."""
+    source, target = sqlite_to_sqlite.source, sqlite_to_sqlite.target
+    for database in (source, target):
+        database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, kept ANY, seen ANY) STRICT")
+    source.executemany("INSERT INTO t VALUES (?, ?, ?, NULL)", [(1, "12", "3"), (2, "1.50", 3), (3, "x", 3.0)])
+    moving = with_task(sqlite_to_sqlite, TableRequest("t", expressions={"seen": ("concat(name, '')", "")}))
+    moving.run()
+    assert target.rows("SELECT typeof(kept), typeof(seen) FROM t") == [
+        ("text", "text"),
+        ("integer", "text"),
+        ("real", "text"),
+    ]
+    assert_equal(moving)
+    target.execute("UPDATE t SET kept = 3 WHERE id = 1")
+    target.execute("UPDATE t SET seen = 1.5 WHERE id = 2")
+    target.execute("UPDATE t SET kept = 3 WHERE id = 3")
+    assert found(verified(moving)) == {"t": {("changed", (f"{number}",)) for number in (1, 2, 3)}}
+
+
 STRINGS = {
     "day": "concat(y, '-', m, '-', d)",
     "n": "concat(' ', d)",
