@@ -39,6 +39,11 @@ KEPT_BYTES = 16 << 20
 """Bytes of values that one range or bucket sends to the driver. Beyond that, values are truncated."""
 
 
+def size_of(difference: Difference) -> int:
+    values = [*difference.key.values(), *(v for p in difference.columns.values() for v in (p.source, p.target))]
+    return sum(len(value) for value in values if value is not None)
+
+
 class Found:
     """Collects differences: counts all of them and lists them up to a limit."""
 
@@ -99,8 +104,7 @@ class Found:
             return False
         difference = self.shape.shown(difference)
         self._kept.append(difference)
-        values = [*difference.key.values(), *(v for p in difference.columns.values() for v in (p.source, p.target))]
-        self._bytes += sum(len(value) for value in values if value is not None)
+        self._bytes += size_of(difference)
         return True
 
     def result(self) -> Localised:
