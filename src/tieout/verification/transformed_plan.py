@@ -52,9 +52,9 @@ class TransformedPlanner:
     pairs: PairPlanner
     meaning: Meaning
     session: Callable[[], SparkSession] | None
-    _types: dict[Shape | None, LogicalType] = field(default_factory=dict)
+    _types: dict[Shape, LogicalType] = field(default_factory=dict)
     """What Spark said of expressions: merged tables have the same."""
-    _changing: dict[Shape | None, str | None] = field(default_factory=dict)
+    _changing: dict[Shape, str | None] = field(default_factory=dict)
 
     def plan(
         self,
@@ -184,10 +184,11 @@ class TransformedPlanner:
             return part
         from tieout.spark.frames import determinism
 
-        transfer = projection(table, [], text)
-        if transfer.shape not in self._changing:
-            self._changing[transfer.shape] = determinism.nondeterministic_part(self.session(), transfer)
-        return self._changing[transfer.shape]
+        shape = projection(table, [], text).shape
+        assert shape is not None
+        if shape not in self._changing:
+            self._changing[shape] = determinism.nondeterministic_part(self.session(), table, shape)
+        return self._changing[shape]
 
     def computed_by_spark(self, table: Table, column: Column, text: str) -> Column:
         if self.session is None:
@@ -195,11 +196,12 @@ class TransformedPlanner:
         from tieout.spark.frames.transforms import computed
         from tieout.spark.frames.types import type_as_text
 
-        transfer = projection(table, [(column, text)], None)
-        if transfer.shape not in self._types:
-            (found,) = computed(self.session(), transfer)
-            self._types[transfer.shape] = type_as_text(found)
-        return Column(column.name, self._types[transfer.shape], nullable=True)
+        shape = projection(table, [(column, text)], None).shape
+        assert shape is not None
+        if shape not in self._types:
+            (found,) = computed(self.session(), table, shape)
+            self._types[shape] = type_as_text(found)
+        return Column(column.name, self._types[shape], nullable=True)
 
     @cached_property
     def holder(self) -> Reader | None:

@@ -8,20 +8,21 @@ from typing import Any
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
-from tieout.model.moves import Transfer
+from tieout.model.moves import Shape
 from tieout.model.relative_moments import is_relative_moment
+from tieout.model.tables import Table
 from tieout.spark.frames.transforms import resolved_condition
 
 _REPLACEABLE = "org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable"
 _MOMENTS = frozenset({"date", "timestamp", "timestamp_ntz"})
 
 
-def nondeterministic_part(session: SparkSession, transfer: Transfer) -> str | None:
-    """The part of a transfer's condition that returns something else each time. Reads nothing, and starts no Spark job.
+def nondeterministic_part(session: SparkSession, table: Table, shape: Shape) -> str | None:
+    """The part of a condition on a table that returns something else each time. Reads nothing, and starts no Spark job.
 
     Spark calls `d >= 'today'` deterministic: the text becomes a date in the optimizer.
     """
-    plan: Any = resolved_condition(session, transfer)._jdf.queryExecution().analyzed()
+    plan: Any = resolved_condition(session, table, shape)._jdf.queryExecution().analyzed()
     gateway = session.sparkContext._gateway
     for top in _all(plan.expressions()):
         for each in _with_parts(gateway, top):

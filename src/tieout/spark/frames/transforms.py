@@ -21,9 +21,9 @@ from pyspark.sql import types as spark
 from pyspark.sql.types import DataType, StructField
 
 from tieout.errors import UsageError
-from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Transfer
+from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Shape, Transfer
 from tieout.model.row_changes import ChangeKind
-from tieout.model.tables import TableName
+from tieout.model.tables import Table, TableName
 from tieout.model.types import SPARK_DIGITS, LogicalType, TypeName
 from tieout.spark.errors import complaint, frame_errors
 from tieout.spark.executor_work import cell_name, schema_with
@@ -119,32 +119,26 @@ def _result(number: int) -> str:
 def refuse_wrong(session: SparkSession, transfers: Iterable[Transfer]) -> None:
     """Raises UsageError for the first expression that Spark refuses. Reads nothing, and starts no Spark job."""
     for transfer in transfers:
-        transformed(_empty(session, transfer), {0: transfer})
+        empty = session.createDataFrame([], schema_with(len(transfer.reads.columns)))
+        transformed(empty, {0: transfer})
 
 
-def _empty(session: SparkSession, transfer: Transfer) -> DataFrame:
-    return session.createDataFrame([], schema_with(len(transfer.reads.columns)))
-
-
-def computed(session: SparkSession, transfer: Transfer) -> list[StructField]:
-    """The types of a transfer's expressions, in their order."""
-    shape, table, frame = transfer.shape, transfer.source, _of_columns(session, transfer)
-    assert shape is not None
+def computed(session: SparkSession, table: Table, shape: Shape) -> list[StructField]:
+    """The types of a table's expressions, in their order."""
+    frame = _of_columns(session, table, shape)
     return [_analysed(frame, table.name, cell) for cell in shape.cells if isinstance(cell, str)]
 
 
-def resolved_condition(session: SparkSession, transfer: Transfer) -> DataFrame:
-    """A transfer's condition, or any expression in its place, in a frame that is not read: Spark has resolved it."""
-    assert transfer.shape is not None
-    assert transfer.shape.where is not None
-    return _selected(_of_columns(session, transfer), transfer.source.name, transfer.shape.where)
+def resolved_condition(session: SparkSession, table: Table, shape: Shape) -> DataFrame:
+    """A condition, or any expression in its place, in a frame that is not read: Spark has resolved it."""
+    assert shape.where is not None
+    return _selected(_of_columns(session, table, shape), table.name, shape.where)
 
 
-def _of_columns(session: SparkSession, transfer: Transfer) -> DataFrame:
+def _of_columns(session: SparkSession, table: Table, shape: Shape) -> DataFrame:
     """No rows, with the columns that expressions may name."""
-    shape, table, empty = transfer.shape, transfer.source, _empty(session, transfer)
-    assert shape is not None
     refuse_other_time_zone(session)
+    empty = session.createDataFrame([], schema_with(len(shape.reads)))
     named = {name: typed(fn.col(cell_name(place)), table.column(name).type) for name, place in shape.uses}
     return empty.withColumns({SCHEMA_NAME: fn.lit(""), TABLE_NAME: fn.lit(""), **named})
 
