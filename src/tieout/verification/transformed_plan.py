@@ -21,7 +21,8 @@ from tieout.tasks.table_matching import NamePair
 from tieout.tasks.transforms import nondeterministic_part, projection, renamed_column
 from tieout.verification.columns import SchemaComparison
 from tieout.verification.holding import COMPUTABLE
-from tieout.verification.parts import NOT_NAMED, Part, TransformedReader, named_column
+from tieout.verification.named_columns import NOT_NAMED, named_column
+from tieout.verification.parts import Part, TransformedReader
 from tieout.verification.plan import PairPlanner, PlannedTable, Side, TablePlan, alignment, rangeable
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import pytest
 from tieout.connectors.protocols.endpoint import Scan
 from tieout.model.tables import Column, Table, TableName
 from tieout.model.types import LogicalType, TypeName
-from tieout.verification.parts import Part, named_column
+from tieout.verification.named_columns import named_column
+from tieout.verification.parts import Part
 
 
 def texts_of(column: Column, values: pa.Array) -> list[str | None]:
