@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from tieout.errors import UsageError
 from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Shape, Transfer
+from tieout.model.relative_moments import is_relative_moment
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table
 from tieout.model.types import LogicalType, TypeName, fits_spark
@@ -94,24 +95,41 @@ _NONDETERMINISTIC = frozenset(
         *("now", "current_timestamp", "current_date", "curdate", "current_time", "localtimestamp", "unix_timestamp"),
         *("current_user", "user", "session_user", "current_timezone"),
         *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
+        *("reflect", "java_method", "try_reflect"),  # any method of Java: Spark itself expects nothing of them
+        "aes_encrypt",
     }
 )
 
 
-_NOW = frozenset({"now", "today", "yesterday", "tomorrow"})
-
-
 def nondeterministic_part(expression: str) -> str | None:
-    """What in an expression returns something else each time: what it returned is gone."""
+    """What in an expression returns something else each time: what it returned is gone. Spark knows more, once it has
+    resolved types and functions (spark.frames.determinism).
+    """
     tree = _parsed(expression)
     for cast in tree.find_all(exp.Cast):  # DATE 'today'
-        if isinstance(cast.this, exp.Literal) and cast.this.name.strip().casefold() in _NOW:
+        if isinstance(cast.this, exp.Literal) and is_relative_moment(cast.this.name):
             return repr(cast.this.name)
     for call in tree.find_all(exp.Func):
         name = (call.name if isinstance(call, exp.Anonymous) else call.sql_name()).casefold()
-        if name in _NONDETERMINISTIC and not (name == "unix_timestamp" and call.args.get("this") is not None):
+        if name in _NONDETERMINISTIC and not _is_exempt(name, call):
             return f"{name}()"
     return None
+
+
+def _is_exempt(name: str, call: exp.Func) -> bool:
+    if name == "unix_timestamp":
+        return call.args.get("this") is not None
+    if name != "aes_encrypt" or not isinstance(call, exp.Anonymous):
+        return False
+    # aes_encrypt(text, key, mode, padding, iv): the IV is random, unless it is given or the mode has none.
+    arguments = [*call.expressions, None, None, None, None, None]
+    mode, iv = arguments[2], arguments[4]
+    literal = isinstance(iv, exp.Literal | exp.HexString | exp.Null)
+    return _says(mode, "ecb") or (iv is not None and not (literal and not iv.name))
+
+
+def _says(argument: exp.Expr | None, word: str) -> bool:
+    return isinstance(argument, exp.Literal) and argument.name.casefold() == word
 
 
 def names_source(expression: str) -> bool:

@@ -26,7 +26,7 @@ from tieout.model.keys import Key, KeyRange
 from tieout.model.truncated import LONGEST_KEPT, longest_of
 from tieout.spark.executor_work import Bucketed
 from tieout.verification.compare import Shape
-from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck
+from tieout.verification.localise import Found, Localised, Rechecking, RowRecheck, size_of
 from tieout.verification.plan import Side, TablePlan
 from tieout.verification.rows import fields_of, key_hashes, key_text
 
@@ -142,8 +142,9 @@ class _Collected:
         self._keys: dict[bytes, Key] = {}
 
     @property
-    def certain(self) -> Found:
-        return self._certain
+    def found(self) -> Found:
+        """Where each row is counted, and each difference listed: its room is what values are truncated by."""
+        return self._all
 
     def add_differences(self, keys: Mapping[bytes, Key], differences: Sequence[Difference]) -> None:
         self._all.add_all(differences)
@@ -158,9 +159,13 @@ class _Collected:
         self._certain.add_all(differences)
 
     def result(self) -> Suspects:
-        certain = self._certain.result()
-        return Suspects(replace(self._all.result(), notes=certain.notes), certain, self._keys)
+        everything, certain = self._all.result(), self._certain.result()
+        notes = tuple(dict.fromkeys((*everything.notes, *certain.notes)))
+        return Suspects(everything, replace(certain, notes=notes), self._keys)
 
+
+WAITING_BYTES = 1 << 20
+"""Bytes of values of differences that wait to be added: until then they don't count for KEPT_BYTES."""
 
 MOST_COLLECTED = 200_000
 """Keys that one task sends to the driver to be rechecked."""
@@ -186,7 +191,7 @@ class CompareBuckets:
 
     def _compare(self, batches: Iterator[pa.RecordBatch]) -> Localised | Suspects:
         collected = _Collected(self.shape, self.limit) if self.collects else None
-        found = Found(self.shape, self.limit) if collected is None else collected.certain
+        found = Found(self.shape, self.limit) if collected is None else collected.found
         rechecks = collected or RowRecheck(self.plan, self.rechecking, found)
         for _, parts in groupby(_payloads(batches), key=itemgetter(0)):
             sent = [part for _, part in parts]
@@ -206,6 +211,7 @@ class CompareBuckets:
         found.rows(sum(map(len, sides[True].values())), sum(map(len, sides[False].values())))
         suspects: dict[bytes, Key] = {}
         waiting: list[Difference] = []
+        size = 0
         for key in sides[True].keys() | sides[False].keys():
             rows = sides[True].get(key, []), sides[False].get(key, [])
             differences = list(self._differences(*rows, found))
@@ -217,6 +223,10 @@ class CompareBuckets:
             else:
                 suspects[key] = lookup
                 waiting += differences
+                size += sum(map(size_of, differences))
+                if size > WAITING_BYTES:
+                    rechecks.add_differences(suspects, waiting)
+                    suspects, waiting, size = {}, [], 0
         rechecks.add_differences(suspects, waiting)
 
     def _differences(self, left: list[LooseRow], right: list[LooseRow], found: Found) -> Iterator[Difference]:

@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from tieout.model.canonical_kinds import Form, Kind
+from tieout.model.tables import Column
 from tieout.model.types import LogicalType, TypeName
+from tieout.verification.labels import has_labels, label_of
 
 COMPUTABLE = frozenset(TypeName) - {
     TypeName.OPAQUE,
@@ -35,12 +37,18 @@ _READ_ALIKE = (
 """Columns that read texts in their own way, each with the types whose texts they are known to read as those values."""
 _MICROSECONDS = 6
 _WORDS = frozenset({TypeName.TEXT, TypeName.CHAR, TypeName.ENUM})
+_LABELS = _WORDS | {TypeName.SET}
 
 
 def unknown_reading(computed: LogicalType, holder: LogicalType) -> str | None:
     """Why nobody knows what a column holds of computed values; None: it is known."""
+    if computed.native == "void":
+        return None
+    if has_labels(holder.native):
+        # A number is that of a label, unless there is a label of these digits.
+        return None if computed.name in _LABELS else _unknown(computed, holder)
     alike = next((types for types in _READ_ALIKE if holder.name in types), None)
-    if alike is None or computed.native == "void":
+    if alike is None:
         return None
     if computed.name is TypeName.BITS and computed.precision == 1:
         return None  # 0 or 1
@@ -49,10 +57,13 @@ def unknown_reading(computed: LogicalType, holder: LogicalType) -> str | None:
         return _more_digits(computed, holder) if holder.name is TypeName.TIME else None
     if holder.name is TypeName.BOOLEAN and computed.name in _WORDS:
         return None  # the words for true and false are listed below, all of them
-    return (
-        f"Spark computes a value of type {computed}, and how a server reads its text as {holder} is unknown:"
-        " CAST it to a type of the column's sort"
-    )
+    return _unknown(computed, holder)
+
+
+def _unknown(computed: LogicalType, holder: LogicalType) -> str:
+    instead = "compute the text of a label" if has_labels(holder.native) else "CAST it to a type of the column's sort"
+    said = f"Spark computes a value of type {computed}, and how a server reads its text as {holder} is unknown"
+    return f"{said}: {instead}"
 
 
 def _more_digits(computed: LogicalType, holder: LogicalType) -> str | None:
@@ -62,16 +73,17 @@ def _more_digits(computed: LogicalType, holder: LogicalType) -> str | None:
     return f"{holder} has fewer digits than {computed}, and servers round or cut: CAST it to a type of fewer digits"
 
 
-def held(texts: pa.Array, kind: Kind, t: LogicalType) -> pa.Array:
-    """Computed values in tab form, as a column of this type holds them: a mover writes the text, and the target reads
-    it. What it would refuse stays as it is, and differs from whatever is there.
+def held(texts: pa.Array, kind: Kind, column: Column) -> pa.Array:
+    """Computed values in tab form, as this column holds them: a mover writes the text, and the target reads it. What it
+    would refuse stays as it is, and differs from whatever is there. UndecidedLabel: nobody else knows.
     """
+    t = column.type
     if kind.form is Form.BYTES:
         # BINARY(n), unlike VARBINARY(n), has n bytes.
         size = (t.precision or 0) if t.native.startswith("binary") else 0
         octets = [None if v is None else _octets(v).ljust(size, b"\0") for v in texts.to_pylist()]
         return pa.array(octets, pa.large_binary())
-    holds = _holding(t)
+    holds = label_of(column) if has_labels(t.native) else _holding(t)
     if holds is None:
         return texts
     return pa.array([None if v is None else holds(v) for v in texts.to_pylist()], pa.large_string())
@@ -100,10 +112,6 @@ def _holding(t: LogicalType) -> Callable[[str], str] | None:
         return lambda text: _TRUTH.get(text.strip(_SPACE).lower(), text)
     if t.name is TypeName.CHAR:
         return lambda text: text.rstrip(" ")
-    if t.name is TypeName.ENUM and t.native.startswith("enum("):
-        # MariaDB and MySQL find a label by their collation; PostgreSQL refuses one in other letters.
-        labels = {label.casefold(): label for label in t.values}
-        return lambda text: text if text in t.values else labels.get(text.casefold(), text)
     if t.name is TypeName.DATE:
         return lambda text: match[1] if (match := _MOMENT.fullmatch(text)) else text
     if t.name in _FLOATS and (t.name is TypeName.FLOAT32 or t.scale is not None):

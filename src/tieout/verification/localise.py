@@ -39,6 +39,11 @@ KEPT_BYTES = 16 << 20
 """Bytes of values that one range or bucket sends to the driver. Beyond that, values are truncated."""
 
 
+def size_of(difference: Difference) -> int:
+    values = [*difference.key.values(), *(v for p in difference.columns.values() for v in (p.source, p.target))]
+    return sum(len(value) for value in values if value is not None)
+
+
 class Found:
     """Collects differences: counts all of them and lists them up to a limit."""
 
@@ -99,8 +104,7 @@ class Found:
             return False
         difference = self.shape.shown(difference)
         self._kept.append(difference)
-        values = [*difference.key.values(), *(v for p in difference.columns.values() for v in (p.source, p.target))]
-        self._bytes += sum(len(value) for value in values if value is not None)
+        self._bytes += size_of(difference)
         return True
 
     def result(self) -> Localised:
@@ -188,7 +192,7 @@ class RowRecheck:
         finds = all(side.reader.finds(side.scan) for side in sides)
         for some in map(dict, portions.of(iter(keys.items())) if finds else [keys]):
             asked = list(some.values())
-            source, target = (look_up_rows(side.reader, side.scan, asked, some.keys()) for side in sides)
+            source, target = (look_up_rows(side.reader, side.scan, asked, list(some)) for side in sides)
             yield compare_rows(self._found.shape, source, target)
             if finds:
                 portions.took(max(source.size, target.size))

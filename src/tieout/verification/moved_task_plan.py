@@ -32,7 +32,7 @@ from tieout.verification.narrowing import (
     typed_request,
 )
 from tieout.verification.plan import NOTHING_IN_COMMON, PairPlanner, PlannedTable, Unverifiable, described
-from tieout.verification.transformed_plan import Content, TransformedPlanner, against_computing
+from tieout.verification.transformed_plan import Content, TransformedPlanner
 
 Described = Mapping[TableName, Table | TieoutError]
 
@@ -244,7 +244,8 @@ class MovedTaskPlanner:
                 source = next(each for each, there in matched.pairs if there == column)
             else:
                 source = Column(column.name, column.type)
-                if reason := against_computing(column, expression) or self._unknown_reading(table, column, expression):
+                against = self.transformed.against_computing(table, column, expression)
+                if reason := against or self._unknown_reading(table, column, expression):
                     return reason
             exact = self.request.options.exact_scale and expression is None
             kind = common_kind(source.type, column.type, exact_scale=exact, tolerance=allowed)

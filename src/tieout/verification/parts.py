@@ -13,23 +13,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.canonical.decode import decode
 from tieout.connectors.protocols.endpoint import Reader, Scan, ScanColumn
 from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.errors import ReadError
-from tieout.model.canonical_kinds import Form, Kind
+from tieout.model.canonical_kinds import Kind
 from tieout.model.keys import KeyRange
 from tieout.model.moves import Transfer
 from tieout.model.tables import Column, TableName
-from tieout.model.types import TypeName
 from tieout.verification.holding import held
+from tieout.verification.labels import UndecidedLabel
+from tieout.verification.named_columns import tab_text
 from tieout.verification.plan import Side
 
 if TYPE_CHECKING:
     from tieout.spark.frames.transforms import TransformedRows
-
-NOT_NAMED = frozenset({TypeName.OPAQUE, TypeName.UNKNOWN, TypeName.ARRAY})
-"""Types whose text depends on where a mover takes it: an expression that names one is not verified."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Part:
         for place in self.reads:
             column = self.scan.columns[place].column
             try:
-                texts.append(_tab_text(self.scan.columns[place], batch.column(place)))
+                texts.append(tab_text(self.scan.columns[place], batch.column(place)))
             except (UnicodeDecodeError, pa.ArrowInvalid):
                 raise ReadError(
                     f"{self.name}: {column.name} has a text that is not UTF-8, and an expression names it",
@@ -88,7 +85,14 @@ class Part:
     def _held(self, texts: pa.Array, column: ScanColumn) -> pa.Array:
         if self.holder is not None:
             return self.holder.stored(column, texts)
-        return held(texts, column.kind, column.column.type)
+        try:
+            return held(texts, column.kind, column.column)
+        except UndecidedLabel:
+            raise ReadError(
+                f"{self.name}: a text that is computed for {column.name} is none of its labels letter by letter, and"
+                " only the target's collation knows whether it is equal to one",
+                "compute a label as the column defines it",
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -118,42 +122,3 @@ def parts_of(side: Side) -> tuple[Part, ...]:
 def can_look_up(side: Side) -> bool:
     """Whether rows of a side can be read again by their keys: all but those that only a session can read."""
     return is_transformed(side) or not side.is_frame
-
-
-_READ_AS = {
-    TypeName.FLOAT32: Form.FLOAT32,
-    TypeName.FLOAT64: Form.FLOAT64,
-    TypeName.BINARY: Form.BYTES,
-    TypeName.DATE: Form.DATE,
-    TypeName.TIME: Form.TIME,
-    TypeName.TIMESTAMP: Form.TIMESTAMP,
-    TypeName.INSTANT: Form.TIMESTAMP,
-    TypeName.UUID: Form.UUID,
-    TypeName.BITS: Form.BITS,
-}
-
-
-def named_column(column: Column, *, classed: bool) -> ScanColumn:
-    """How to read a column that an expression names: with the text that the engine itself writes, where it has one."""
-    return ScanColumn(
-        column, Kind(Form.TEXT if classed else _READ_AS.get(column.type.name, Form.TEXT)), classed=classed
-    )
-
-
-def _tab_text(column: ScanColumn, array: pa.Array) -> pa.Array:
-    """The values of a column as a reader sends them, in tab form. UnicodeDecodeError, ArrowInvalid: not text."""
-    t = column.column.type
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if column.classed:
-        return array.cast(pa.string())
-    if t.name is TypeName.BOOLEAN and pa.types.is_boolean(array.type):
-        return pc.if_else(array, "1", "0").cast(pa.string())
-    form = _READ_AS.get(t.name)
-    if form is None:
-        return array.cast(pa.string())
-    shown = decode(Kind(form), array)
-    texts = [shown.text(row) for row in range(len(shown))]
-    if form is Form.BYTES:
-        texts = [None if text is None else "\\" + text[1:] for text in texts]
-    return pa.array(texts, pa.string())

@@ -33,12 +33,12 @@ MOST_TOGETHER = 100_000
 
 @dataclass(frozen=True)
 class LookUpRows:
-    """The rows of a side with these keys, by bucket. `hashes` are the hashes of the keys of all such pieces."""
+    """The rows of a side with these keys, by bucket. `hashes` are the hashes of the keys, in their order."""
 
     side: Side
     is_source: bool
     keys: tuple[Key, ...]
-    hashes: frozenset[bytes]
+    hashes: tuple[bytes, ...]
     part: int
     buckets: int
 
@@ -46,8 +46,8 @@ class LookUpRows:
         reader, everything = self.side.reader, frozenset(range(self.buckets))
         for attempt in count():
             try:
-                for batch in look_up_batches(reader, self.side.scan, self.keys):
-                    rows = sent_rows(batch, self.side.scan, self.is_source, self.buckets, everything, self.hashes)
+                for batch in look_up_batches(reader, self.side.scan, self.keys, self.hashes):
+                    rows = sent_rows(batch, self.side.scan, self.is_source, self.buckets, everything)
                     for bucket, found in rows.items():
                         yield Bucketed(bucket, Sent(self.is_source, self.part, attempt, tuple(found)))
             except NeedsCautiousReader:
@@ -105,10 +105,10 @@ class TransformedRecheck:
     def _rows(self, side: Side, is_source: bool, keys: Mapping[bytes, Key]) -> DataFrame:
         if is_transformed(side):
             return looked_up_rows(self.spark, side, is_source, self.plan.buckets, keys, self.tasks)
-        asked, hashes = list(keys.values()), frozenset(keys)
+        asked = list(keys.items())
         hands = deal(asked, self.tasks) if side.reader.finds(side.scan) else [asked]
-        work: list[list[Work]] = [
-            [LookUpRows(side, is_source, tuple(hand), hashes, part, self.plan.buckets)]
-            for part, hand in enumerate(hands)
-        ]
+        work: list[list[Work]] = []
+        for part, hand in enumerate(hands):
+            hashes, own = tuple(each for each, _ in hand), tuple(key for _, key in hand)
+            work.append([LookUpRows(side, is_source, own, hashes, part, self.plan.buckets)])
         return work_frame(self.spark, work)

@@ -41,7 +41,8 @@ def _part_document(part: Part) -> list[Any]:
     shape = part.transfer.shape
     assert shape is not None
     read = [[column.name, str(column.kind), str(column.column.type)] for column in part.scan.columns]
-    return [str(part.name), read, list(part.columns), list(shape.cells), shape.where, part.scan.where]
+    holders = [[str(column.type), column.collation] for column in part.holders]
+    return [str(part.name), read, list(part.columns), list(shape.cells), shape.where, part.scan.where, holders]
 
 
 def check_same_plan(

@@ -88,31 +88,38 @@ def read_rows(reader: Reader, scan: Scan, keys: KeyRange) -> Rows:
     return retry_cautiously(reader, lambda r: collect(scan, r.read(scan, keys)))
 
 
-def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[bytes] | None = None) -> Rows:
+def look_up_rows(reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Sequence[bytes] | None = None) -> Rows:
     """The rows with exactly these keys, even if the engine considers other values equal to them.
 
-    `hashes` are the hashes of the keys; without them, rows are recognised by the text of their key. Where a literal
-    does not match a key exactly, this reads every row and keeps those that have it.
+    `hashes` are the hashes of the keys, in their order; without them, rows are recognised by the text of their key,
+    which no key with a tolerance allows. Where a literal does not match a key exactly, this reads every row and keeps
+    those that have it.
     """
     return retry_cautiously(reader, lambda r: collect(scan, look_up_batches(r, scan, keys, hashes)))
 
 
 def look_up_batches(
-    reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Set[bytes] | None = None
+    reader: Reader, scan: Scan, keys: Sequence[Key], hashes: Sequence[bytes] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The same as batches of the scan. May raise NeedsCautiousReader, even after the first batches."""
 
-    def having(batch: pa.RecordBatch, texts: Set[Key]) -> pa.RecordBatch:
+    def having(batch: pa.RecordBatch, own: Set[object]) -> pa.RecordBatch:
         fields = fields_of(scan, batch)
         if hashes is None:
-            found = [key_text(fields, scan.key, row) in texts for row in range(batch.num_rows)]
+            found = [key_text(fields, scan.key, row) in own for row in range(batch.num_rows)]
         else:
-            found = [each.tobytes() in hashes for each in fingerprints([fields[place] for place in scan.key])]
+            found = [each.tobytes() in own for each in fingerprints([fields[place] for place in scan.key])]
         return batch.filter(pa.array(found, pa.bool_()))
 
+    identities: Sequence[object] = keys if hashes is None else hashes
     if not reader.finds(scan):
-        everything = set(keys)
+        everything = set(identities)
         return (having(batch, everything) for batch in reader.read(scan, EVERYTHING))
-    parts = (keys[start : start + LOOKUP] for start in range(0, len(keys), LOOKUP))
+    parts = (slice(start, start + LOOKUP) for start in range(0, len(keys), LOOKUP))
     # Each part returns its own keys alone: the engine may consider keys of two parts equal.
-    return (having(batch, own) for part in parts for own in [set(part)] for batch in reader.lookup(scan, part))
+    return (
+        having(batch, own)
+        for part in parts
+        for own in [set(identities[part])]
+        for batch in reader.lookup(scan, keys[part])
+    )

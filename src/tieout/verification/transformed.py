@@ -169,8 +169,14 @@ class _Consumer:
             if missing < 0:
                 raise SparkFailure("Spark returned rows in another order", "please report this bug")
             if missing == 0:
-                yield work, self.parts[waiting.part].assembled(waiting.batch, found)
+                yield work, self._rows(waiting, found)
                 waiting = None
+
+    def _rows(self, read: _Batch, found: Sequence[TransformedRows]) -> pa.RecordBatch | TieoutError:
+        try:
+            return self.parts[read.part].assembled(read.batch, found)
+        except TieoutError as error:
+            return error
 
 
 @dataclass(frozen=True)
@@ -296,7 +302,8 @@ def looked_up_rows(
         # What a part has of the key; computed columns of it are known once Spark has computed them.
         places = [place for place, column in enumerate(side.scan.key) if part.columns[column] >= 0]
         asked = list(dict.fromkeys(tuple(key[place] for place in places) for key in keys.values()))
-        if not places:
+        # Keys that a tolerance makes equal have other texts: their hashes tell, once the rows have passed Spark.
+        if not places or any(column.kind.tolerance is not None for column in part.scan.key_columns):
             work.append(ReadPart(part, number))
         else:
             hands = [asked] if not part.reader.finds(part.scan) else deal(asked, tasks)

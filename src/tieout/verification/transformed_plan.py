@@ -18,10 +18,11 @@ from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Column, Table
 from tieout.model.types import LogicalType
 from tieout.tasks.table_matching import NamePair
-from tieout.tasks.transforms import nondeterministic_part, projection
+from tieout.tasks.transforms import nondeterministic_part, projection, renamed_column
 from tieout.verification.columns import SchemaComparison
 from tieout.verification.holding import COMPUTABLE
-from tieout.verification.parts import NOT_NAMED, Part, TransformedReader, named_column
+from tieout.verification.named_columns import NOT_NAMED, named_column
+from tieout.verification.parts import Part, TransformedReader
 from tieout.verification.plan import PairPlanner, PlannedTable, Side, TablePlan, Unverifiable, alignment, rangeable
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ class TransformedPlanner:
     pairs: PairPlanner
     meaning: Meaning
     session: Callable[[], SparkSession] | None
-    _types: dict[Shape | None, LogicalType] = field(default_factory=dict)
+    _types: dict[Shape, LogicalType] = field(default_factory=dict)
     """What Spark said of expressions: merged tables have the same."""
+    _changing: dict[Shape, str | None] = field(default_factory=dict)
 
     def plan(
         self,
@@ -152,7 +154,7 @@ class TransformedPlanner:
         for column, _ in shape.reads:
             if column.type.name in NOT_NAMED:
                 raise Unverifiable(f"an expression names {column.name}, and values of type {column.type} have no text")
-        if content.condition is not None and (part := nondeterministic_part(content.condition)):
+        if content.condition is not None and (part := self._changing_part(table, content.condition)):
             raise Unverifiable(f"{part} in its condition returns something else each time")
         plain = list(content.plain.items())
         named = [named_column(column, classed=self.holder is not None) for column, _ in shape.reads]
@@ -166,29 +168,42 @@ class TransformedPlanner:
         by_place = tuple((places | computed)[place] for place in range(len(kinds)))
         return Part(endpoint.reader(), scan, transfer, by_place, kinds, holders, reads, holder=self.holder)
 
+    def against_computing(self, table: Table, column: Column, expression: str) -> str | None:
+        """Why a computed value could not be compared with what is stored."""
+        if part := self._changing_part(table, expression):
+            return f"{part} returns something else each time"
+        if column.type.name not in COMPUTABLE:
+            return f"a computed {column.type} has no common form with a stored one"
+        return None
+
+    def _changing_part(self, table: Table, text: str) -> str | None:
+        """What in a condition or an expression returns something else each time."""
+        part = nondeterministic_part(text)
+        if part is not None or self.session is None or renamed_column(text, table) is not None:
+            return part
+        from tieout.spark.frames import determinism
+
+        shape = projection(table, [], text).shape
+        assert shape is not None
+        if shape not in self._changing:
+            self._changing[shape] = determinism.nondeterministic_part(self.session(), table, shape)
+        return self._changing[shape]
+
     def computed_by_spark(self, table: Table, column: Column, text: str) -> Column:
         if self.session is None:
             raise ReadError(f"{table.name}: only a Spark session knows the type of {text!r}")
         from tieout.spark.frames.transforms import computed
         from tieout.spark.frames.types import type_as_text
 
-        transfer = projection(table, [(column, text)], None)
-        if transfer.shape not in self._types:
-            (found,) = computed(self.session(), transfer)
-            self._types[transfer.shape] = type_as_text(found)
-        return Column(column.name, self._types[transfer.shape], nullable=True)
+        shape = projection(table, [(column, text)], None).shape
+        assert shape is not None
+        if shape not in self._types:
+            (found,) = computed(self.session(), table, shape)
+            self._types[shape] = type_as_text(found)
+        return Column(column.name, self._types[shape], nullable=True)
 
     @cached_property
     def holder(self) -> Reader | None:
         """What knows how the target's columns hold values that have classes of their own."""
         classed = self.pairs.source.capabilities.classed and self.pairs.target.capabilities.classed
         return self.pairs.target.reader() if classed and self.meaning is Meaning.MOVED else None
-
-
-def against_computing(column: Column, expression: str) -> str | None:
-    """Why a computed value could not be compared with what is stored."""
-    if part := nondeterministic_part(expression):
-        return f"{part} returns something else each time"
-    if column.type.name not in COMPUTABLE:
-        return f"a computed {column.type} has no common form with a stored one"
-    return None

@@ -30,7 +30,7 @@ from tieout.verification.plan import (
     described,
     refuse_unknown_columns,
 )
-from tieout.verification.transformed_plan import Content, TransformedPlanner, against_computing
+from tieout.verification.transformed_plan import Content, TransformedPlanner
 
 
 @dataclass
@@ -117,7 +117,7 @@ class UnmovedTaskPlanner:
                 is_typed = each.source.name in narrowing.expressions
                 if text is None or is_typed or frames[side]:
                     plain_columns[place] = ScanColumn(column, each.kind, text)
-                elif reason := against_computing(column, text):
+                elif reason := self.transformed.against_computing(tables[side], column, text):
                     raise Unverifiable(f"column {each.source.name}: {reason}")
                 else:
                     computed[place] = column, text

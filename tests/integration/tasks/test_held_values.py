@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.tasks.tables import assert_equal, computed, found, request_of, verified, with_task
+from tests.variants import later
 from tieout import api
 from tieout.errors import TieoutError
 from tieout.model.preflight import Severity
@@ -90,6 +92,26 @@ def test_an_expression_sees_what_a_file_of_sqlite_holds(sqlite_to_sqlite: Moving
         target.execute("DELETE FROM t")
 
 
+def test_any_in_a_strict_table_of_sqlite_makes_nothing_of_a_value(sqlite_to_sqlite: Moving) -> None:
+    """Elsewhere ANY has the affinity of numbers."""
+    source, target = sqlite_to_sqlite.source, sqlite_to_sqlite.target
+    for database in (source, target):
+        database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, kept ANY, seen ANY) STRICT")
+    source.executemany("INSERT INTO t VALUES (?, ?, ?, NULL)", [(1, "12", "3"), (2, "1.50", 3), (3, "x", 3.0)])
+    moving = with_task(sqlite_to_sqlite, TableRequest("t", expressions={"seen": ("concat(name, '')", "")}))
+    moving.run()
+    assert target.rows("SELECT typeof(kept), typeof(seen) FROM t") == [
+        ("text", "text"),
+        ("integer", "text"),
+        ("real", "text"),
+    ]
+    assert_equal(moving)
+    target.execute("UPDATE t SET kept = 3 WHERE id = 1")
+    target.execute("UPDATE t SET seen = 1.5 WHERE id = 2")
+    target.execute("UPDATE t SET kept = 3 WHERE id = 3")
+    assert found(verified(moving)) == {"t": {("changed", (f"{number}",)) for number in (1, 2, 3)}}
+
+
 STRINGS = {
     "day": "concat(y, '-', m, '-', d)",
     "n": "concat(' ', d)",
@@ -161,6 +183,72 @@ def test_floats_with_a_scale_are_compared_as_mariadb_rounds_them(mariadb_to_mari
     target.execute("UPDATE t SET short = short + 0.01 WHERE id = 2")
     changed = {each.key["id"]: set(each.columns) for each in verified(moving).differences}
     assert changed == {"1": {"total"}, "2": {"short"}}
+
+
+def test_labels_are_found_as_mariadb_finds_them(mariadb_to_mariadb: Moving) -> None:
+    source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(19), b VARCHAR(19), n INT)")
+    rows = [(1, "Small", "large ", 1), (2, "large,small", "2", 2), (3, "small,Small", "SMALL", 1), (4, "", "small", 2)]
+    source.executemany("INSERT INTO t VALUES (%s, %s, %s, %s)", [*rows, (5, "3", "large", 1)])
+    labels = "('small','large')"
+    target.execute(f"CREATE TABLE t (id INT PRIMARY KEY, s SET{labels}, e ENUM{labels}, n ENUM{labels})")
+    moving = computed(mariadb_to_mariadb, "a", "b", s="concat(a, '')", e="concat(b, '')", n="n + 0")
+    moving.run()
+    assert target.rows("SELECT s, e FROM t WHERE id IN (2, 5)") == [("small,large", "large"), ("small,large", "large")]
+    (table,) = verified(moving).tables
+    assert [each.column for each in table.unverified_columns] == ["n"]
+    assert table.differences.total == 0
+    target.execute("UPDATE t SET s = 'small' WHERE id = 2")
+    target.execute("UPDATE t SET e = 'small' WHERE id = 1")
+    assert found(verified(moving)) == {"t": {("changed", ("1",)), ("changed", ("2",))}}
+    # Whether it is a label is for the collation to say.
+    source.execute("UPDATE t SET b = 'Smáll' WHERE id = 4")
+    (table,) = verified(moving).tables
+    assert (table.verdict, table.differences.total) == (Verdict.UNVERIFIED, 0)
+    assert "collation" in str(table.reason)
+
+
+HALF_WAY = {
+    "half": "(CAST(a AS DOUBLE) + CAST(b AS DOUBLE)) / 2",
+    "exact": "CAST((CAST(a AS DECIMAL(30,25)) + CAST(b AS DECIMAL(30,25))) / 2 AS DECIMAL(38,30))",
+    "whole": "id + 1152921573326323712",  # half-way between two floats; a double of it and 1 is, too
+    "tiny": "CAST(a AS DOUBLE) * 1e-41",
+    "said": "concat('v', -CAST(a AS DOUBLE) * 0.0, a * 0)",
+}
+
+
+@pytest.mark.parametrize("moving", ["postgres-postgres", later("postgres-mariadb")], indirect=True)
+def test_numbers_half_way_between_two_floats(moving: Moving) -> None:
+    """PostgreSQL rounds the digits of a text, MariaDB a double of them."""
+    source, target = moving.source, moving.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, a REAL, b REAL, c DOUBLE PRECISION)")
+    floats = [np.float32(value) for value in (1, 0.1, 0.3, 3.3, -7.7, 1234.5)]
+    pairs = [(float(value), float(np.nextafter(value, np.float32(1e9)))) for value in floats]
+    rows = [(n, a, b, "-0e0") for n, (a, b) in enumerate(pairs)]
+    source.executemany("INSERT INTO t VALUES (%s, %s, %s, %s)", rows)
+    target.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, half FLOAT4, exact FLOAT4, whole FLOAT4, tiny FLOAT4, said VARCHAR(99),"
+        " zero VARCHAR(9))"
+    )
+    moving = computed(moving, "a", "b", "c", **HALF_WAY, zero="concat('v', c)")
+    moving.run()
+    assert target.rows("SELECT DISTINCT zero FROM t") == [("v-0.0",)]
+    assert_equal(moving)
+    target.execute("UPDATE t SET half = 1.0000001 WHERE id = 0")
+    assert found(verified(moving)) == {"t": {("changed", ("0",))}}
+
+
+@pytest.mark.parametrize("moving", ["mariadb-postgres", later("mariadb-mariadb")], indirect=True)
+def test_what_no_float_holds_is_refused(moving: Moving) -> None:
+    source, target = moving.source, moving.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, a DOUBLE)")
+    source.execute("INSERT INTO t VALUES (1, 1e300)")
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, r FLOAT4)")
+    moving = computed(moving, "a", r="a * 1")
+    with pytest.raises(TieoutError, match=r"(?i)out of range"):
+        moving.run()
+    target.execute("INSERT INTO t VALUES (1, 3.4e38)")
+    assert found(verified(moving)) == {"t": {("changed", ("1",))}}
 
 
 def test_a_float_beside_a_double_is_the_same_number_where_nothing_is_moved(

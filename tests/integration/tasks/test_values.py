@@ -10,6 +10,7 @@ import pytest
 from tests.integration.moving.pairs import Moving
 from tests.integration.tasks.tables import found, request_of, verified, with_task
 from tieout import api
+from tieout.errors import UsageError
 from tieout.model.documents import request_from_document
 from tieout.model.progress_events import Progress
 from tieout.model.requests import TableRequest
@@ -128,6 +129,28 @@ def test_a_verification_is_resumed(mariadb_to_postgres: Moving) -> None:
     assert again == request
     result = api.run_verification(again, spark=moving.spark, meta=moving.meta, resume=job.id)
     assert found(result) == {"t": {("changed", ("9",))}}
+
+
+def test_a_verification_is_not_resumed_once_a_column_holds_texts_in_another_way(mariadb_to_mariadb: Moving) -> None:
+    """Of its type nothing changes, but `Small` is a label no more."""
+    source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, size VARCHAR(9))")
+    source.execute("INSERT INTO t VALUES (1, 'Small'), (2, 'large')")
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, size ENUM('small', 'large') COLLATE utf8mb4_general_ci)")
+    target.execute("INSERT INTO t VALUES (1, 'small')")
+    moving = with_task(mariadb_to_mariadb, TableRequest("t", expressions={"size": ("concat(size, '')", "")}))
+
+    def interrupted(progress: Progress) -> None:
+        if progress.stage == "rows":
+            raise KeyboardInterrupt
+
+    request = request_of(moving)
+    with pytest.raises(KeyboardInterrupt):
+        api.run_verification(request, spark=moving.spark, meta=moving.meta, listener=interrupted)
+    target.execute("ALTER TABLE t MODIFY size ENUM('small', 'large') COLLATE utf8mb4_bin")
+    job = api.resumable_job("last", moving.meta)
+    with pytest.raises(UsageError, match=r"the definition of \S+ changed"):
+        api.run_verification(request, spark=moving.spark, meta=moving.meta, resume=job.id)
 
 
 CAST_MOMENTS = {"at": ("CAST(at AS TIMESTAMP_NTZ)", ""), "seen": ("CAST(seen AS TIMESTAMP)", "")}

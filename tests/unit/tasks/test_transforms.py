@@ -92,6 +92,17 @@ def test_which_tell_tables_apart() -> None:
         ("unix_timestamp(at)", None),
         ("note = 'today'", None),
         ("DATE '2024-01-01'", None),
+        ("CAST('today CET' AS TIMESTAMP)", "'today CET'"),
+        ("CAST('todays' AS DATE)", None),
+        ("base64(aes_encrypt(a, k))", "aes_encrypt()"),
+        ("aes_encrypt(a, k, 'GCM', 'DEFAULT', '')", "aes_encrypt()"),
+        ("aes_encrypt(a, k, 'CBC', 'DEFAULT', X'')", "aes_encrypt()"),
+        ("aes_encrypt(a, k, 'ECB')", None),
+        ("aes_encrypt(a, k, 'GCM', 'DEFAULT', unhex('00'), a)", None),
+        ("aes_decrypt(a, k)", None),
+        ("reflect('java.lang.System', 'nanoTime')", "reflect()"),
+        ("java_method('java.lang.System', 'nanoTime')", "java_method()"),
+        ("try_reflect('java.lang.System', 'nanoTime')", "try_reflect()"),
     ],
 )
 def test_what_returns_something_else_each_time(expression: str, part: str | None) -> None:

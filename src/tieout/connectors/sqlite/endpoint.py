@@ -119,10 +119,10 @@ class SQLiteEndpoint:
         if not rows:
             raise MissingObjectError(f"{self.url.redacted()}: the file has no table {name.name}", "check its name")
         listed = {row[1]: row for row in self.all("PRAGMA main.table_list")}
-        without_rowid = bool(listed[name.name][4]) if name.name in listed else False
+        without_rowid, is_strict = map(bool, listed[name.name][4:6]) if name.name in listed else (False, False)
         primary = [row[1] for row in sorted((r for r in rows if r[5]), key=lambda r: r[5])]
         alias = self._rowid_alias(rows, primary, without_rowid)
-        columns = tuple(_column(row, alias, without_rowid) for row in rows if row[6] in (0, 2, 3))
+        columns = tuple(_column(_as_held(row, is_strict), alias, without_rowid) for row in rows if row[6] in (0, 2, 3))
         indexes = [Index("PRIMARY KEY", tuple(primary), True, True)] if primary else []
         indexes += self._indexes(name)
         return Table(name, columns, choose_key(columns, indexes), tuple(indexes), self._foreign_keys(name))
@@ -145,6 +145,13 @@ class SQLiteEndpoint:
     def _foreign_keys(self, name: TableName) -> tuple[Constraint, ...]:
         rows = self.all(f"PRAGMA main.foreign_key_list({_DIALECT.quote(name.name)})")
         return tuple(Constraint(f"fk{r[0]}", "foreign key", (r[3],), f"references {r[2]}({r[4] or ''})") for r in rows)
+
+
+def _as_held(row: tuple[Any, ...], is_strict: bool) -> tuple[Any, ...]:
+    """The row of a column of the catalog: ANY in a STRICT table holds values as they are, as a column without a type.
+    Elsewhere it makes numbers of texts.
+    """
+    return (*row[:2], "", *row[3:]) if is_strict and row[2].upper() == "ANY" else row
 
 
 def _column(row: tuple[Any, ...], alias: str | None, without_rowid: bool) -> Column:

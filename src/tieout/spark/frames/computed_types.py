@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
-from pyspark.sql import types as spark
-from pyspark.sql.types import DataType
+from pyspark.sql.types import NullType, StructField
 
-from tieout.model.moves import SCHEMA_NAME, TABLE_NAME
+from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Shape
 from tieout.model.tables import Table, TableName
 from tieout.model.types import LogicalType, TypeName
 from tieout.spark.errors import frame_errors
-from tieout.spark.frames.transforms import typed
+from tieout.spark.frames.transforms import computed
+from tieout.spark.frames.types import type_as_text
 from tieout.spark.session import refuse_other_time_zone
 
 
@@ -24,16 +25,14 @@ def computed_types(
     """The type of each expression by its name, or why no table has a column for it. `used` are the columns that the
     expressions name, in lower case.
     """
-    refuse_other_time_zone(session)
-    nothing = fn.lit(None).cast("string")
-    columns = [
-        typed(nothing, column.type).alias(column.name) for column in table.columns if column.name.casefold() in used
-    ]
-    names = [fn.lit(table.name.schema).alias(SCHEMA_NAME), fn.lit(table.name.name).alias(TABLE_NAME)]
-    with frame_errors(str(table.name)):
-        frame = session.range(0).select(*columns, *names)
-        schema = frame.select(*(fn.expr(text).alias(name) for name, text in expressions.items())).schema
-    return {name: logical_type(field.dataType) for name, field in zip(expressions, schema.fields, strict=True)}
+    named = [column for column in table.columns if column.name.casefold() in used]
+    shape = Shape(
+        tuple((column, column) for column in named),
+        (),
+        tuple(expressions.values()),
+        tuple((column.name, place) for place, column in enumerate(named)),
+    )
+    return dict(zip(expressions, map(_created_type, computed(session, table, shape)), strict=True))
 
 
 def values_of_names(session: SparkSession, tables: Sequence[TableName], texts: Sequence[str]) -> list[list[str | None]]:
@@ -46,25 +45,20 @@ def values_of_names(session: SparkSession, tables: Sequence[TableName], texts: S
     return [list(row[1:]) for row in sorted(found, key=itemgetter(0))]
 
 
-_SIMPLE: Mapping[type[DataType], LogicalType] = {
-    spark.BooleanType: LogicalType(TypeName.BOOLEAN, "boolean"),
-    spark.ByteType: LogicalType(TypeName.INTEGER, "tinyint", 8),
-    spark.ShortType: LogicalType(TypeName.INTEGER, "smallint", 16),
-    spark.IntegerType: LogicalType(TypeName.INTEGER, "int", 32),
-    spark.LongType: LogicalType(TypeName.INTEGER, "bigint", 64),
-    spark.FloatType: LogicalType(TypeName.FLOAT32, "float"),
-    spark.DoubleType: LogicalType(TypeName.FLOAT64, "double"),
-    spark.StringType: LogicalType(TypeName.TEXT, "string"),
-    spark.BinaryType: LogicalType(TypeName.BINARY, "binary"),
-    spark.DateType: LogicalType(TypeName.DATE, "date"),
-    spark.TimestampType: LogicalType(TypeName.INSTANT, "timestamp", 6),
-    spark.TimestampNTZType: LogicalType(TypeName.TIMESTAMP, "timestamp_ntz", 6),
-}
+_CREATED = frozenset(
+    {
+        *(TypeName.BOOLEAN, TypeName.INTEGER, TypeName.DECIMAL, TypeName.FLOAT32, TypeName.FLOAT64),
+        *(TypeName.TEXT, TypeName.BINARY, TypeName.DATE, TypeName.INSTANT, TypeName.TIMESTAMP),
+    }
+)
+_MICROSECONDS = 6
 
 
-def logical_type(t: DataType) -> LogicalType | str:
+def _created_type(field: StructField) -> LogicalType | str:
     """The type by its meaning, or why no column of a table has it."""
-    if isinstance(t, spark.DecimalType):
-        return LogicalType(TypeName.DECIMAL, t.simpleString(), t.precision, t.scale)
-    found = _SIMPLE.get(type(t))
-    return found or f"Tieout creates no column for Spark's type {t.simpleString()}"
+    found = type_as_text(field)
+    if found.name not in _CREATED or isinstance(field.dataType, NullType):
+        return f"Tieout creates no column for Spark's type {found.native}"
+    # A column of a table has as many digits as it says; Spark's moments have these.
+    digits = _MICROSECONDS if found.name in (TypeName.INSTANT, TypeName.TIMESTAMP) else found.precision
+    return replace(found, precision=digits)

@@ -6,6 +6,7 @@ that it expects. Columns that no expression names never pass through Spark's typ
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,9 +21,9 @@ from pyspark.sql import types as spark
 from pyspark.sql.types import DataType, StructField
 
 from tieout.errors import UsageError
-from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Transfer
+from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Shape, Transfer
 from tieout.model.row_changes import ChangeKind
-from tieout.model.tables import TableName
+from tieout.model.tables import Table, TableName
 from tieout.model.types import LogicalType, TypeName, fits_spark
 from tieout.spark.errors import complaint, frame_errors
 from tieout.spark.executor_work import cell_name, schema_with
@@ -118,30 +119,42 @@ def _result(number: int) -> str:
 def refuse_wrong(session: SparkSession, transfers: Iterable[Transfer]) -> None:
     """Raises UsageError for the first expression that Spark refuses. Reads nothing, and starts no Spark job."""
     for transfer in transfers:
-        transformed(_empty(session, transfer), {0: transfer})
+        empty = session.createDataFrame([], schema_with(len(transfer.reads.columns)))
+        transformed(empty, {0: transfer})
 
 
-def _empty(session: SparkSession, transfer: Transfer) -> DataFrame:
-    return session.createDataFrame([], schema_with(len(transfer.reads.columns)))
-
-
-def computed(session: SparkSession, transfer: Transfer) -> list[StructField]:
-    """The types of a transfer's expressions, in their order."""
-    shape, table, empty = transfer.shape, transfer.source, _empty(session, transfer)
-    assert shape is not None
-    refuse_other_time_zone(session)
-    named = {name: typed(fn.col(cell_name(place)), table.column(name).type) for name, place in shape.uses}
-    frame = empty.withColumns({SCHEMA_NAME: fn.lit(""), TABLE_NAME: fn.lit(""), **named})
+def computed(session: SparkSession, table: Table, shape: Shape) -> list[StructField]:
+    """The types of a table's expressions, in their order."""
+    frame = _of_columns(session, table, shape)
     return [_analysed(frame, table.name, cell) for cell in shape.cells if isinstance(cell, str)]
+
+
+def resolved_condition(session: SparkSession, table: Table, shape: Shape) -> DataFrame:
+    """A condition, or any expression in its place, in a frame that is not read: Spark has resolved it."""
+    assert shape.where is not None
+    return _selected(_of_columns(session, table, shape), table.name, shape.where)
+
+
+def _of_columns(session: SparkSession, table: Table, shape: Shape) -> DataFrame:
+    """No rows, with the columns that expressions may name."""
+    refuse_other_time_zone(session)
+    empty = session.createDataFrame([], schema_with(len(shape.reads)))
+    named = {name: typed(fn.col(cell_name(place)), table.column(name).type) for name, place in shape.uses}
+    return empty.withColumns({SCHEMA_NAME: fn.lit(""), TABLE_NAME: fn.lit(""), **named})
 
 
 def _analysed(frame: DataFrame, table: TableName, text: str) -> StructField:
     """The expression's type. UsageError if Spark refuses it, or if its value depends on more than its row."""
     with _refusing(table, text):
-        # In an array and beside a column, where the projection has it: an aggregate or a generator can't stand there.
-        found = frame.select(frame.columns[0], fn.array(fn.expr(text)).alias("computed")).schema["computed"]
+        found = _selected(frame, table, text).schema["computed"]
         assert isinstance(found.dataType, spark.ArrayType)
         return StructField("computed", found.dataType.elementType)
+
+
+def _selected(frame: DataFrame, table: TableName, text: str) -> DataFrame:
+    with _refusing(table, text):
+        # In an array and beside a column, where the projection has it: an aggregate or a generator can't stand there.
+        return frame.select(frame.columns[0], fn.array(fn.expr(text)).alias("computed"))
 
 
 @contextmanager
@@ -246,6 +259,8 @@ def _held_text(value: Column, t: DataType, holder: LogicalType, *, classed: bool
     if holder.name is TypeName.FLOAT64 and isinstance(t, spark.FloatType):
         # Its shortest digits are those of another double.
         return as_text(value.cast("double"), spark.DoubleType(), classed=classed)
+    if holder.name is TypeName.FLOAT32 and holder.scale is None and not classed and isinstance(t, _FINER_THAN_FLOATS):
+        return _float_text(value, t)
     digits = holder.precision
     is_moment = isinstance(t, spark.TimestampType | spark.TimestampNTZType) and holder.name in _WITH_DIGITS
     if not is_moment or digits is None or digits >= _MICROSECONDS:
@@ -253,6 +268,18 @@ def _held_text(value: Column, t: DataType, holder: LogicalType, *, classed: bool
     half = 10 ** (_MICROSECONDS - digits) // 2
     text = as_text(fn.timestamp_add("MICROSECOND", fn.lit(half), value), t, classed=classed)
     return fn.regexp_replace(text, rf"(\.\d{{{digits}}})\d+$" if digits else r"\.\d+$", "$1" if digits else "")
+
+
+_FINER_THAN_FLOATS = (spark.DoubleType, spark.DecimalType, spark.LongType)
+
+
+def _float_text(value: Column, t: DataType) -> Column:
+    """A number as the text of the nearest FLOAT: PostgreSQL rounds the digits of a text, MariaDB a double of them, and
+    the two differ where a value is half-way between two floats. What a FLOAT can't hold is the server's to refuse.
+    """
+    short, wide = value.cast("float"), value.cast("double")
+    lost = (fn.abs(short) == math.inf) & (fn.abs(wide) != math.inf) | (short == 0) & (wide != 0)
+    return fn.when(lost, as_text(value, t)).otherwise(as_text(short, spark.FloatType()))
 
 
 def as_text(value: Column, t: DataType, *, classed: bool = False) -> Column:
