@@ -104,7 +104,7 @@ def test_an_answer_that_is_lost(task: Task, target: MariaDB) -> None:
             "GLOBAL rpl_semi_sync_master_wait_no_slave = ON, GLOBAL rpl_semi_sync_master_enabled = ON",
         )
         try:
-            # The next try waits for the stages of the first: it has read by then how far the target seems to be.
-            cut.now(lambda: waits("COMMIT"), lambda: waits("DROP TABLE%%"))
+            # The next try waits for the first one's fence: it has read by then how far the target seems to be.
+            cut.now(lambda: waits("COMMIT"), lambda: waits("SELECT epoch%%FOR UPDATE"))
         finally:
             target.execute(None, "SET GLOBAL rpl_semi_sync_master_enabled = OFF")
