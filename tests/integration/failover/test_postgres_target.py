@@ -141,7 +141,8 @@ def test_an_answer_that_is_lost(task: Task, target: Postgres) -> None:
         target.execute(None, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         target.execute(None, "SELECT pg_reload_conf()")
         own.until(lambda: target.rows(None, "SHOW synchronous_standby_names") == [("nobody",)])
-        cut.now(lambda: count() == 1, lambda: count() == 2)
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%tieout_fence%%'"
+        cut.now(lambda: count() == 1, lambda: target.rows(None, waiting))
         target.execute(None, "ALTER SYSTEM RESET synchronous_standby_names")
         target.execute(None, "SELECT pg_reload_conf()")
 
