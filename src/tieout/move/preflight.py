@@ -30,11 +30,11 @@ from tieout.model.preflight import MoveForecast, MoveTableForecast, Preflight, P
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table, refuse_unlike
-from tieout.move.plan import as_made
+from tieout.move.plan import as_made, redefined
 from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.routing import Route, created_columns, routes, transfer_of
-from tieout.tasks.transforms import condition_of, nondeterministic_part
+from tieout.tasks.transforms import condition_of, nondeterministic_part, tells_tables_apart
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class MovePreflight:
         found = [
             problem if way is None else self._alone(way, problem) for way, problem in self._of_tables(ways, levels)
         ]
-        return [*found, *self._unlike(ways), *self._of_throttle()]
+        return [*found, *self._unlike(ways), *self._redefined(ways), *self._of_throttle()]
 
     def _alone(self, way: _Way, problem: Problem) -> Problem:
         """The mover stops a table that joins or can't be moved any more: it does not keep the others from it."""
@@ -238,6 +238,22 @@ class MovePreflight:
             yield from ((way, problem) for problem in self._misfits(way, ways))
         for way in ways:
             yield from ((way, problem) for problem in self._of_levels(way, levels))
+
+    def _redefined(self, ways: Sequence[_Way]) -> Iterator[Problem]:
+        """Tables whose rows were copied by another definition, unless they are about to be copied again."""
+        task = self.request.task
+        begun = [way for way in ways if way.destination.has_task_rows]
+        stored = self.target.progress.definitions(task) if begun else {}
+        again = self.target.restarts.requested(task) if stored else set()
+        joining = self.target.progress.definitions(joining_task(task)) if stored else {}
+        for way in begun:
+            name = str(way.table.name)
+            if name in again and name not in joining:
+                continue
+            shared = any(other is not way and other.route.target == way.route.target for other in ways)
+            alone = name not in joining and not shared and not tells_tables_apart(way.route.request)
+            if (found := redefined(way.route, {**stored, **joining}, task, alone=alone)) is not None:
+                yield Problem(Severity.PREVENTS, *found, "target", name)
 
     def _of_throttle(self) -> Iterator[Problem]:
         """A limit that can't be measured would never throttle the mover, and its user would not know."""
