@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from tests.integration.moving.ahead import Ahead, between, notes, only, prevents, weak_user
 from tests.integration.moving.pairs import ACROSS, PAIRS, Moving
+from tests.variants import later
 from tieout import api
 from tieout.cli.main import main
 from tieout.config.urls import parse_url
@@ -443,4 +445,29 @@ def test_what_no_table_can_be_called_and_a_table_without_columns(ahead: Ahead) -
     only(found, "names of at most 6")
     only(prevents(ahead.look(TableRequest("t", columns=()))), "no column of")
     only(prevents(ahead.look(TableRequest("t", exclude_columns=("id",)))), "no column of")
+    _nothing_was_made(ahead)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "column", "word"),
+    [
+        ("mariadb-postgres", "b BIT(4)", r"bit\(4\)"),
+        ("postgres-mariadb", "b BIT(4)", r"bit\(4\)"),
+        later("postgres-postgres", "b BIT(4)", r"bit\(4\)"),
+        ("mariadb-mariadb", "b INT AS (id + 1) STORED", r"int\(11\)"),
+        later("postgres-postgres", "b INT GENERATED ALWAYS AS (id + 1) STORED", "integer"),
+    ],
+    indirect=["ahead"],
+)
+def test_a_column_that_can_not_be_renamed(ahead: Ahead, column: str, word: str, spark: SparkSession) -> None:
+    """The table was created, refused, and left there."""
+    ahead.source.execute(f"CREATE TABLE t (id INT PRIMARY KEY, {column})")
+    renamed = TableRequest("t", expressions={"c": ("b", "")})
+    (line,) = prevents(ahead.look(renamed))
+    words = line.partition(": ")[2]
+    assert re.search(rf"t\.c: a transform can't compute {word}", words)
+    request = MoveRequest("ahead", ahead.source.url, ahead.target.url, (renamed,))
+    with pytest.raises(UnsupportedError) as refused:
+        api.run_move(request, spark=spark, meta=f"sqlite:///{ahead.directory}/meta.db", until_caught_up=True)
+    assert refused.value.message == words
     _nothing_was_made(ahead)
