@@ -149,7 +149,8 @@ def refuse_unbuilt(requests: Sequence[TableRequest]) -> None:
 def created_columns(route: Route, source: Table, found: Sequence[Route]) -> Selection | None:
     """The columns of the table that the task has to create; None if they are the source's. `found` are all routes."""
     shared = any(other.target == route.target and other.source != route.source for other in found)
-    return selection_of(route.request, source, _chosen(route.request, source), shared=shared)
+    request = _with_own_names_chosen(route.request, source)
+    return selection_of(request, source, _chosen(request, source), shared=shared)
 
 
 def _route(pair: NamePair, sides: tuple[Names, Names]) -> Route:
@@ -181,6 +182,7 @@ class Matched:
 
 def match_columns(request: TableRequest, source: Table, target: Table) -> Matched:
     """Matches columns by name, as the task's entry for the table says."""
+    request = _with_own_names_chosen(request, source)
     chosen = _chosen(request, source)
     by_name = {name.casefold(): expression for name, (expression, _) in request.expressions.items()}
     computed = tuple(
@@ -258,6 +260,19 @@ def transfer_of(
     return replace(moved, takes_more=request.columns is None)
 
 
+def _with_own_names_chosen(request: TableRequest, source: Table) -> TableRequest:
+    """A column that is computed as nothing but itself (`{id: "id"}`) is chosen unchanged: the key may be, too."""
+    known = {name for name, (text, _) in request.expressions.items() if renamed_column(text, source) == name}
+    if not known:
+        return request
+    return replace(
+        request,
+        columns=None if request.columns is None else (*request.columns, *sorted(known)),
+        exclude_columns=tuple(name for name in request.exclude_columns if name not in known),
+        expressions={name: texts for name, texts in request.expressions.items() if name not in known},
+    )
+
+
 def _chosen(request: TableRequest, source: Table) -> list[Column]:
     """The columns to move. Raises UsageError for names that the source does not have."""
 
@@ -294,6 +309,7 @@ def _computed_instead(column: Column, target: LogicalType) -> str | None:
 
 
 def uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
+    request = _with_own_names_chosen(request, source)
     there = {column.name.casefold(): column for column in target.columns}
     problems = [f"it has no column {name}" for name in request.expressions if name.casefold() not in there]
     for name in request.expressions:

@@ -471,3 +471,21 @@ def test_a_column_that_can_not_be_renamed(ahead: Ahead, column: str, word: str, 
         api.run_move(request, spark=spark, meta=f"sqlite:///{ahead.directory}/meta.db", until_caught_up=True)
     assert refused.value.message == words
     _nothing_was_made(ahead)
+
+
+@between("mariadb-postgres", "postgres-mariadb")
+def test_a_key_that_is_named_as_what_it_is(ahead: Ahead, spark: SparkSession) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY, a INT)")
+    ahead.source.execute("INSERT INTO t VALUES (1, 2)")
+    for asked in (
+        TableRequest("t", expressions={"id": ("id", ""), "c": ("a * 2", "")}, exclude_columns=("a", "id")),
+        TableRequest("t", expressions={"id": ("id", ""), "c": ("a * 2", "")}, columns=("a",)),
+    ):
+        request = MoveRequest("named", ahead.source.url, ahead.target.url, (asked,))
+        meta = f"sqlite:///{ahead.directory}/meta.db"
+        assert prevents(ahead.look(asked)) == {}
+        api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+        assert ahead.target.rows("SELECT id, c FROM t") == [(1, 4)]
+        assert prevents(ahead.look(asked, task="named")) == {}
+        api.drop_move(request, meta)
+        ahead.target.execute("DROP TABLE t")
